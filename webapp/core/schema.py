@@ -21,6 +21,8 @@ from training.store import loads
 
 Path = tuple[str | int, ...]
 LONG_TEXT = 80
+WORD = "word instead"
+"""The key in a resolved schema of a list of names that has a word in its place: the word."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def leaves(document: Any, schema: Mapping[str, Any], root: Mapping[str, Any], pa
         for key, value in document.items():
             inner = resolved.get("properties", {}).get(key) or resolved.get("additionalProperties") or {}
             yield from leaves(value, inner if isinstance(inner, dict) else {}, root, (*path, key))
-    elif isinstance(document, list) and document:
+    elif isinstance(document, list) and document and WORD not in resolved:
         for index, value in enumerate(document):
             prefix = resolved.get("prefixItems", [])
             inner = prefix[index] if index < len(prefix) else resolved.get("items", {})
@@ -88,6 +90,10 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any], value: Any) ->
     concrete = [_resolved(variant, root, value) for variant in variants]
     plain = [variant for variant in concrete if variant.get("type") != "null"]
     nullable = len(plain) < len(concrete)
+    word = next((variant["const"] for variant in plain if "const" in variant), None)
+    names = next((variant for variant in plain if variant.get("type") == "array"), None)
+    if word is not None and names is not None:
+        return {**names, WORD: word, "nullable": nullable}
     return {**(plain[0] if plain else {}), "nullable": nullable}
 
 
@@ -124,6 +130,22 @@ class WordsField(forms.CharField):
         return words or None
 
 
+class NamesField(forms.CharField):
+    """Names with commas between them, or the word that may stand in their place."""
+
+    def __init__(self, word: str, **kwargs: Any) -> None:
+        super().__init__(max_length=2000, **kwargs)
+        self.word = word
+        self.help_text = f"{self.help_text} Several names with commas between them."
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> str | list[str]:
+        names = [name.strip() for name in super().clean(value).split(",") if name.strip()]
+        return self.word if names == [self.word] else names
+
+
 def _words(schema: Mapping[str, Any]) -> Sequence[str]:
     """The words of which `schema` describes a list; none if it describes something else."""
     inner = schema.get("items", {}) if schema.get("type") == "array" else {}
@@ -141,6 +163,8 @@ def _field(leaf: Leaf, empty_text: str) -> forms.Field:
     common: dict[str, Any] = {"label": leaf.label, "help_text": schema.get("description", "")}
     optional = bool(empty_text) or bool(schema.get("nullable")) or leaf.value == ""
     attrs = {"placeholder": empty_text} if empty_text else {}
+    if WORD in schema:
+        return NamesField(schema[WORD], **common)
     if "const" in schema:
         return forms.CharField(disabled=True, **common)
     if "enum" in schema:

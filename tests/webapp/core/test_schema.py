@@ -78,3 +78,18 @@ def test_what_is_chosen_instead_has_its_type(name, entered, value):
 def test_an_invalid_choice_is_reported_at_its_field(name, entered):
     form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {f'f-["{name}"]': entered}, empty_text="as it is")
     assert list(form.errors) == [f'["{name}"]']
+
+
+class Seats(BaseModel):
+    learner: Literal["one"] | list[str] = "one"
+
+
+@pytest.mark.parametrize("before", ["one", ["wolf", "seer"]])
+@pytest.mark.parametrize(("entered", "after"), [("one", "one"), ("wolf", ["wolf"]), (" wolf,seer ", ["wolf", "seer"])])
+def test_a_word_or_names_take_one_field(before, entered, after):
+    schema = Seats.model_json_schema()
+    shown = str(SchemaForm({"learner": before}, schema)['["learner"]'])
+    assert f'value="{before if before == "one" else "wolf, seer"}"' in shown
+    form = SchemaForm({"learner": before}, schema, {'f-["learner"]': entered})
+    assert form.is_valid()
+    assert form.document() == {"learner": after}

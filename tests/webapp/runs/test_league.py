@@ -62,7 +62,7 @@ def test_the_table_has_a_row_for_each_checkpoint_and_a_column_for_each_opponent(
     half = stats.t.ppf(0.975, 1) * 0.05  # two values 0.1 apart
     assert table[1][1] == f"0.8 of step 10 against past 0 [{0.8 - half:.3g}, {0.8 + half:.3g}]"
     assert table[0][1] == "— itself"
-    assert "Some cells have fewer than 30" in page
+    assert "the number of starts is fewer than 30" in page
 
 
 def test_shades_follow_the_result_on_the_games_own_scale(run):

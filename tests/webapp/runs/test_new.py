@@ -403,10 +403,12 @@ def test_the_list_of_opponents_can_be_made_longer_and_shorter(client, base):
     longer = f"{query}&opponents=3"
     assert opponents_of(client, longer) == [first[0]["source"], "mirror", "mirror"]
     data = filled(client, longer)
-    data['config-["opponents", 1, "source"]'], data['config-["opponents", 1, "weight"]'] = "scripted", "2.5"
+    data |= {f'config-["opponents", 1, "{name}"]': value for name, value in (("source", "scripted"), ("weight", "2.5"))}
+    data['config-["opponents", 2, "learner"]'] = "villager, seer"
     assert send(client, data, longer).status_code == 302
     second = {"source": "scripted", "weight": 2.5, "learner": "one", "partner": "", "ally": ""}
-    assert Run.objects.get().config["opponents"] == [*first, second, {**second, "source": "mirror", "weight": 1.0}]
+    third = {**second, "source": "mirror", "weight": 1.0, "learner": ["villager", "seer"]}
+    assert Run.objects.get().config["opponents"] == [*first, second, third]
     assert opponents_of(client, f"?clone={Run.objects.get().pk}&opponents=2") == [first[0]["source"], "scripted"]
     assert opponents_of(client, f"{query}&opponents=0") == []
     assert client.get(reverse("runs:new") + f"{query}&opponents=21").status_code == 404
