@@ -163,8 +163,6 @@ def _field(leaf: Leaf, empty_text: str) -> forms.Field:
     common: dict[str, Any] = {"label": leaf.label, "help_text": schema.get("description", "")}
     optional = bool(empty_text) or bool(schema.get("nullable")) or leaf.value == ""
     attrs = {"placeholder": empty_text} if empty_text else {}
-    if WORD in schema:
-        return NamesField(schema[WORD], **common)
     if "const" in schema:
         return forms.CharField(disabled=True, **common)
     if "enum" in schema:
@@ -181,14 +179,20 @@ def _field(leaf: Leaf, empty_text: str) -> forms.Field:
         case "integer" | "number" as kind:
             number = forms.IntegerField if kind == "integer" else forms.FloatField
             return number(required=not optional, widget=forms.NumberInput(attrs), **bounds, **common)
-        case "array" if words := _words(schema):
-            return WordsField(words, widget=forms.TextInput(attrs), **common)
         case "array" | "object":
-            return TypedJson(required=False, widget=forms.Textarea(attrs={"rows": 2}), **common)
+            return _container_field(schema, attrs, common)
         case _:
             long = (isinstance(leaf.value, str) and len(leaf.value) > LONG_TEXT) or schema.get("maxLength", 0) > 500
             widget = forms.Textarea(attrs={"rows": 3}) if long else forms.TextInput()
             return forms.CharField(required=False, strip=False, widget=widget, **common)
+
+
+def _container_field(schema: Mapping[str, Any], attrs: dict[str, str], common: Mapping[str, Any]) -> forms.Field:
+    if WORD in schema:
+        return NamesField(schema[WORD], **common)
+    if words := _words(schema):
+        return WordsField(words, widget=forms.TextInput(attrs), **common)
+    return TypedJson(required=False, widget=forms.Textarea(attrs={"rows": 2}), **common)
 
 
 class SchemaForm(forms.Form):

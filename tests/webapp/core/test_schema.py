@@ -85,7 +85,7 @@ class Seats(BaseModel):
 
 
 @pytest.mark.parametrize("before", ["one", ["wolf", "seer"]])
-@pytest.mark.parametrize(("entered", "after"), [("one", "one"), ("wolf", ["wolf"]), (" wolf,seer ", ["wolf", "seer"])])
+@pytest.mark.parametrize("entered, after", [("one", "one"), ("wolf", ["wolf"]), (" wolf,seer ", ["wolf", "seer"])])
 def test_a_word_or_names_take_one_field(before, entered, after):
     schema = Seats.model_json_schema()
     shown = str(SchemaForm({"learner": before}, schema)['["learner"]'])
