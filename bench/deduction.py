@@ -18,10 +18,17 @@ def numbers(games: Sequence[tuple[Episode, Collection[Seat]]]) -> dict[str, floa
     """Return shares and means over games, and over the given seats of each; None where there is nothing to count.
 
     `before` and `after` are the mean probabilities of the truth before and after a discussion. `named` is the share of
-    messages that name the imposter, `named_seen` that of speakers who saw it kill.
+    messages that name the imposter, `named_seen` that of speakers who saw it kill. `witnessed` is the share of games
+    with a discussion in which a crewmate spoke who had seen the imposter kill, whichever policy played it;
+    `won_witnessed` and `won_unwitnessed` are the crew's wins in those and in the other games with a discussion.
     """
     discussions = [each for episode, seats in games for each in _discussions(episode, seats)]
     spoken = [each for episode, seats in games for each in _messages(episode, seats)]
+    discussed = [
+        (any(seen for _, seen in heard), episode.metrics["crew_won"])
+        for episode, _ in games
+        if (heard := list(_messages(episode, _crew(episode))))
+    ]
     of_seats = [episode.seat_metrics[seat] for episode, seats in games for seat in seats]
     return {
         **{name: fmean(episode.metrics[metric] for episode, _ in games) for name, metric in _OF_GAMES.items()},
@@ -31,6 +38,9 @@ def numbers(games: Sequence[tuple[Episode, Collection[Seat]]]) -> dict[str, floa
         "named": _mean([named for named, _ in spoken]),
         "named_seen": _mean([named for named, seen in spoken if seen]),
         "seen": _mean([seen for _, seen in spoken]),
+        "witnessed": _mean([seen for seen, _ in discussed]),
+        "won_witnessed": _mean([won for seen, won in discussed if seen]),
+        "won_unwitnessed": _mean([won for seen, won in discussed if not seen]),
     }
 
 
@@ -45,6 +55,10 @@ def _discussions(episode: Episode, seats: Collection[Seat]) -> Iterator[tuple[fl
         firsts = [at for at in range(len(row)) if at == 0 or row[at].after != row[at - 1].after + 1]
         for first, end in pairwise([*firsts, len(row)]):
             yield row[first].right, row[end - 1].right
+
+
+def _crew(episode: Episode) -> list[Seat]:
+    return [seat for seat, role in enumerate(episode.roles) if role == "crewmate"]
 
 
 def _messages(episode: Episode, seats: Collection[Seat]) -> Iterator[tuple[bool, bool]]:

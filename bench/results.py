@@ -474,14 +474,17 @@ def listen_speak(raw: Raw) -> Iterator[str]:
         single = ", ".join(f"{value:.2f}" for value in values)
         ratio = fmean(values) / fmean(won["RL"])
         yield f"| `{form}` | {single} | {_over_seeds(values, 2, signed=False)} | {ratio:.2f} |"
-    for form, rows in raw["forms"].items():
-        yield f"| `{form}` | {' | '.join(_mean_of(rows['runs'], name) for name in SPOKEN)} |"
+    for columns in (WITNESSED, SPOKEN):
+        for form, rows in raw["forms"].items():
+            yield f"| `{form}` | {' | '.join(_mean_of(rows['runs'], name) for name in columns)} |"
     for form, other in (("RL+L+S", "RL"), ("RL+L", "RL"), ("RL+L+S", "RL+L")):
         yield f"`{form}` minus `{other}`: {_lead(won[form], won[other], 3)}"
 
 
-SPOKEN = ("ejected", "tasks", "meetings", "votes_right", "before", "after", "named", "named_seen", "silent", "waits")
+SPOKEN = ("votes_right", "before", "after", "named", "named_seen", "silent", "waits")
 """The columns of what a variant does in meetings."""
+WITNESSED = ("meetings", "witnessed", "won_witnessed", "won_unwitnessed", "ejected", "tasks")
+"""The columns of how its games went."""
 
 
 def _mean_of(runs: Sequence[Mapping[str, Any]], name: str) -> str:

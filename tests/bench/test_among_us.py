@@ -96,8 +96,21 @@ def test_the_numbers_of_a_game_by_hand():
         "named": 0.5,  # Leo's message, not Kim's
         "named_seen": 0.0,  # Kim saw it, and named Leo
         "seen": 0.5,
+        "witnessed": 1.0,  # by Ivo and Kim
+        "won_witnessed": 1.0,
+        "won_unwitnessed": None,
     }
     assert numbers([(by_hand(), {IVO})])["named_seen"] == 1.0
+
+
+def test_wins_are_told_apart_by_whether_somebody_saw_the_kill():
+    seen = by_hand()
+    roles = tuple("imposter" if seat == LEO else "crewmate" for seat in range(5))  # nobody saw Leo kill
+    unseen = seen.model_copy(update={"roles": roles, "metrics": seen.metrics | {"crew_won": 0.0}})
+    undiscussed = seen.model_copy(update={"moves": seen.moves[:5], "metrics": seen.metrics | {"crew_won": 0.0}})
+    measured = numbers([(game, {KIM}) for game in (seen, unseen, unseen, undiscussed)])
+    shares = [measured[name] for name in ("won", "witnessed", "won_witnessed", "won_unwitnessed")]
+    assert shares == [0.25, pytest.approx(1 / 3), 1.0, 0.0]
 
 
 def test_a_second_discussion_begins_where_probes_are_further_apart():
@@ -300,15 +313,16 @@ def test_few_who_saw_no_kill_claim_one():
 
 def test_a_page_has_every_variant_with_its_ratio_and_leads():
     def runs(*won):
-        numbers = dict.fromkeys(results.SPOKEN, 0.25) | {"named_seen": None}
+        numbers = dict.fromkeys(results.SPOKEN, 0.25) | dict.fromkeys(results.WITNESSED, 0.5) | {"named_seen": None}
         return {"runs": [{"after": {"won": value, **numbers}} for value in won]}
 
     raw = {"forms": {"RL": runs(0.1, 0.3), "RL+L": runs(0.3, 0.4), "RL+L+S": runs(0.3, 0.5)}}
     lines = list(results.listen_speak(raw))
     # standard errors 0.1 and 0.05; t with one degree of freedom is 12.7062 (tables)
     assert lines[2] == "| `RL+L+S` | 0.30, 0.50 | 0.40 (-0.87 to 1.67) | 2.00 |"
-    assert lines[3] == "| `RL` | 0.25 | 0.25 | 0.25 | 0.25 | 0.25 | 0.25 | 0.25 | – | 0.25 | 0.25 |"
-    assert lines[7] == "`RL+L` minus `RL`: +0.150 (−0.485 to +0.785)"
+    assert lines[3] == "| `RL` | 0.50 | 0.50 | 0.50 | 0.50 | 0.50 | 0.50 |"
+    assert lines[6] == "| `RL` | 0.25 | 0.25 | 0.25 | 0.25 | – | 0.25 | 0.25 |"
+    assert lines[10] == "`RL+L` minus `RL`: +0.150 (−0.485 to +0.785)"
 
 
 @pytest.mark.parametrize(
