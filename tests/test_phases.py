@@ -96,7 +96,11 @@ def but(place, **changes):
         (but(1, rollout={"random_moves": 3}), "phases.1.rollout.random_moves", "valid boolean"),
         (but(1, rollout={"random_moves": True}), "phases.1.rollout.random_moves", "set sampling.constrain"),
         ({"rollout": {"random_moves": True}}, "rollout.random_moves", "set sampling.constrain"),
-        ({"learn": {**THREE["learn"], "critic_warmup": 10}}, "learn.critic_warmup", "the policy would never learn"),
+        (
+            {"learn": {**THREE["learn"], "critic_warmup": 10}},
+            "learn.critic_warmup",
+            "in the phase L, the policy would never",
+        ),
         (but(1, learn={"epochs": 2}), "phases.1.learn", "a phase cannot change 'epochs' of learn; only lr, "),
         (but(1, learn={"lr": 0}), "phases.1.learn.lr", "greater than 0"),
         (but(1, learn={"critic_warmup": 20}), "phases.1.learn.critic_warmup", "the policy would never learn"),

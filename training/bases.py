@@ -199,6 +199,14 @@ def resolve(name_or_path: str | Path, roots: Sequence[Path] | None = None) -> Pa
     return check_folder(folder)
 
 
+def is_folder(name: str | Path) -> bool:
+    """Return whether a name is that of a folder; a name that no path can have is none."""
+    try:
+        return Path(name).expanduser().is_dir()
+    except (OSError, RuntimeError, ValueError):  # too long, of an unknown user, with a NUL
+        return False
+
+
 def unprepared(name: str) -> str:
     """Return why a registered base model cannot be used yet; empty where it can, or is not registered."""
     entry = find(name)

@@ -160,8 +160,9 @@ class RunConfig(Record):
             try:
                 config.check_learning()
             except BadInput as error:
-                where = f"phases.{place}.{error.where}" if self.phases[place].changes(error.where) else error.where
-                raise BadInput(error.why, where) from error
+                phase = self.phases[place]
+                where = f"phases.{place}.{error.where}" if phase.changes(error.where) else error.where
+                raise BadInput(f"in the phase {phase.name}, {error.why}", where) from error
         if not self.phases:
             self.check_learning()
 
@@ -207,14 +208,14 @@ class RunConfig(Record):
             first = self.learn.critic_warmup
             if first >= steps:
                 raise BadInput(
-                    f"the policy would never learn: the value heads learn alone for {first} steps, and the run, or its "
-                    f"phase, has {steps}; lower learn.critic_warmup or raise learn.steps",
+                    f"the policy would never learn: the value heads learn alone for {first} of {steps} steps; lower "
+                    "learn.critic_warmup, or train for more steps",
                     "learn.critic_warmup",
                 )
         if 0 < self.learn.warmup >= steps - first:
             raise BadInput(
                 f"the policy would never learn at its rate, which rises over {self.learn.warmup} of the "
-                f"{steps - first} steps in which it learns; lower learn.warmup or raise learn.steps",
+                f"{steps - first} steps in which it learns; lower learn.warmup, or train for more steps",
                 "learn.warmup",
             )
 
@@ -408,7 +409,7 @@ def _model(base: str, folder: Path) -> str:
     """Return a known name unchanged; return any other, if it is a folder beside the configuration, as absolute path."""
     beside = folder / base
     is_name = not base or bases.find(base) is not None or players.known(base)
-    return base if is_name or not beside.is_dir() else str(beside.absolute())
+    return base if is_name or not bases.is_folder(beside) else str(beside.absolute())
 
 
 def schema() -> dict[str, Any]:

@@ -5,7 +5,7 @@ Plain pydantic without torch, like `run_sections`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -39,7 +39,7 @@ class Opponent(Record):
         "head-to-head: a player such as scripted, a model's name or folder, or ADDRESS MODEL [SECRET].",
     )
     weight: float = Field(default=1.0, gt=0, le=1e6, description="How often it is drawn, relative to the others.")
-    learner: Literal["one"] | Names = Field(
+    learner: Literal["one"] | Annotated[Names, Field(min_length=1)] = Field(
         default="one",
         description="Seats of the learner: one, drawn for every game, or all seats with these roles.",
     )

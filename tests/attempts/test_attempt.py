@@ -71,7 +71,9 @@ def test_every_other_failure_is_a_failed_run(tmp_path, error, late):
     assert "out of memory" in result["why"]
     assert (status(run_dir)["phase"], status(run_dir)["result"]) == ("finished", "failed")
     assert kinds(run_dir) == [*(["started"] if late else []), "error", "finished"]
-    assert "out of memory" in run_dir.attempt(1).log.read_text()
+    log = run_dir.attempt(1).log.read_text()
+    assert log.count("the run failed: ") == 1
+    assert ("Traceback" in log) == isinstance(error, RuntimeError)  # the other was raised on purpose
 
 
 def test_a_stop_is_no_failure(tmp_path):

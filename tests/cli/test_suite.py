@@ -132,6 +132,8 @@ def test_a_row_depends_on_the_seed_and_not_on_the_other_tasks(suite):
         (TASKS["tic"] + 'path = "none.jsonl"\n', (), "suite.tasks.1.path"),
         (TASKS["tic"] + 'path = "ours.toml"\n', (), "suite.tasks.1.path"),
         (TASKS["kuhn"], ("--model", "nobody"), "model.base"),
+        (TASKS["kuhn"], ("--model", "~nobody/x"), "model.base"),
+        (TASKS["kuhn"], ("--model", "x" * 300), "model.base"),
         (TASKS["tic"], ("--model", "cfr"), "model.base"),
     ],
 )

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from training.attempts.lock import RunLock, hold
 from training.attempts.progress import Progress, Result, StopRequested, logging_to
-from training.errors import BadInput, ParleyError, boundary
+from training.errors import BadInput, OutsideError, ParleyError, boundary
 from training.rundir import RunDir
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,8 @@ def _locked(
             files.root.rmdir()
         raise
     except ParleyError as error:
-        result, why = _failed(progress, error)
+        with logging_to(progress):
+            result, why = _failed(progress, error)
     else:
         with progress.listening(), logging_to(progress):
             progress.phase("starting")
@@ -94,7 +95,7 @@ def _locked(
 
 
 def _failed(progress: Progress, error: ParleyError) -> tuple[Result, str]:
-    with logging_to(progress):
-        log.error("the run failed: %s", error, exc_info=error if error.__cause__ else None)  # a library's error has one
+    said = isinstance(error, OutsideError) and error.__cause__ is None  # any other error may be one of the program
+    log.error("the run failed: %s", error, exc_info=None if said else error)
     progress.event("error", step=progress.step, why=str(error))
     return "failed", str(error)

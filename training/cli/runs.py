@@ -15,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from training import bases, suites
 from training import config as configs
-from training import suites
 from training.attempts.start import reopen, start
 from training.config import RunConfig
 from training.errors import BadInput
@@ -100,7 +100,7 @@ def _with_model(config: RunConfig, arguments: Namespace) -> RunConfig:
 
 def _source(name: str | None) -> str:
     """Return a folder as an absolute path, and any other name as it is."""
-    return str(Path(name).absolute()) if name and Path(name).is_dir() else name or ""
+    return str(Path(name).absolute()) if name and bases.is_folder(name) else name or ""
 
 
 def _run_attempt(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> dict[str, Any]:

@@ -176,9 +176,10 @@ def check(source: str) -> None:
 
 def _folder(source: str) -> Path:
     """Return the folder of a local model; raise `BadInput` with all that a contestant can be."""
-    if bases.find(source) is None and not Path(source).expanduser().is_dir():
+    if bases.find(source) is None and not bases.is_folder(source):
         known = f"a player ({', '.join(sorted(players.NAMES))}), a model ({', '.join(bases.REGISTRY)})"
-        raise BadInput(f"no such contestant: {source!r} is neither {known} nor a folder", "model")
+        why = f"no such model or player: {source[:200]!r} is neither {known}, a folder, nor ADDRESS MODEL [SECRET]"
+        raise BadInput(why, "model")
     return bases.resolve(source).resolve()
 
 

@@ -134,7 +134,7 @@ class NamesField(forms.CharField):
     """Names with commas between them, or the word that may stand in their place."""
 
     def __init__(self, word: str, **kwargs: Any) -> None:
-        super().__init__(max_length=2000, **kwargs)
+        super().__init__(**kwargs)
         self.word = word
         self.help_text = f"{self.help_text} Several names with commas between them."
 

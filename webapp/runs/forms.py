@@ -66,8 +66,16 @@ class StartForm(forms.Form):
     weights = forms.ChoiceField(choices=WEIGHTS, help_text="Adapters need less memory; all weights can change more.")
     place = forms.ChoiceField(choices=PLACES, help_text="Which workers may take it.")
 
-    def __init__(self, config: Mapping[str, Any], user: User, data: Mapping[str, Any] | None, **initial: Any) -> None:
-        super().__init__(data, prefix="run", initial=initial)
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        user: User,
+        data: Mapping[str, Any] | None,
+        *,
+        redrawn: bool = False,
+        **initial: Any,
+    ) -> None:
+        super().__init__(None if redrawn else data, prefix="run", initial=initial)
         self.fields["game"].choices = [(name, name) for name in sorted(games.REGISTRY)]  # type: ignore[attr-defined]
         models = Checkpoint.objects.visible_to(user).order_by("-kind", "-created_at")
         if config["kind"] == "sft":
@@ -82,11 +90,13 @@ class StartForm(forms.Form):
         for name, queryset in rows.items():
             field = self.fields[name]
             assert isinstance(field, forms.ModelChoiceField)
-            offer(field, queryset, [initial.get(name)])
+            offer(field, queryset, [initial.get(name), (data or {}).get(self.add_prefix(name))])
         if config["kind"] == "eval":
             del self.fields["weights"]
         if config["kind"] == "sft":
             del self.fields["opponent"]
+        if redrawn and data is not None:
+            _keep(self, data)
 
 
 class RunForm:
@@ -116,7 +126,7 @@ class RunForm:
             "place": "cpu",
             **initial,
         }
-        self.start = StartForm(config, user, None if redrawn else data, **values)
+        self.start = StartForm(config, user, data, redrawn=redrawn, **values)
         if base is None and (why := bases.unprepared(config["model"]["base"])):
             self.start.fields["model"].help_text += f" {why}."
         if section:
@@ -127,8 +137,7 @@ class RunForm:
         document = presets.offered(self.config)
         self.rest = SchemaForm(document, _schema(document), None if redrawn else data, prefix="config")
         if redrawn and data is not None:
-            for half in (self.start, self.rest):
-                _keep(half, data)
+            _keep(self.rest, data)
 
     def is_valid(self) -> bool:
         """Whether both halves and the resulting configuration are valid; sets field errors."""

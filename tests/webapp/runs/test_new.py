@@ -13,6 +13,7 @@ from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
 from training.cli import main
 from training.config import CONFIGS, RunConfig
 from training.dataset import DatasetLine
+from training.opponent_sections import Opponent
 from webapp.core import queue
 from webapp.runs import presets, services
 from webapp.runs.models import Checkpoint, Run
@@ -192,6 +193,30 @@ def test_a_form_that_is_redrawn_keeps_what_was_entered(client, base):
     assert not form.wrong()
     assert "was not started" not in page
     assert Run.objects.count() == 0
+
+
+def test_a_redrawn_form_keeps_a_model_that_is_no_longer_listed(client, base, monkeypatch):
+    monkeypatch.setattr("webapp.core.choices.MOST", 1)
+    data = filled(client, "?preset=quick") | {"redraw": "1"}
+    for chosen in base:
+        page = send(client, data | {"run-model": chosen.pk}, "?preset=quick&opponents=1").content.decode()
+        assert f'<option value="{chosen.pk}" selected>' in page
+
+
+def test_a_judge_that_was_added_can_be_removed(client, base):
+    query = "?preset=negotiation&judge=1"
+    page = html.unescape(client.get(reverse("runs:new") + query).content.decode())
+    assert 'formaction="?preset=negotiation#form"' in page
+    kept = send(client, filled(client, query) | {"run-name": "mine", "redraw": "1"}, "?preset=negotiation")
+    assert kept.context["form"].start["name"].value() == "mine"
+    assert '["judge", "secret"]' not in kept.context["form"].rest.fields
+
+
+def test_more_opponents_than_the_page_adds_can_be_removed(client, base, researcher):
+    opponents = [Opponent(source="past", weight=weight).to_dict() for weight in range(1, 26)]
+    run = make_run(researcher, config=RunConfig().to_dict() | {"opponents": opponents})
+    query = f"?clone={run.pk}&opponents=24"
+    assert client.get(reverse("runs:new") + query).status_code == 200
 
 
 def test_the_first_note_of_a_rejected_form_leads_to_each_wrong_field(client, base):
@@ -411,6 +436,9 @@ def test_the_list_of_opponents_can_be_made_longer_and_shorter(client, base):
     assert Run.objects.get().config["opponents"] == [*first, second, third]
     assert opponents_of(client, f"?clone={Run.objects.get().pk}&opponents=2") == [first[0]["source"], "scripted"]
     assert opponents_of(client, f"{query}&opponents=0") == []
+    data['config-["opponents", 2, "learner"]'] = " , "  # no seats at all
+    refused = send(client, data, longer)
+    assert (refused.status_code, list(errors(refused))) == (400, ['["opponents", 2, "learner"]'])
     assert client.get(reverse("runs:new") + f"{query}&opponents=21").status_code == 404
     assert "Add an opponent" not in client.get(reverse("runs:new") + f"{query}&opponents=20").content.decode()
     assert "section-opponents" not in client.get(reverse("runs:new") + "?preset=eval").content.decode()

@@ -90,8 +90,9 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
         raise Http404
     if request.GET.get("judge") == "1":
         config = presets.with_judge(config)
-    if request.GET.get("opponents"):
-        config = presets.with_opponents(config, integer(request, "opponents", 0, 0, presets.MOST_OPPONENTS))
+    if request.GET.get("opponents") and "opponents" in presets.SECTIONS[config["kind"]]:
+        most = max(presets.MOST_OPPONENTS, len(config["opponents"]))
+        config = presets.with_opponents(config, integer(request, "opponents", 0, 0, most))
     if (model := _requested(request, "checkpoint")) is not None:
         initial["model"] = model.pk
         if model.run is not None and source is None:
