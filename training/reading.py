@@ -21,10 +21,45 @@ NO_FIELD = "there is no such field"
 
 
 def explain(error: ValidationError) -> tuple[str, str]:
-    """Return (where, why) of the first problem of a pydantic error, in words for a user."""
-    first = error.errors(include_url=False)[0]
-    why = NO_FIELD if first["type"] == "extra_forbidden" else str(first["msg"]).removeprefix("Value error, ")
-    return ".".join(str(part) for part in first["loc"]), why
+    """Return (where, why) of the first problem of a pydantic error, in words for a user.
+
+    An unknown field comes before a missing one, which it may be a misspelling of. Where a value may be one of several
+    things, the reason is what is wrong inside it, or else all that it may be.
+    """
+    found = [(_place(line["loc"]), line) for line in error.errors(include_url=False)]
+    where = next((at for at, line in found if line["type"] == "extra_forbidden"), found[0][0])
+    inside = [(at, line) for at, line in found if at[: len(where)] == where]
+    deepest = max((at for at, _ in inside), key=len)
+    whys = dict.fromkeys(_why(line) for at, line in inside if at == deepest)
+    return _dotted(deepest), "; or ".join(whys)
+
+
+_TAG = re.compile(r"^(literal|tuple|list|dict|function|constrained)\b.*[\[-]")
+"""What pydantic adds to a path to say which of several types it tried."""
+
+
+def _place(loc: Iterable[str | int]) -> tuple[str | int, ...]:
+    return tuple(part for part in loc if isinstance(part, int) or not _TAG.match(part))
+
+
+def _why(line: Any) -> str:
+    match line["type"]:
+        case "extra_forbidden":
+            return NO_FIELD
+        case "tuple_type" | "list_type":
+            return "expected a list: [...], and of tables [[...]] in TOML"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return "expected a table, which is an object in JSON"
+        case "too_short" | "too_long":
+            limits = line["ctx"]
+            wanted = (
+                f"no fewer than {limits['min_length']}"
+                if "min_length" in limits
+                else f"no more than {limits['max_length']}"
+            )
+            return f"the number of items must be {wanted}, not {limits['actual_length']}"
+        case _:
+            return str(line["msg"]).removeprefix("Value error, ")
 
 
 DEEPEST = 100

@@ -356,7 +356,9 @@ class Needs:
     """What a method requires from rollout and trainer.
 
     `critic` names the value heads; `group` is what one call of `credit` receives: the seats of one conversation,
-    all episodes of a same-start set, or all episodes of a game in the batch. `probes` turns the game's probes on.
+    all episodes of a same-start set, or all episodes of a game in the batch. `probes` turns the game's probes on; a run
+    in which no game has any is then refused. A method that can do without leaves it out, and uses those that
+    `rollout.probes` asks for.
     """
 
     critic: tuple[str, ...] = ()

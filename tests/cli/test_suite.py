@@ -8,6 +8,7 @@ from tests.toy_models import write_random_llama
 from training import bases, players
 from training.attempts.start import reopen
 from training.cli import main
+from training.cli.runs import show
 from training.errors import EngineError
 from training.evaluate import nashconv
 from training.evaluate.suite.plan import Block, blocks
@@ -34,6 +35,15 @@ TASKS = {
     "hanabi": '[[suite.tasks]]\ngame = "hanabi"\nsettings = {size = "mini"}\nopponent = "mirror"\nheld_out = true\n',
     "exact": '[[suite.tasks]]\ngame = "kuhn_poker"\nopponent = "best_response"\n',
 }
+CREW = """[[suite.tasks]]
+game = "among_us"
+seats = 5
+settings = { width = 2, height = 1, rounds = 30 }
+side = ["crewmate"]
+opponent = "scripted"
+partner = "scripted"
+charts = [["Rooms", "2 × 1"]]
+"""
 
 
 @pytest.fixture
@@ -129,6 +139,7 @@ def test_a_row_depends_on_the_seed_and_not_on_the_other_tasks(suite):
         (TASKS["tic"].replace("random", "nash"), (), "suite.tasks.1.opponent"),
         (TASKS["tic"].replace("tic_tac_toe", "go"), (), "suite.tasks.1.game"),
         (TASKS["tic"] + "games = -2\n", (), "suite.tasks.1.games"),
+        (CREW.replace("width = 2", "width = 1"), (), "suite.tasks.1.settings"),  # a ship of one room
         (TASKS["tic"] + 'path = "none.jsonl"\n', (), "suite.tasks.1.path"),
         (TASKS["tic"] + 'path = "ours.toml"\n', (), "suite.tasks.1.path"),
         (TASKS["kuhn"], ("--model", "nobody"), "model.base"),
@@ -321,16 +332,6 @@ def test_the_suite_of_mars_runs_for_players_and_prints_its_rows(tmp_path, monkey
 
 # --- a side ---
 
-CREW = """[[suite.tasks]]
-game = "among_us"
-seats = 5
-settings = { width = 2, height = 1, rounds = 30 }
-side = ["crewmate"]
-opponent = "scripted"
-partner = "scripted"
-charts = [["Rooms", "2 × 1"]]
-"""
-
 
 def stored(run_dir):
     """Every stored game of a suite with who played its seats."""
@@ -360,6 +361,19 @@ def test_a_side_is_played_beside_a_partner_and_against_the_others(suite):
     assert row["won"]["mean"] == pytest.approx(sum(shares) / 4)
     assert row["raw"]["mean"] == pytest.approx(sum(returns) / 4)
     assert row["raw"]["n"] == 4
+
+
+def test_tasks_that_differ_in_side_or_settings_have_lines_and_metrics_of_their_own(suite):
+    alone, other = CREW.replace('partner = "scripted"\n', ""), CREW.replace("rounds = 30", "rounds = 29")
+    code, result, run_dir = suite([CREW, alone, other], "--games", "2", model="random")
+    assert code == 0
+    [line] = [line for line, _ in read_lines(run_dir.attempt(1).metrics)]
+    names = [name for name in line if name.startswith("return/")]
+    assert len(names) == 3
+    assert sum(name.endswith("against scripted, crewmate") for name in names) == 1
+    assert sum("crewmate beside scripted (task " in name for name in names) == 2
+    shown = [line for line in show(result).splitlines() if "crewmate" in line]
+    assert ["beside scripted" in line for line in shown] == [True, False, True]
 
 
 def test_every_model_has_the_same_deals_and_the_same_seat_of_the_partner(suite):

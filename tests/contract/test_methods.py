@@ -5,6 +5,7 @@ Each is tried in every combination of its choices (fields of type `Literal` and 
 
 import itertools
 import json
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -12,10 +13,14 @@ import pytest
 from pydantic import ValidationError
 
 from tests.methods.episodes import scored, trace
+from training.config import CONFIGS
 from training.learn.score import Rollout, give_credit
 from training.methods import REGISTRY
 from training.methods.base import MethodConfig
 from training.records import LEARNER, Belief, EpisodeCredit, Needs, TraceCredit
+from webapp.runs import presets
+
+ROOT = Path(__file__).parents[2]
 
 methods = pytest.mark.parametrize("kind", REGISTRY.values(), ids=REGISTRY)
 
@@ -146,6 +151,17 @@ def test_it_is_registered_under_its_name_and_described(kind):
     assert kind.from_dict(kind().to_dict()) == kind()
     for config in configured(kind):
         check_needs(config.build())
+
+
+@methods
+def test_it_has_a_page_a_configuration_and_a_preset(kind):
+    if not kind.__module__.startswith("training."):
+        pytest.skip("a plugin's method comes with its own")
+    name = kind().name
+    files = {f"{name}/{file.name}" for file in (CONFIGS / name).glob("*.toml")}
+    assert files & {preset.file for preset in presets.PRESETS.values()}
+    assert f"](docs/methods/{name}.md)" in (ROOT / "README.md").read_text("utf-8")
+    assert (ROOT / "docs" / "methods" / f"{name}.md").is_file()
 
 
 @methods

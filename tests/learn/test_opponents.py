@@ -13,7 +13,9 @@ from training.attempts.start import reopen
 from training.config import parse
 from training.errors import BadInput
 from training.learn import trainer
+from training.learn.opponents import _check
 from training.records import LEARNER, Episode, Scenario
+from training.samples import for_game
 from training.store import dumps, read_lines
 
 STEPS = 4
@@ -110,6 +112,15 @@ def test_roles_that_nobody_has_are_refused_before_anything_is_written(tmp_path):
         trainer.run(config, run_dir)
     assert caught.value.where == "opponents.1.learner"
     assert run_dir.attempts() == []
+
+
+def test_an_opponent_without_a_seat_is_refused():
+    everybody = ["seer", "villager", "witch", "hunter", "guard", "doctor", "werewolf"]
+    config = parse({"game": {"name": "werewolf"}, "opponents": [{"source": "random", "learner": everybody}]})
+    with pytest.raises(BadInput, match="nobody opposes") as caught:
+        _check(config, for_game("werewolf"))
+    assert caught.value.where == "opponents.0.learner"
+    _check(parse({"opponents": [{"source": "random", "learner": everybody[:-1]}]}), for_game("werewolf"))
 
 
 def test_a_named_model_has_an_engine_of_its_own(tmp_path):

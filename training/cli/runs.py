@@ -152,8 +152,7 @@ def _interval(estimate: Interval) -> str:
 
 def _row(row: Row) -> str:
     """Return one line of a suite: game, opponent, seat, return, normalised value, legal replies, what is missing."""
-    seat = "all seats" if row.seat is None else f"seat {row.seat}"
-    facts = [f"{row.title:18}{row.opponent:16}{seat:10}"]
+    facts = [f"{row.title:18}{row.opponent:16}{row.who:10}"]
     if row.exact is not None:
         facts += [f"NashConv {row.exact['nash_conv']:.4f}", f"exploitability {row.exact['exploitability']:.4f}"]
     if row.raw is not None:

@@ -147,5 +147,7 @@ def _check_seats(opponent: Opponent, where: str, starts: Sequence[Scenario]) -> 
         known = sorted({role for _, of_start in roles for role in of_start})
         has = f"the starts have {', '.join(known)}" if known else "the starts have no roles"
         raise BadInput(f"nobody has the learner's roles ({', '.join(opponent.learner)}); {has}", f"{where}.learner")
+    if opponent.learner != "one" and all({*of_start} <= {*opponent.learner} for _, of_start in fitting):
+        raise BadInput("the learner would play every seat, so nobody opposes: leave a role out", f"{where}.learner")
     for start, of_start in fitting:
         check_seats(opponent, start, of_start, where)

@@ -153,13 +153,15 @@ def check(section: SuiteSection) -> None:
     for place, task in enumerate(section.tasks):
         if lookup(task.game).judged:
             raise BadInput(f"{task.game} has no result of its own, which a suite needs", field(place, "game"))
+        _check_side(task, place)
+        if task.opponent == BEST_RESPONSE:
+            _check_unused(task, place)
+        elif not task.path:
+            _check_standard(task, place)
         try:
             _check_opponent(task)
         except BadInput as error:
             raise BadInput(error.why, field(place, "opponent")) from error
-        if task.opponent == BEST_RESPONSE:
-            _check_unused(task, place)
-        _check_side(task, place)
         if task.scale is not None:
             _check_scale(task.scale, lookup(task.game).players[1], field(place, "scale"))
 
@@ -171,6 +173,13 @@ def _check_opponent(task: SuiteTask) -> None:
         check_game(task.opponent, task.game, "opponent")  # without solving the game, which takes seconds
     elif players.known(task.opponent) and (start := standard_start(task)) is not None:
         players.make(task.opponent, start, 0)
+
+
+def _check_standard(task: SuiteTask, place: int) -> None:
+    try:
+        standard_start(task)
+    except BadInput as error:
+        raise BadInput(str(error), field(place, "settings")) from error
 
 
 def _check_side(task: SuiteTask, place: int) -> None:
@@ -215,7 +224,10 @@ def _check_scale(scale: Scale, seats: int, where: str) -> None:
 
 
 def standard_start(task: SuiteTask) -> Scenario | None:
-    """Return the game's standard scenario; None where it needs more settings. Its seed 0 means a new deal each time."""
+    """Return the game's standard scenario, or None if it has none and needs more settings.
+
+    Its seed 0 means a new deal each time. Raises `BadInput` for settings that do not fit it.
+    """
     spec = lookup(task.game)
     seats = task.seats or spec.players[0]
     start = spec.start(seats) if spec.start else Scenario(id=task.game, game=task.game, seats=SEATS[:seats])
@@ -223,6 +235,8 @@ def standard_start(task: SuiteTask) -> Scenario | None:
     try:
         make(start)
     except BadInput:
+        if spec.start is not None:
+            raise
         return None
     return start
 

@@ -104,6 +104,13 @@ class Row(Record):
     step: int | None = None
     provenance: dict[str, Any]
 
+    @property
+    def who(self) -> str:
+        """What the model played: `seat 0`, `all seats`, or the roles of its side and who played beside it."""
+        if self.side:
+            return ", ".join(self.side) + (f" beside {self.partner}" if self.partner else "")
+        return "all seats" if self.seat is None else f"seat {self.seat}"
+
 
 class Estimates(TypedDict):
     """The intervals of a row."""

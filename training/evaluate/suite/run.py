@@ -260,10 +260,14 @@ def _store(progress: Progress, block: Block, job: Job, episode: Episode) -> None
 
 
 def flat(rows: list[Row]) -> dict[str, float]:
-    """Return the numbers over all seats under one name each, for the comparison of runs."""
+    """Return the numbers over all seats or a side under one name each, for the comparison of runs."""
     numbers: dict[str, float] = {}
-    for row in [row for row in rows if row.seat is None]:
-        name = f"{row.title} against {row.opponent}"
+    means = [row for row in rows if row.seat is None]
+    names = [f"{row.title} against {row.opponent}{f', {row.who}' if row.side else ''}" for row in means]
+    for row, short in zip(means, names, strict=True):
+        name = (
+            short if names.count(short) == 1 else f"{short} (task {row.task + 1})"
+        )  # tasks may differ in settings alone
         for kind, estimate in (("return", row.raw), ("normalised", row.normalised), ("won", row.won)):
             if estimate is not None:
                 numbers[f"{kind}/{name}"] = estimate.mean
