@@ -468,7 +468,10 @@ def _change(runs: Sequence[Mapping[str, Any]], start: float, digits: int, *where
 
 
 def listen_speak(raw: Raw) -> Iterator[str]:
-    """Yield each variant's wins by seed with their mean and ratio to `RL`; what it believes and says; differences."""
+    """Yield each variant's wins by seed with their mean and ratio to `RL`; what it believes and says; differences.
+
+    Then each attempt of one seed that came before: what was different, wins and words of `RL` and `RL+L+S`.
+    """
     won = {form: [row["after"]["won"] for row in rows["runs"]] for form, rows in raw["forms"].items()}
     for form, values in won.items():
         single = ", ".join(f"{value:.2f}" for value in values)
@@ -479,6 +482,10 @@ def listen_speak(raw: Raw) -> Iterator[str]:
             yield f"| `{form}` | {' | '.join(_mean_of(rows['runs'], name) for name in columns)} |"
     for form, other in (("RL+L+S", "RL"), ("RL+L", "RL"), ("RL+L+S", "RL+L")):
         yield f"`{form}` minus `{other}`: {_lead(won[form], won[other], 3)}"
+    for attempt in raw["attempts"]:
+        rows = [attempt["rows"].get(form) for form in ("RL", "RL+L+S")]
+        cells = [f"{row[name]:.2f}" if row else "–" for name in ("won", "named_seen") for row in rows]
+        yield f"| {attempt['change']} | {attempt['commit']} | {' | '.join(cells)} |"
 
 
 SPOKEN = ("votes_right", "before", "after", "named", "named_seen", "silent", "waits")
@@ -540,6 +547,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "poker": poker,
     "transfer": transfer,
     "mars": mars,
+    "listen_speak": listen_speak,
     "silence": silence,
     "speed": speed,
 }

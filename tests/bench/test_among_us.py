@@ -317,11 +317,14 @@ def test_a_page_has_every_variant_with_its_ratio_and_leads():
         return {"runs": [{"after": {"won": value, **numbers}} for value in won]}
 
     raw = {"forms": {"RL": runs(0.1, 0.3), "RL+L": runs(0.3, 0.4), "RL+L+S": runs(0.3, 0.5)}}
+    spoke = {"RL": {"won": 0.25, "named_seen": 0.4}}
+    raw["attempts"] = [{"change": "rarer claims", "commit": "abc1234", "rows": spoke}]
     lines = list(results.listen_speak(raw))
     # standard errors 0.1 and 0.05; t with one degree of freedom is 12.7062 (tables)
     assert lines[2] == "| `RL+L+S` | 0.30, 0.50 | 0.40 (-0.87 to 1.67) | 2.00 |"
     assert lines[3] == "| `RL` | 0.50 | 0.50 | 0.50 | 0.50 | 0.50 | 0.50 |"
     assert lines[6] == "| `RL` | 0.25 | 0.25 | 0.25 | 0.25 | – | 0.25 | 0.25 |"
+    assert lines[-1] == "| rarer claims | abc1234 | 0.25 | – | 0.40 | – |"
     assert lines[10] == "`RL+L` minus `RL`: +0.150 (−0.485 to +0.785)"
 
 
