@@ -52,11 +52,8 @@ def _why(line: Any) -> str:
             return "expected a table, which is an object in JSON"
         case "too_short" | "too_long":
             limits = line["ctx"]
-            wanted = (
-                f"no fewer than {limits['min_length']}"
-                if "min_length" in limits
-                else f"no more than {limits['max_length']}"
-            )
+            least, most = limits.get("min_length"), limits.get("max_length")
+            wanted = f"no more than {most}" if least is None else f"no fewer than {least}"
             return f"the number of items must be {wanted}, not {limits['actual_length']}"
         case _:
             return str(line["msg"]).removeprefix("Value error, ")

@@ -265,9 +265,8 @@ def flat(rows: list[Row]) -> dict[str, float]:
     means = [row for row in rows if row.seat is None]
     names = [f"{row.title} against {row.opponent}{f', {row.who}' if row.side else ''}" for row in means]
     for row, short in zip(means, names, strict=True):
-        name = (
-            short if names.count(short) == 1 else f"{short} (task {row.task + 1})"
-        )  # tasks may differ in settings alone
+        alone = names.count(short) == 1  # tasks may differ in what the name leaves out, such as settings
+        name = short if alone else f"{short} (task {row.task + 1})"
         for kind, estimate in (("return", row.raw), ("normalised", row.normalised), ("won", row.won)):
             if estimate is not None:
                 numbers[f"{kind}/{name}"] = estimate.mean
