@@ -105,7 +105,7 @@ ZERO = {"name": "omar", "filter": "zero"}
         ({"opponents": [{"weight": 2.0, "sorce": "past"}]}, "opponents.0.sorce", "there is no such field"),
         ({"opponents": [{"source": "past", "learner": "seer"}]}, "opponents.0.learner", "be 'one'; or expected a list"),
         ({"opponents": [{"source": "past", "learner": [5]}]}, "opponents.0.learner.0", "valid string"),
-        ({"opponents": [{"source": "past", "learner": []}]}, "opponents.0.learner", "must be no fewer than 1, not 0"),
+        ({"opponents": [{"source": "past", "learner": []}]}, "opponents.0.learner", "must be at least 1, not 0"),
         ({"opponents": {"source": "past"}}, "opponents", "expected a list: [...], and of tables [[...]] in TOML"),
         ({"league": []}, "league", "expected a table"),
         ({"learn": {"steps": 10}}, "learn.critic_warmup", "lower learn.critic_warmup, or train for more steps"),

@@ -53,7 +53,7 @@ def _why(line: Any) -> str:
         case "too_short" | "too_long":
             limits = line["ctx"]
             least, most = limits.get("min_length"), limits.get("max_length")
-            wanted = f"no more than {most}" if least is None else f"no fewer than {least}"
+            wanted = f"at most {most}" if least is None else f"at least {least}"
             return f"the number of items must be {wanted}, not {limits['actual_length']}"
         case _:
             return str(line["msg"]).removeprefix("Value error, ")

@@ -1,7 +1,7 @@
 """The evaluations of a league: every so many steps the newest checkpoint plays its past selves and all other opponents.
 
 All pairs play the same starts. The table of results is kept in every checkpoint, as `league.json` in the attempt, and
-as events; the games are episodes of the step. Raises `BadInput` for roles that no start has.
+as events; the games are episodes of the step. Raises `BadInput` for roles that too few starts have.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class League:
 
 
 def _sides(config: RunConfig, starts: MixtureSampler) -> Iterator[Side]:
-    """Yield the sides of the run's opponents; raise `BadInput` for one that no start has."""
+    """Yield the sides of the run's opponents; raise `BadInput` for one that too few starts have."""
     entries: dict[str, list[tuple[int, Opponent]]] = {}
     for place, entry in enumerate(config.opponents):
         if entry.source != MIRROR:
@@ -255,10 +255,6 @@ def _seatings(config: RunConfig, starts: MixtureSampler, entry: Opponent, where:
 
     Starts without the learner's roles, or without a seat for the opponent, are left out.
     """
-    if not any(_seats(entry, scenario) for scenario in starts.scenarios):
-        roles = sorted({role for scenario in starts.scenarios for role in make(scenario).roles()})
-        has = f"the starts have {', '.join(roles)}" if roles else "the starts have no roles"
-        raise BadInput(f"no start seats both the learner ({seats_title(entry.learner)}) and an opponent; {has}", where)
     sampler = _fitting(config, starts, entry)
     chosen: list[Seating] = []
     for place in range(DRAWS * config.league.games):
