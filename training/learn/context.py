@@ -179,9 +179,10 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
 
 
 def _set_up(learn: LearnSection) -> None:
-    """Set torch's threads, and whether it computes deterministically."""
+    """Set torch's threads, whether it computes deterministically, and that denormal numbers count as zero."""
     if learn.threads:
         torch.set_num_threads(learn.threads)
+    torch.set_flush_denormal(True)  # gradients of small models have many, each slow on a CPU
     if learn.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses to be deterministic
     torch.use_deterministic_algorithms(learn.deterministic)

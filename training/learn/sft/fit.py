@@ -81,6 +81,7 @@ def fit(
 
     Raises `DivergedError` after `bad_steps` updates in a row that were not finite.
     """
+    torch.set_flush_denormal(True)  # a CPU is slow with them
     listener = hooks or NoHooks()
     steps = math.ceil(len(batches) / sft.batches_per_step)
     rest = list(batches)[start * sft.batches_per_step :]
