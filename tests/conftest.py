@@ -125,6 +125,14 @@ def _drop_databases_of_dead_sessions() -> None:
                 connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 
+@pytest.fixture(autouse=True)
+def denormals() -> Iterator[None]:
+    """Let the process compute with denormal numbers again after a test that trained a model; Hypothesis needs them."""
+    yield
+    if torch := sys.modules.get("torch"):
+        torch.set_flush_denormal(False)
+
+
 @pytest.fixture(scope="session")
 def databases() -> Iterator[None]:
     """PostgreSQL and Valkey, running."""
