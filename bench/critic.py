@@ -116,7 +116,7 @@ def compute(arguments: Namespace) -> States:
     for count, scored in enumerate(islice(played(arguments.dataset, chat), arguments.conversations)):
         number = numbers.setdefault(scored.episode.scenario.id, len(numbers))
         traces = scored.episode.traces
-        hidden = [_hidden(model, one) if one.policy == LEARNER and any(one.mask) else None for one in traces]
+        hidden = [_hidden(model, trace) if trace.policy == LEARNER and any(trace.mask) else None for trace in traces]
         for trajectory in seat_trajectories(scored, scored.returns):
             earned = gae(trajectory.rewards.tolist(), [0.0] * len(trajectory.turns), arguments.gamma, 1.0)
             for turn, target in zip(trajectory.turns, earned, strict=True):

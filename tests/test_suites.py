@@ -154,8 +154,8 @@ def test_the_scales_of_poker_are_the_random_policy_and_the_equilibrium(game, sol
     view = POKERS[game]
     start = view(view.model(), NAMES[:2]).load().new_initial_state()
     solved, random = solve().policy, uniform(points(game))
-    own = value(start, (solved, solved))
-    assert [task.scale.ends(seat)[1] for seat in (0, 1)] == pytest.approx([own, -own], abs=exact)
+    solution = value(start, (solved, solved))
+    assert [task.scale.ends(seat)[1] for seat in (0, 1)] == pytest.approx([solution, -solution], abs=exact)
     against = [value(start, (random, solved)), -value(start, (solved, random))]
     assert [task.scale.ends(seat)[0] for seat in (0, 1)] == pytest.approx(against, abs=exact)
     if game == "kuhn_poker":

@@ -26,9 +26,9 @@ def explain(error: ValidationError) -> tuple[str, str]:
     An unknown field comes before a missing one, which it may be a misspelling of. Where a value may be one of several
     things, the reason is what is wrong inside it, or else all that it may be.
     """
-    found = [(_place(line["loc"]), line) for line in error.errors(include_url=False)]
-    where = next((at for at, line in found if line["type"] == "extra_forbidden"), found[0][0])
-    inside = [(at, line) for at, line in found if at[: len(where)] == where]
+    errors = [(_place(line["loc"]), line) for line in error.errors(include_url=False)]
+    where = next((at for at, line in errors if line["type"] == "extra_forbidden"), errors[0][0])
+    inside = [(at, line) for at, line in errors if at[: len(where)] == where]
     deepest = max((at for at, _ in inside), key=len)
     whys = dict.fromkeys(_why(line) for at, line in inside if at == deepest)
     return _dotted(deepest), "; or ".join(whys)

@@ -166,7 +166,7 @@ def test_a_player_who_always_had_the_better_seat_is_not_overrated():
             log.append(duel(next(number), "cleo", "ben", value))
     rated = points(fit(log))
     assert rated["ann"] == pytest.approx(MEAN, abs=8)
-    share = sum(one.seats[0].value for one in log if one.seats[0].who == "ann") / 320
+    share = sum(comparison.seats[0].value for comparison in log if comparison.seats[0].who == "ann") / 320
     assert share == 0.75, "a plain win rate would put Ann 190 points above the others"
 
 
@@ -204,7 +204,9 @@ def test_a_second_account_that_plays_nobody_else_carries_at_most_half_a_win():
 def test_a_team_is_not_compared_within_itself_and_a_match_weighs_one_game_to_each_seat():
     values = (1.0, 1.0, 0.0, 0.75)
     played = RatedGame(id=0, seats=tuple(RatedSeat(who=str(n), value=value) for n, value in enumerate(values)))
-    weights = {(one.i, one.j): (one.share, one.weight) for one in comparisons(played)}
+    weights = {
+        (comparison.i, comparison.j): (comparison.share, comparison.weight) for comparison in comparisons(played)
+    }
     third = pytest.approx(1 / 3)
     assert weights == {
         (0, 2): (1, third),
@@ -216,14 +218,14 @@ def test_a_team_is_not_compared_within_itself_and_a_match_weighs_one_game_to_eac
 
 
 def test_two_seats_with_equal_results_have_drawn():
-    (one,) = comparisons(duel(0, "ann", "ben", 0.5))
-    assert (one.share, one.weight) == (0.5, 1)
+    (comparison,) = comparisons(duel(0, "ann", "ben", 0.5))
+    assert (comparison.share, comparison.weight) == (0.5, 1)
 
 
 def test_a_guest_and_a_seat_without_a_result_are_not_compared():
     seats = (RatedSeat(who="ann", value=1), RatedSeat(value=0), RatedSeat(who="ben", value=0), RatedSeat(who="cleo"))
-    (one,) = comparisons(RatedGame(id=0, seats=seats))
-    assert (one.i, one.j, one.weight) == (0, 2, 1)
+    (comparison,) = comparisons(RatedGame(id=0, seats=seats))
+    assert (comparison.i, comparison.j, comparison.weight) == (0, 2, 1)
     assert RatedGame(id=0, seats=seats).games() == {"ann", "ben"}
 
 

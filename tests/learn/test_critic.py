@@ -43,43 +43,43 @@ def linear_gaussian(seed, r2, steps):
         yield states, 1.5 + r2**0.5 * latent @ slope + (1 - r2) ** 0.5 * noise
 
 
-def value_r2(one, states, targets):
-    error = targets - one.value("turn", states).detach()
+def value_r2(heads, states, targets):
+    error = targets - heads.value("turn", states).detach()
     return 1 - float((error**2).mean() / targets.var(unbiased=False))
 
 
 @pytest.mark.parametrize("r2", [0.3, 0.6])
 @pytest.mark.parametrize("seed", range(3))
 def test_five_steps_reach_four_fifths_of_what_can_be_explained(seed, r2):
-    one = critic()
+    heads = critic()
     *steps, held_out = list(linear_gaussian(seed, r2, 6))
     for states, targets in steps:
-        one.fit({"turn": (states, targets)}, 1e-3)
-    fresh = [value_r2(one, *held_out)]
+        heads.fit({"turn": (states, targets)}, 1e-3)
+    fresh = [value_r2(heads, *held_out)]
     for states, targets in linear_gaussian(seed, r2, 36):  # the same problem, with further draws
-        fresh.append(value_r2(one, states, targets))
+        fresh.append(value_r2(heads, states, targets))
     assert np.mean(fresh[6:]) >= 0.8 * r2
 
 
 def test_states_that_say_nothing_end_at_the_mean():
-    one, generator = critic(), torch.Generator().manual_seed(0)
+    heads, generator = critic(), torch.Generator().manual_seed(0)
     late = []
     for step in range(15):
         states, targets = torch.randn(ROWS, SIZE, generator=generator), 3 + torch.randn(ROWS, generator=generator)
         if step >= 5:
-            late.append(value_r2(one, states, targets))
-        one.fit({"turn": (states, targets)}, 1e-3)
+            late.append(value_r2(heads, states, targets))
+        heads.fit({"turn": (states, targets)}, 1e-3)
     assert np.mean(late) > -0.05
 
 
 def test_a_ridge_against_the_closed_form():
-    one = critic()
+    heads = critic()
     (states, targets), *_ = linear_gaussian(0, 0.5, 1)
-    one.fit({"turn": (states, targets)}, 1e-3)
+    heads.fit({"turn": (states, targets)}, 1e-3)
     x, y = states.double().numpy(), targets.double().numpy()
     features = (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-6 * x.var(0).mean())
     slope = np.linalg.solve(features.T @ features / ROWS + 30.0 * np.eye(SIZE), features.T @ (y - y.mean()) / ROWS)
-    np.testing.assert_allclose(one.value("turn", states).numpy(), y.mean() + features @ slope, atol=1e-3)
+    np.testing.assert_allclose(heads.value("turn", states).numpy(), y.mean() + features @ slope, atol=1e-3)
 
 
 def long_states(seed, r2, steps, size=8192):
@@ -90,41 +90,41 @@ def long_states(seed, r2, steps, size=8192):
 
 
 def test_a_ridge_on_long_states_needs_bounded_memory_and_reaches_four_fifths():
-    one = critic(size=8192)
+    heads = critic(size=8192)
     for states, targets in long_states(0, 0.6, 5):
-        one.fit({"turn": (states, targets)}, 1e-3)
-    fresh = [value_r2(one, states, targets) for states, targets in list(long_states(0, 0.6, 25))[5:]]
+        heads.fit({"turn": (states, targets)}, 1e-3)
+    fresh = [value_r2(heads, states, targets) for states, targets in list(long_states(0, 0.6, 25))[5:]]
     assert np.mean(fresh) >= 0.8 * 0.6
-    stored = {name: tensor.nbytes for name, tensor in one.heads["turn"].state_dict().items()}
+    stored = {name: tensor.nbytes for name, tensor in heads.heads["turn"].state_dict().items()}
     assert stored["cross"] == 8 * MOST_FEATURES**2  # not the 512 MiB of 8192² moments
     assert sum(stored.values()) < 9 * 2**20
-    assert one.heads["turn"].projection.nbytes == 4 * MOST_FEATURES * 8192
+    assert heads.heads["turn"].projection.nbytes == 4 * MOST_FEATURES * 8192
 
 
 def test_the_value_of_a_long_state_is_that_of_its_projection():
-    one = critic(size=3000)
+    heads = critic(size=3000)
     states, targets = next(long_states(0, 0.6, 1, size=3000))
-    one.fit({"turn": (states, targets)}, 1e-3)
-    head = one.heads["turn"]
+    heads.fit({"turn": (states, targets)}, 1e-3)
+    head = heads.heads["turn"]
     # a second implementation: project every state, then apply the solution
     scale = (states.var(0, unbiased=False) * (1 + 1e-6)).rsqrt()
     features = ((states - states.mean(0)) * scale) @ head.projection
     values = (features.double() - head.mean_x) @ head.solutions[head.chosen] + head.mean_y
-    np.testing.assert_allclose(one.value("turn", states).numpy(), values.numpy(), atol=1e-3)
+    np.testing.assert_allclose(heads.value("turn", states).numpy(), values.numpy(), atol=1e-3)
     restored = critic(size=3000)
-    restored.load_state_dict(one.state_dict())
-    assert torch.equal(restored.value("turn", states), one.value("turn", states))
+    restored.load_state_dict(heads.state_dict())
+    assert torch.equal(restored.value("turn", states), heads.value("turn", states))
 
 
 @pytest.mark.parametrize("kind", ["linear", "mlp"])
 def test_new_scales_of_targets_change_no_prediction(kind):
-    one = critic(kind)
+    heads = critic(kind)
     (states, targets), *_ = linear_gaussian(0, 0.9, 1)
-    one.fit({"turn": (states, targets)}, 1e-2)
-    before = one.value("turn", states).detach()
-    one.heads["turn"].observe(states, 100 + 50 * targets)  # the same features, so only the targets' scale moves
-    assert float(one.heads["turn"].deviation_y) > 10
-    torch.testing.assert_close(one.value("turn", states).detach(), before, atol=1e-3, rtol=1e-4)
+    heads.fit({"turn": (states, targets)}, 1e-2)
+    before = heads.value("turn", states).detach()
+    heads.heads["turn"].observe(states, 100 + 50 * targets)  # the same features, so only the targets' scale moves
+    assert float(heads.heads["turn"].deviation_y) > 10
+    torch.testing.assert_close(heads.value("turn", states).detach(), before, atol=1e-3, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["ridge", "linear", "mlp"])
@@ -148,9 +148,9 @@ def two_games():
     rollouts = []
     for number, reward in enumerate((1.0, 0.5)):
         zeros = {"turn": [[0.0] * 6], "token": [[0.0] * 6]}
-        one = scored([trace(".00.11")], {0: reward}, zeros)
-        item = Item(one.episode.traces[0], (number, 0))
-        rollouts.append(Rollout(number, one.episode, Score({0: reward}, (True, True)), {0: item}, one))
+        game = scored([trace(".00.11")], {0: reward}, zeros)
+        item = Item(game.episode.traces[0], (number, 0))
+        rollouts.append(Rollout(number, game.episode, Score({0: reward}, (True, True)), {0: item}, game))
     return rollouts, method
 
 
@@ -164,7 +164,7 @@ def test_before_its_first_fit_a_head_says_the_mean_of_its_targets():
     assert heads.value("turn", states).tolist() == pytest.approx([0.5625] * 5)
     assert heads.value("token", states).tolist() == pytest.approx([0.0] * 5, abs=1e-7)
     give_credit(rollouts, method)
-    advantages = np.concatenate([one.items[0].credit.ppo[[1, 2, 4, 5]] for one in rollouts])
+    advantages = np.concatenate([game.items[0].credit.ppo[[1, 2, 4, 5]] for game in rollouts])
     assert advantages.mean() == pytest.approx(0.0, abs=1e-9)
     assert not heads.fitted
 
@@ -178,12 +178,12 @@ def test_a_head_that_was_fitted_does_not_begin_again_with_another(kind):
     heads.fit({"turn": (states, targets)}, 1e-2)
     before = heads.value("turn", states).tolist()
     rollouts = [
-        replace(one, scored=replace(one.scored, values={"turn": [np.full(6, 0.25)], "token": [np.zeros(6)]}))
-        for one in rollouts
+        replace(game, scored=replace(game.scored, values={"turn": [np.full(6, 0.25)], "token": [np.zeros(6)]}))
+        for game in rollouts
     ]
     begin_critic(rollouts, heads, method)
     assert heads.value("turn", states).tolist() == before
-    assert all(one.scored.values["turn"][0].tolist() == [0.25] * 6 for one in rollouts)
+    assert all(game.scored.values["turn"][0].tolist() == [0.25] * 6 for game in rollouts)
     # turn advantages 0.5 - 0.25, 1 - 0.25 and 0, 0.5 - 0.25 are the targets of their tokens: the mean is 0.3125
     assert heads.value("token", states).tolist() == pytest.approx([0.3125] * ROWS)
     assert heads.unfitted == ("token",)

@@ -23,8 +23,8 @@ class Noting:
 
 
 def played(number, start):
-    one = scored([trace(".0")], {0: float(number)}, start=start)
-    return Rollout(number, one.episode, items={0: Item(one.episode.traces[0], (number, 0))}, scored=one)
+    game = scored([trace(".0")], {0: float(number)}, start=start)
+    return Rollout(number, game.episode, items={0: Item(game.episode.traces[0], (number, 0))}, scored=game)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_groups_are_what_the_method_needs(group, expected):
     method = Noting(group)
     give_credit([*step, failed], method)
     assert method.groups == expected
-    assert [one.items[0].credit.ppo[0] for one in step] == [0, 1, 2, 3]
+    assert [game.items[0].credit.ppo[0] for game in step] == [0, 1, 2, 3]
     assert failed.credit is None
 
 

@@ -55,11 +55,11 @@ def game(*, asked=None, limited=True, penalties=PENALTIES, returns=(1.0, -1.0, 1
         trace("....", CIA, policy="partner"),
         *(trace("...", ADA, prefix=(0, length)) for length in (6, 8, 10)),
     ]
-    lists = [*VALUES, *([0.0] * len(one.tokens) for one in traces[2:])]
-    paid = [*penalties, *([0.0] * len(one.tokens) for one in traces[2:])] if penalties else ()
-    one = scored(traces, dict(enumerate(returns)), {"token": lists}, rewards=[0.25, 0.0, 0.0], token_rewards=paid)
+    lists = [*VALUES, *([0.0] * len(trace.tokens) for trace in traces[2:])]
+    paid = [*penalties, *([0.0] * len(trace.tokens) for trace in traces[2:])] if penalties else ()
+    rewarded = scored(traces, dict(enumerate(returns)), {"token": lists}, rewards=[0.25, 0.0, 0.0], token_rewards=paid)
     move = Move(action="say")
-    episode = one.episode.model_copy(
+    episode = rewarded.episode.model_copy(
         update={
             "scenario": Scenario(id="s", game="among_us", seats=NAMES),
             "moves": tuple(SeatMove(seat=seat, move=move) for seat in order),
@@ -69,11 +69,11 @@ def game(*, asked=None, limited=True, penalties=PENALTIES, returns=(1.0, -1.0, 1
             "beliefs": beliefs() if asked is None else asked,
         }
     )
-    return replace(one, episode=episode)
+    return replace(rewarded, episode=episode)
 
 
-def credit(one=None, **config):
-    return ListenSpeakConfig(**{**NUMBERS, **config}).build().credit([one or game()])[0].traces
+def credit(rewarded=None, **config):
+    return ListenSpeakConfig(**{**NUMBERS, **config}).build().credit([rewarded or game()])[0].traces
 
 
 # --- rewards ---
@@ -98,7 +98,7 @@ def test_values_are_learned_where_they_are_read():
     assert ada.value_targets["token"][[1, 5, 6]] == pytest.approx([0.55, 1.0, 1.6])
     assert np.flatnonzero(ben.value_mask["token"]).tolist() == [2, 3]
     assert ben.value_targets["token"][[2, 3]] == pytest.approx([0.025, -0.2])
-    assert not any(one.value_mask for one in probes if one)
+    assert not any(numbers.value_mask for numbers in probes if numbers)
 
 
 def test_divergence_costs_at_actions_too_where_it_is_wanted():
@@ -118,8 +118,8 @@ def test_messages_are_not_discounted_and_actions_are():
 # --- which turns are messages, and what they changed ---
 
 
-def messages(one):
-    return sorted(message_turns(one.episode, turn_tokens(one.episode)))
+def messages(rewarded):
+    return sorted(message_turns(rewarded.episode, turn_tokens(rewarded.episode)))
 
 
 def test_messages_are_what_was_not_limited():
@@ -135,11 +135,11 @@ def test_without_limits_messages_are_what_stands_between_two_rounds_of_probes():
 
 
 def test_a_refused_try_is_what_the_seat_says_next():
-    one = game(limited=False)
+    rewarded = game(limited=False)
     refused = Turn(seat=ADA, reply="", error="too long", passed=False)
-    for first, expected in ((refused, [0, 1, 2]), (one.episode.turns[0], [1, 2])):
-        turns = (first, *one.episode.turns[1:])
-        assert messages(replace(one, episode=one.episode.model_copy(update={"turns": turns}))) == expected
+    for first, expected in ((refused, [0, 1, 2]), (rewarded.episode.turns[0], [1, 2])):
+        turns = (first, *rewarded.episode.turns[1:])
+        assert messages(replace(rewarded, episode=rewarded.episode.model_copy(update={"turns": turns}))) == expected
 
 
 def test_changes_by_hand():
@@ -169,7 +169,7 @@ def test_what_the_tool_seat_says_is_nobodys_message():
 def test_weights_of_answers_and_observations_by_hand():
     # three answers of two tokens; five tokens were read after turns: 11 in all; 3·11/3 and 1·11/5
     ada, ben, _, *probes = credit()
-    assert [one.nll.tolist() for one in probes] == [[0, 11, 11]] * 3
+    assert [numbers.nll.tolist() for numbers in probes] == [[0, 11, 11]] * 3
     assert ada.nll == pytest.approx([0, 0, 0, 0, 2.2, 2.2, 0, 0, 2.2, 2.2])
     assert ben.nll == pytest.approx([0, 0, 0, 0, 0, 2.2])
 

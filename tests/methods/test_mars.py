@@ -109,8 +109,8 @@ def test_seats_of_other_policies_neither_learn_nor_enter_the_mean():
 
 
 def test_rewards_of_tokens_belong_to_their_turn():
-    one = scored([trace(".00.1")], {0: 1.0, 1: 0.0}, token_rewards=[np.array([9, 0.25, 0.5, 9, -0.5])])
-    assert advantages([one], MarsConfig(baseline="none").build()) == [pytest.approx([1.25, 0.5])]
+    game = scored([trace(".00.1")], {0: 1.0, 1: 0.0}, token_rewards=[np.array([9, 0.25, 0.5, 9, -0.5])])
+    assert advantages([game], MarsConfig(baseline="none").build()) == [pytest.approx([1.25, 0.5])]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from training.records import Belief
 
 def places(episode):
     return {
-        seat: [(one.index, one.trace, one.where.start, one.where.stop) for one in ranges]
+        seat: [(turn.index, turn.trace, turn.where.start, turn.where.stop) for turn in ranges]
         for seat, ranges in observed_tokens(episode).items()
     }
 
@@ -40,7 +40,7 @@ def test_other_policies_and_probes_are_no_observations():
 
 def test_answers_to_probes_name_their_tokens():
     traces = [trace("..00."), trace("....", prefix=(0, 3)), trace("...", seat=1, prefix=(3, 1)), trace("..1", seat=1)]
-    traces[2:] = [one.model_copy(update={"policy": "past 3"}) for one in traces[2:]]
+    traces[2:] = [trace.model_copy(update={"policy": "past 3"}) for trace in traces[2:]]
 
     def belief(seat, after, **more):
         return Belief(seat=seat, after=after, question="?", probabilities={"A": 0.2, "B": 0.5, "C": 0.3}, **more)
@@ -51,11 +51,11 @@ def test_answers_to_probes_name_their_tokens():
         belief(1, 1, truth=("A",), trace=2, span=(1, 3)),  # another policy's
         belief(1, 2, truth=("B",)),  # asked of a remote model, or in a game that failed
     )
-    one = scored(traces, {0: 1.0})
-    [answer] = probe_answers(one.episode.model_copy(update={"beliefs": beliefs}))
+    game = scored(traces, {0: 1.0})
+    [answer] = probe_answers(game.episode.model_copy(update={"beliefs": beliefs}))
     assert (answer.seat, answer.after, answer.trace, answer.where) == (0, 1, 1, slice(2, 4))
     assert answer.right == pytest.approx(0.5)
-    builder = CreditBuilder(one)
+    builder = CreditBuilder(game)
     builder.nll(answer.trace, answer.where, 3.0)
     credit = builder.credit()
     assert credit.traces[1].nll.tolist() == [0, 0, 3, 3]

@@ -151,9 +151,9 @@ def test_both_sides_win_some_games_and_votes_are_better_than_chance():
         scenario = next(s for s in samples.load("among_us") if s.id == f"ship-{shape}-evaluation")
         names = ("scripted",) * len(scenario.seats)
         games = [game_of(scenario.with_seed(seed + 1), names, seed).metrics() for seed in range(40)]
-        assert 0.4 < sum(one["crew_won"] for one in games) / len(games) < 0.95
-        ejected += sum(one["end_ejected"] for one in games)
-        wrong += sum(one["ejected_wrong"] for one in games)
+        assert 0.4 < sum(metrics["crew_won"] for metrics in games) / len(games) < 0.95
+        ejected += sum(metrics["end_ejected"] for metrics in games)
+        wrong += sum(metrics["ejected_wrong"] for metrics in games)
     assert ejected > 1.5 * wrong > 0
 
 

@@ -181,21 +181,21 @@ def test_the_prefix_is_the_trace_of_the_seat_that_shares_most():
     beliefs, branches = with_branches([belief(0, 0), belief(0, 1), belief(1, 2)], answers, traces)
     assert [branch.prefix for branch in branches] == [(0, 3), (2, 4), (1, 4)]
     assert [branch.tokens for branch in branches] == [(5, 6, 60), (50, 51), (5, 50)]
-    assert [(one.trace, one.span) for one in beliefs] == [(3, (2, 3)), (4, (0, 2)), (5, (1, 2))]
+    assert [(belief.trace, belief.span) for belief in beliefs] == [(3, (2, 3)), (4, (0, 2)), (5, (1, 2))]
 
 
 def test_a_seat_that_never_moved_has_its_first_probe_as_the_prefix_of_the_others():
     answers = [answer([1, 2, 3, 4], 3), answer([1, 2, 5, 6, 4], 4)]
     beliefs, branches = with_branches([belief(0, 0), belief(0, 1)], answers, [])
     assert [(branch.prefix, branch.tokens) for branch in branches] == [(None, (1, 2, 3, 4)), ((0, 2), (5, 6, 4))]
-    assert [one.span for one in beliefs] == [(3, 4), (2, 3)]
+    assert [belief.span for belief in beliefs] == [(3, 4), (2, 3)]
 
 
 def test_without_a_right_answer_there_is_no_branch(monkeypatch):
     monkeypatch.setattr(f"{__name__}.PROBE", PROBE.model_copy(update={"truth": ()}))
     played = episode(monkeypatch, Scores())
     assert played.beliefs
-    assert {(one.trace, one.span) for one in played.beliefs} == {(None, None)}
+    assert {(belief.trace, belief.span) for belief in played.beliefs} == {(None, None)}
     assert all(any(trace.mask) for trace in played.traces)
 
 
@@ -242,13 +242,15 @@ def test_living_crewmates_are_asked_before_the_discussion_and_after_every_messag
     said = [at for at, entry in enumerate(played.moves) if entry.move.action == "talk"]
     assert len(said) == 4  # Cleo is dead
     times = [said[0], *(at + 1 for at in said)]
-    assert [(one.after, one.seat) for one in played.beliefs] == [(at, seat) for at in times for seat in (0, 3, 4)]
-    assert {one.truth for one in played.beliefs} == {("Ben",)}
+    assert [(belief.after, belief.seat) for belief in played.beliefs] == [
+        (at, seat) for at in times for seat in (0, 3, 4)
+    ]
+    assert {belief.truth for belief in played.beliefs} == {("Ben",)}
     vote = tuple(reply_tokens("<vote>Ben</vote>"))
-    for one in played.beliefs:
-        assert set(one.probabilities) == {"Ada", "Ben", "Dan", "Eva"} - {names[one.seat]}
-        branch = played.traces[one.trace]
-        assert branch.tokens[slice(*one.span)] == vote
+    for belief in played.beliefs:
+        assert set(belief.probabilities) == {"Ada", "Ben", "Dan", "Eva"} - {names[belief.seat]}
+        branch = played.traces[belief.trace]
+        assert branch.tokens[slice(*belief.span)] == vote
         # the last probe, too, is read behind the seat's own trace, which goes on with its vote
-        assert branch.prefix[0] == one.seat
+        assert branch.prefix[0] == belief.seat
         assert "saw it" not in CHAT.decode(branch.tokens)

@@ -54,7 +54,7 @@ def test_the_mean_over_the_seats_with_a_role():
         episode(),
         episode(roles=("villager", "wolf", "seer"), seat_metrics={0: {"won": 0.0}, 1: {"won": 1.0}}),
     )
-    means = by_role((one, seat_numbers(one)) for one in (first, other))
+    means = by_role((episode, seat_numbers(episode)) for episode in (first, other))
     assert means["won/wolf"] == 0.5  # lost once, won once
     assert means["won/villager"] == pytest.approx(2 / 3)  # won twice, lost once
     assert "won/seer" not in means  # the second game does not say

@@ -55,13 +55,13 @@ def test_the_mean_is_over_games_and_its_interval_student_s(run):
     stored(run, 2, 0, message_effects=[effect(-0.2)])
     stored(run, 2, 1, message_effects=[])
     stored(run, 2, 2)  # of an earlier release
-    own, doubt = reports.persuasion(run)
+    persuasion, doubt = reports.persuasion(run)
     assert (doubt.speaker, doubt.listener, doubt.messages, doubt.change.n) == ("imposter", "crewmate", 6, 3)
-    assert (doubt.metric, own.metric) == ("belief_change/imposter", "belief_change/crewmate")
+    assert (doubt.metric, persuasion.metric) == ("belief_change/imposter", "belief_change/crewmate")
     assert doubt.change.mean == pytest.approx(-0.2)
     assert doubt.change.high == pytest.approx(-0.2 + 4.303 * 0.1 / 3**0.5, abs=1e-4)
     assert doubt.verdict == "no change shown"
-    assert (own.listener, own.change.mean) == ("itself", 0.5)
+    assert (persuasion.listener, persuasion.change.mean) == ("itself", 0.5)
 
 
 @pytest.mark.django_db
@@ -87,9 +87,9 @@ def test_only_the_ends_of_a_long_phase_are_read(researcher):
     every = [(row.step, row.number, row.summary) for row in run.episodes.order_by("step")]
     exact = of_games(RunConfig.from_dict(run.config), every)
     assert len(exact) == 3
-    found = [mark.iteration for mark in reports.exploitability(run).marks]
-    assert found == [entry for entry in exact if entry.opponent != "nobody"]
-    assert [entry.step for entry in found] == [steps, steps + 2]
+    iterations = [mark.iteration for mark in reports.exploitability(run).marks]
+    assert iterations == [entry for entry in exact if entry.opponent != "nobody"]
+    assert [entry.step for entry in iterations] == [steps, steps + 2]
 
 
 @pytest.mark.django_db

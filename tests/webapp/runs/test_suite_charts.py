@@ -51,13 +51,13 @@ def test_a_chart_has_the_points_that_name_it(suite):
 def test_seeds_of_one_training_are_one_series_with_the_least_and_the_largest(suite):
     runs = [suite(f"seed {seed}", rate, 0.5, 0.5, seed=seed) for seed, rate in enumerate((0.2, 0.6, 0.4))]
     other = suite("other", 0.1, 0.1, 0.1, seed=0, variant="L")
-    found = suite_charts.side_by_side([*runs, other])
-    assert [one.label for one in found.series] == ["seed 0 and 2 more seeds", "other"]
-    first = found.charts[0].series[0].marks[0]
+    charts = suite_charts.side_by_side([*runs, other])
+    assert [model.label for model in charts.series] == ["seed 0 and 2 more seeds", "other"]
+    first = charts.charts[0].series[0].marks[0]
     assert first.estimate == {"mean": pytest.approx(0.4), "low": 0.2, "high": 0.6}
-    assert (found.charts[0].series[0].path, found.seeds) == ("37.5,60 137.5,50", True)
-    assert found.charts[0].series[1].marks[0].x == 62.5, "two series stand beside each other"
-    assert found.tasks[0][:2] == ("1 × 3 against mcts:100, crewmate", "Games won")
+    assert (charts.charts[0].series[0].path, charts.seeds) == ("37.5,60 137.5,50", True)
+    assert charts.charts[0].series[1].marks[0].x == 62.5, "two series stand beside each other"
+    assert charts.tasks[0][:2] == ("1 × 3 against mcts:100, crewmate", "Games won")
 
 
 @pytest.mark.django_db
@@ -67,10 +67,10 @@ def test_two_suites_of_one_checkpoint_are_no_seeds(suite):
     second = suite("crew", 0.6, 0.5, 0.5, start_checkpoint=first.start_checkpoint)
     for row in second.result["rows"]:
         row["opponent"] = "another imposter"
-    found = suite_charts.side_by_side([first, second])
-    assert [one.label for one in found.series] == [f"crew, #{first.pk}", f"crew, #{second.pk}"]
-    assert not found.seeds
-    title, _, cells = found.tasks[0]
+    charts = suite_charts.side_by_side([first, second])
+    assert [model.label for model in charts.series] == [f"crew, #{first.pk}", f"crew, #{second.pk}"]
+    assert not charts.seeds
+    title, _, cells = charts.tasks[0]
     assert [cell["mean"] for cell in cells] == [0.2, 0.6]
     assert title == "1 × 3 against opponents of their own, crewmate"
 
@@ -82,13 +82,13 @@ def test_trainings_that_began_from_other_weights_are_other_models(suite, researc
     for place, run in enumerate(runs):
         cold_start = make_run(researcher, kind="sft", config={start: place})
         run.start_checkpoint.run.start_checkpoint = make_checkpoint(cold_start)
-    assert [len(one.runs) for one in suite_charts.side_by_side(runs).series] == series
+    assert [len(model.runs) for model in suite_charts.side_by_side(runs).series] == series
 
 
 @pytest.mark.django_db
 def test_models_without_a_training_run_stand_alone(suite):
     runs = [suite("base", 0.2, 0.2, 0.2), suite("base", 0.2, 0.2, 0.2)]
-    assert [len(one.runs) for one in suite_charts.side_by_side(runs).series] == [1, 1]
+    assert [len(model.runs) for model in suite_charts.side_by_side(runs).series] == [1, 1]
 
 
 @pytest.mark.django_db
@@ -96,10 +96,10 @@ def test_a_number_that_only_some_have_is_missing_for_the_others(suite, researche
     less = suite("less", 0.3, 0.3, 0.3)
     less.result["rows"][0]["won"] = less.result["rows"][0]["raw"] = None
     less.result["rows"].pop()
-    found = suite_charts.side_by_side([suite("full", 0.5, 0.5, 0.5), less])
-    assert found.charts[0].number == "Games won"
-    assert [mark and mark.estimate["mean"] for mark in found.charts[0].series[1].marks] == [None, 0.3]
-    assert [cells[1] for _, _, cells in found.tasks][2] is None
+    charts = suite_charts.side_by_side([suite("full", 0.5, 0.5, 0.5), less])
+    assert charts.charts[0].number == "Games won"
+    assert [mark and mark.estimate["mean"] for mark in charts.charts[0].series[1].marks] == [None, 0.3]
+    assert [cells[1] for _, _, cells in charts.tasks][2] is None
     assert suite_charts.side_by_side([make_run(researcher)]) is None
     assert suite_charts.side_by_side([make_run(researcher, kind="suite")]) is None
 

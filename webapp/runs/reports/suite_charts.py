@@ -36,12 +36,12 @@ class Series:
 
     def estimate(self, task: str, kind: str) -> Estimate | None:
         """Return mean, low and high of a task's number; None where a run lacks it."""
-        found = [row for rows in self.rows if (row := rows.get(task, {}).get(kind))]
-        if len(found) < len(self.rows) or not found:
+        estimates = [row for rows in self.rows if (row := rows.get(task, {}).get(kind))]
+        if len(estimates) < len(self.rows) or not estimates:
             return None
-        if len(found) == 1:
-            return found[0]
-        means = [row["mean"] for row in found]
+        if len(estimates) == 1:
+            return estimates[0]
+        means = [row["mean"] for row in estimates]
         return {"mean": fmean(means), "low": min(means), "high": max(means)}
 
 
@@ -90,7 +90,7 @@ class Chart:
     def table(self) -> list[tuple[str, list[Estimate | None]]]:
         """Every point with the numbers of all series."""
         return [
-            (point, [mark.estimate if (mark := one.marks[at]) else None for one in self.series])
+            (point, [mark.estimate if (mark := model.marks[at]) else None for model in self.series])
             for at, point in enumerate(self.points)
         ]
 
@@ -112,15 +112,15 @@ def side_by_side(runs: Iterable[Run]) -> SideBySide | None:
         return None
     first: dict[str, Mapping[str, Any]] = {}
     opponents: dict[str, set[str]] = {}
-    for key, row in (item for one in series for rows in one.rows for item in rows.items()):
+    for key, row in (item for model in series for rows in model.rows for item in rows.items()):
         first.setdefault(key, row)
         opponents.setdefault(key, set()).add(row["opponent"])
     tasks = []
     for key, row in first.items():
         kind = _kind([key], series)
         if kind:
-            tasks.append((_title(row, opponents[key]), KINDS[kind], [one.estimate(key, kind) for one in series]))
-    several = any(len(one.runs) > 1 for one in series)
+            tasks.append((_title(row, opponents[key]), KINDS[kind], [model.estimate(key, kind) for model in series]))
+    several = any(len(model.runs) > 1 for model in series)
     return SideBySide(series, tasks, _charts(first, series), several)
 
 
@@ -138,7 +138,7 @@ def _series(runs: Sequence[Run]) -> list[Series]:
         Series(
             label if labels.count(label) == 1 else f"{label}, #{of_group[0][0].pk}",
             [run for run, _ in of_group],
-            [_by_task(one["rows"]) for _, one in of_group],
+            [_by_task(suite["rows"]) for _, suite in of_group],
         )
         for label, of_group in zip(labels, groups.values(), strict=True)
     ]
@@ -177,15 +177,15 @@ def _by_task(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     That is the game and, but for a side, its opponent: models of other seeds may have opponents and partners of their
     own. Tasks that are alike are told apart by their order.
     """
-    found: dict[str, Mapping[str, Any]] = {}
+    rows_by_key: dict[str, Mapping[str, Any]] = {}
     seen: Counter[str] = Counter()
     for row in rows:
         if row["seat"] is None:
             side = row.get("side", [])
             alike = json.dumps([row["title"], side or row["opponent"]])
             seen[alike] += 1
-            found[f"{alike} {seen[alike]}"] = row
-    return found
+            rows_by_key[f"{alike} {seen[alike]}"] = row
+    return rows_by_key
 
 
 def _title(row: Mapping[str, Any], opponents: Collection[str]) -> str:
@@ -198,7 +198,7 @@ def _kind(keys: Sequence[str], series: Sequence[Series]) -> str:
     """Return the first number that every series has in all of these tasks, else one that any has; empty for none."""
     for enough in (all, any):
         for kind in KINDS:
-            if enough(one.estimate(key, kind) is not None for one in series for key in keys):
+            if enough(model.estimate(key, kind) is not None for model in series for key in keys):
                 return kind
     return ""
 
@@ -220,18 +220,18 @@ def _in_order(points: Mapping[str, str]) -> dict[str, str]:
 
 def _chart(title: str, points: Mapping[str, str], series: Sequence[Series]) -> Chart:
     kind = _kind(list(points.values()), series) or "raw"
-    found = [[one.estimate(key, kind) for key in points.values()] for one in series]
-    shown = [estimate for row in found for estimate in row if estimate]
+    estimates = [[model.estimate(key, kind) for key in points.values()] for model in series]
+    shown = [estimate for row in estimates for estimate in row if estimate]
     low = min((estimate["low"] for estimate in shown), default=0.0)
     ends = SCALES.get(kind, (low, max((estimate["high"] for estimate in shown), default=1.0)))
     drawn = [
         DrawnSeries(
-            label=one.label,
+            label=model.label,
             place=place,
             dash=DASHES[place % len(DASHES)],
             marks=[_mark(estimate, at, place, len(series), ends) for at, estimate in enumerate(row)],
         )
-        for place, (one, row) in enumerate(zip(series, found, strict=True))
+        for place, (model, row) in enumerate(zip(series, estimates, strict=True))
     ]
     return Chart(title, KINDS[kind], ends, list(points), drawn)
 
@@ -251,8 +251,8 @@ def _mark(estimate: Estimate | None, at: int, place: int, of: int, ends: tuple[f
 
 def of_checkpoints(run: Run, visible: RunQuerySet) -> list[Run]:
     """Return the newest suites of a run's checkpoints that have a result, oldest first."""
-    found = visible.filter(kind=Run.Kind.SUITE, start_checkpoint__run=run, result__has_key="rows")
-    return list(found.select_related("start_checkpoint__run__start_checkpoint__run").order_by("-pk")[:SHOWN])[::-1]
+    suites = visible.filter(kind=Run.Kind.SUITE, start_checkpoint__run=run, result__has_key="rows")
+    return list(suites.select_related("start_checkpoint__run__start_checkpoint__run").order_by("-pk")[:SHOWN])[::-1]
 
 
 def comparable(run: Run, visible: Iterable[Run]) -> list[Run]:
