@@ -102,7 +102,7 @@ def _training(add: Callable[..., ArgumentParser]) -> None:
     held_out = add("held_out", "specialists and a generalist by MARS in games that they were not trained on")
     held_out.add_argument("--seeds", type=COUNT, default=3, metavar="N", help="runs of each model (3)")
     held_out.add_argument(
-        "--steps", type=COUNT_OR_0, default=0, metavar="N", help="training steps of every run (20 or 40)"
+        "--steps", type=COUNT_OR_0, default=0, metavar="N", help="training steps of every run (20 to 60)"
     )
     held_out.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
     hierarchy = add("hierarchy", "hierarchical credit against flat credit, on five small tasks")

@@ -91,12 +91,12 @@ class Training:
 
 
 TRAINING = {
-    "tic_tac_toe": Training(40, 128, {"lr": 5e-4, "ent_coef": 0.05}, "mcts:100"),
-    "kuhn_poker": Training(40, 192, {"lr": 3e-4, "ent_coef": 0.3}),
-    "hanabi": Training(20, 64, {"lr": 3e-4}),
-    GENERALIST: Training(20, 192, {"lr": 3e-4, "ent_coef": 0.05}),
+    "tic_tac_toe": Training(60, 128, {"lr": 5e-4, "ent_coef": 0.05}, "mcts:100"),
+    "kuhn_poker": Training(40, 128, {"lr": 3e-4, "ent_coef": 0.3}),
+    "hanabi": Training(20, 48, {"lr": 3e-4}),
+    GENERALIST: Training(20, 144, {"lr": 3e-4, "ent_coef": 0.05}),
 }
-"""By model. The specialists learn as in `bench.strategic`, but for fewer steps."""
+"""By model. The specialists learn as in `bench.strategic`, but from fewer games."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
