@@ -100,7 +100,7 @@ PRESETS: dict[str, Preset] = {
         "OMAR on Werewolf, one side at a time",
         "The wolves learn against the starting model's village, then the village against those wolves, then the wolves "
         "again. While the village learns, one of its seats stays the starting model. Start it from a cold start's "
-        "checkpoint, as above.",
+        "checkpoint: untrained, few of SmolLM2's replies are legal.",
         "omar/werewolf_phases.toml",
         {"name": "Werewolf in phases"},
     ),
@@ -130,8 +130,8 @@ PRESETS: dict[str, Preset] = {
     ),
     "among-us-in-turn": Preset(
         "Crew and imposter in turn",
-        "As above; then an imposter learns against that crew, the crew against that imposter, and so on. Each side "
-        "continues from its own last phase. Its effect has not been measured.",
+        "A crew learns as in Listening and speaking in Among Us, then an imposter against that crew, the crew against "
+        "that imposter, and so on. Each side continues from its own last phase. Its effect has not been measured.",
         "listen_speak/among_us_in_turn.toml",
         {"name": "Among Us in turn"},
     ),

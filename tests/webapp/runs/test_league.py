@@ -218,6 +218,7 @@ def test_one_click_from_a_checkpoint_opens_a_run_against_it_alone(client, base, 
     query = address.replace("&amp;", "&").partition("?")[2]
     form, shown = form_of(client, f"?{query}")
     assert f"Find the weakness of {checkpoint}" in shown
+    assert 'class="presets"' not in shown, "a preset would replace the opponent"
     response = client.post(reverse("runs:new") + f"?{query}", filled(form))
     assert response.status_code == 302, {
         **response.context["form"].start.errors,

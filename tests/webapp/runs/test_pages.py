@@ -418,6 +418,19 @@ def test_the_plot_draws_shares_on_one_axis_around_zero(page, researcher):
     assert "style=" not in shown.split('class="forest"')[1].split("</figure>")[0]
 
 
+def test_numbers_of_the_only_role_are_not_repeated(researcher):
+    def numbers(**values):
+        return {
+            name.replace("_as_", "/"): {"mean": v, "low": v - 0.1, "high": v + 0.1, "n": 9}
+            for name, v in values.items()
+        }
+
+    both = numbers(won=0.5, won_as_wolf=0.5, tasks=0.2, tasks_as_wolf=0.3)
+    summary = {"a": both, "b": both, "difference": numbers(won=0, won_as_wolf=0, tasks=0, tasks_as_wolf=0)}
+    run = make_run(researcher, kind="eval", result={"summary": summary})
+    assert {row.name for row in evaluation.of_run(run)["rows"]} == {"won", "tasks", "tasks/wolf"}
+
+
 def test_a_runs_page_opens_on_the_tab_that_has_something(page, researcher):
     def tab(run, query=""):
         shown = body(page("detail", run.pk, query=query)).split('class="tabs"')[1].split("</nav>")[0]

@@ -2,6 +2,7 @@
 
 import pytest
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from tests.webapp.runs.making import SUITE_RESULT, make_checkpoint, make_episode, make_run
 from training import config as configs
@@ -51,6 +52,11 @@ def test_the_site_offers_every_suite_that_is_included():
     assert tuple(suites.SUITES) == NAMES
     for name in NAMES:
         assert suites.load(name).kind == "suite"
+
+
+def test_tasks_that_differ_in_their_seats_alone_are_listed_apart(signed_in, checkpoint):
+    page = strip_tags(text(signed_in.get(reverse("runs:suite", args=[checkpoint.pk]))))
+    assert [f"width 2 height 2 tasks 4 seats {seats}" in page for seats in (4, 5, 6, 7)] == [True, True, True, False]
 
 
 def test_a_checkpoint_starts_a_suite(

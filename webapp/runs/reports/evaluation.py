@@ -16,6 +16,7 @@ from webapp.runs.reports import bars, comparing, curves
 
 Interval = Mapping[str, float]
 MODELS = ("a", "b")
+GROUPS = (*MODELS, "difference")
 WIDTH, MIDDLE = 200, 100
 """The width and the middle (zero) of the plot's coordinates."""
 NAMES: dict[str, tuple[str, str]] = {
@@ -97,6 +98,14 @@ def models(run: Run) -> tuple[str, str]:
     return verdicts.distinct(first, second)
 
 
+def _repeats(name: str, summary: Mapping[str, Any]) -> bool:
+    """Return whether a role's number is that of the whole model, which then plays this role alone."""
+    whole = name.partition("/")[0]
+    return whole != name and all(
+        summary.get(group, {}).get(name) == summary.get(group, {}).get(whole) for group in GROUPS
+    )
+
+
 def of_run(run: Run) -> dict[str, Any] | None:
     """Return the page context of a run's head-to-head; None if it has no result yet."""
     if not run.result or "summary" not in run.result:
@@ -104,7 +113,8 @@ def of_run(run: Run) -> dict[str, Any] | None:
     summary = run.result["summary"]
     social = bars.of_summary(summary)
     social_names = {bar.name for rows in social.values() for bar in rows}
-    names = {name for group in (*MODELS, "difference") for name in summary.get(group, {})} - social_names
+    names = {name for group in GROUPS for name in summary.get(group, {})} - social_names
+    names = {name for name in names if not _repeats(name, summary)}
     count = verdicts.scenarios(summary)
     return {
         "models": models(run),
