@@ -393,6 +393,15 @@ def transfer(raw: Raw) -> Iterator[str]:
         yield f"`{form}` minus `{first}`: {_estimate(lead, 3)}"
 
 
+def smollm2(raw: Raw) -> Iterator[str]:
+    """Yield a row per task of the suite, before and after MARS, then a row per number of the games of Among Us."""
+    for before, after in zip(raw["mars"]["before"], raw["mars"]["after"], strict=True):
+        cells = (_estimate(Interval(**row["raw"]), 2, signed=False).replace("-", "−") for row in (before, after))
+        yield f"| {before['title']}, {before['opponent']} | {' | '.join(cells)} |"
+    for name, before in raw["among_us"]["before"].items():
+        yield f"| {name} | {before:.2f} | {raw['among_us']['after'][name]:.2f} |".replace("-", "−")
+
+
 ESTIMATORS = {
     "none": "`none`",
     "role_ema": "`role_ema`",
@@ -546,6 +555,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "quick": quick,
     "poker": poker,
     "transfer": transfer,
+    "smollm2": smollm2,
     "mars": mars,
     "listen_speak": listen_speak,
     "silence": silence,

@@ -66,6 +66,11 @@ def but(place, **changes):
 @pytest.mark.parametrize(
     "changes, where, why",
     [
+        (
+            {"opponents": [{"source": "past"}], "phases": [{**LISTEN, "opponents": []}, SPEAK, TURNS]},
+            "opponents",
+            "would never play",
+        ),
         ({"learn": {"steps": 60}}, "learn.steps", "the phases add up to 50 steps"),
         (but(1, name="L"), "phases.1.name", "another phase is called 'L'"),
         (but(1, name="two words"), "phases.1.name", "pattern"),

@@ -155,6 +155,8 @@ class RunConfig(Record):
         if self.learn.lora is not None and self.learn.lora.dropout > 0:
             raise BadInput("dropout would make the trained policy another than the sampled one", "learn.lora.dropout")
         phases.check(self)
+        if self.opponents and self.phases and all(phase.opponents is not None for phase in self.phases):
+            raise BadInput("every phase has opponents of its own: these would never play", "opponents")
         for place in range(len(self.phases)):
             config = self.of_phase(place)
             try:
