@@ -466,7 +466,8 @@ def _held_out(raw: Raw) -> Iterator[str]:
     for task, row in raw["before"]["after"].items():
         start = Interval(**{name: row["normalised"][name] for name in ("mean", "low", "high", "n")})
         changes = (_change(runs, start.mean, 0, "after", task, "normalised", "mean") for runs in raw["models"].values())
-        yield f"| {task} | {_estimate(start, 0, signed=False)} | {' | '.join(changes)} |".replace("-", "−")
+        estimate = _estimate(start, 0, signed=False).replace("-", "−")
+        yield f"| {task} | {estimate} | {' | '.join(changes)} |"
     for game, value in raw["before"]["nash_conv"].items():
         changes = (_change(runs, value, 2, "nash_conv", game) for runs in raw["models"].values())
         yield f"| {game} | {value:.2f} | {' | '.join(changes)} |"
