@@ -222,6 +222,13 @@ def test_the_watchdog_ends_a_run_early(tmp_path, monkeypatch):
     assert run_dir.latest_checkpoint()[0] == 2
 
 
+def test_learning_counts_denormal_numbers_as_zero(tmp_path):
+    small = torch.full((1000,), 2e-38)
+    assert bool((small / 8).all()), "denormal, and not zero before"
+    trainer.run(*make_run(tmp_path, steps=2))
+    assert not bool((small / 8).any())
+
+
 @pytest.mark.parametrize("kl, measured", [("none", False), ("none", True), ("k1", False), ("k2", False), ("k3", True)])
 def test_every_kind_of_divergence_term_runs(tmp_path, kl, measured):
     learn = {"steps": 2, "kl": kl, "kl_measured": measured, "kl_coef": 0.1, "critic_warmup": 0}
