@@ -68,6 +68,14 @@ JUDGE = {"address": "http://127.0.0.1:1/v1", "model": "m"}
 DIALOGUE = {"name": "dialogue"}
 FLAT = {"name": "omar", "advantage": "group_relative"}
 ZERO = {"name": "omar", "filter": "zero"}
+TWO_GAMES = {"mixture": [{"game": "tic_tac_toe"}, {"game": "kuhn_poker"}]}
+ROLES_REFUSED = [
+    (["one"], 'write "one" in place of the list'),
+    (["seer", "One"], 'write "one" in place of the list'),
+    (["seer", ""], "not empty"),
+    (["seer, villager"], "no comma"),
+    (["seer", "seer"], "named twice"),
+]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +114,21 @@ ZERO = {"name": "omar", "filter": "zero"}
         ({"opponents": [{"source": "past", "learner": "seer"}]}, "opponents.0.learner", "be 'one'; or expected a list"),
         ({"opponents": [{"source": "past", "learner": [5]}]}, "opponents.0.learner.0", "valid string"),
         ({"opponents": [{"source": "past", "learner": []}]}, "opponents.0.learner", "must be at least 1, not 0"),
+        *(
+            ({"opponents": [{"source": "past", "learner": names}]}, "opponents.0.learner", why)
+            for names, why in ROLES_REFUSED
+        ),
+        ({"opponents": [{"source": "mirror", "learner": ["seer"]}]}, "opponents.0.learner", "plays every seat"),
+        ({"opponents": [{"source": "nash"}]}, "opponents.0.source", "nash plays kuhn_poker, not negotiation"),
+        ({"opponents": [{"source": "past", "ally": "mcts:9"}]}, "opponents.0.ally", "mcts does not play 'negotiation'"),
+        ({**TWO_GAMES, "opponents": [{"source": "mcts:9"}]}, "opponents.0.source", "mcts does not play 'kuhn_poker'"),
+        ({"learn": {"list-x": 1}}, "learn.list-x", "there is no such field"),
+        ({"reward": {"tuple[x": 1}}, "reward.tuple[x", "there is no such field"),
+        ({"function-wrap[x]": 1}, "function-wrap[x]", "there is no such field"),
+        ({"learn": {"x" * 500: 1}}, f"learn.{'x' * 80}…", "there is no such field"),
+        ({"learn": {"\x1b[31m": 1}}, "learn.\\x1b[31m", "there is no such field"),
+        ({"method": {"name": "x" * 500}}, "method.name", f"unknown method '{'x' * 80}'; known"),
+        ({"game": {"name": "x" * 90}}, "game.name", f"unknown game '{'x' * 80}'; known"),
         ({"opponents": {"source": "past"}}, "opponents", "expected a list: [...], and of tables [[...]] in TOML"),
         ({"league": []}, "league", "expected a table"),
         ({"learn": {"steps": 10}}, "learn.critic_warmup", "lower learn.critic_warmup, or train for more steps"),
@@ -225,6 +248,11 @@ def test_resolving_leaves_nothing_open(tmp_path):
     with pytest.raises(BadInput, match="no such file") as caught:
         config.resolve(config.parse({"data": {"path": "none.jsonl"}}), tmp_path)
     assert caught.value.where == "data.path"
+
+
+def test_roles_without_effect_are_read_in_a_run_that_has_them():
+    data = {"opponents": [{"source": "mirror", "learner": ["seer"]}]}
+    assert config.parse(data, stored=True).opponents[0].learner == ("seer",)
 
 
 LEAGUE = {"league": {"every": 10}, "opponents": [{"source": "past"}]}

@@ -10,10 +10,11 @@ from training.players import table
 from training.players.strategic import POKERS
 from training.samples import for_game
 from training.store import read_lines
-from training.suites import FOLDER, Scale, SuiteTask, standard_start, write_starts
+from training.suites import FOLDER, Scale, SuiteTask, starts, write_starts
 
 TASK = {"game": "tic_tac_toe", "opponent": "mcts:10"}
 CREW = {"game": "among_us", "side": ["crewmate"], "opponent": "scripted", "partner": "scripted", "seats": 5}
+BARGAIN = {"game": "negotiation", "opponent": "scripted"}
 EXACT = {"game": "kuhn_poker", "opponent": "best_response"}
 UNUSED = {
     "settings": {"opening": [0]},
@@ -56,6 +57,14 @@ def suite(*tasks, **section):
         ([{**CREW, "partner": "mirror"}], {}, "suite.tasks.0.partner", "no other player"),
         ([{**CREW, "side": []}], {}, "suite.tasks.0.partner", "name its roles in side"),
         ([{**CREW, "opponent": "mirror"}], {}, "suite.tasks.0.side", "plays every seat"),
+        ([{**CREW, "partner": "nash"}], {}, "suite.tasks.0.partner", "nash plays kuhn_poker, not among_us"),
+        ([{**CREW, "partner": "mcts:9"}], {}, "suite.tasks.0.partner", "mcts does not play 'among_us'"),
+        ([{**CREW, "side": ["crew"]}], {}, "suite.tasks.0.side", "has these roles; it has crewmate, imposter"),
+        ([{**CREW, "side": ["crewmate", "imposter"]}], {}, "suite.tasks.0.side", "nobody opposes"),
+        ([{**CREW, "side": ["imposter"]}], {}, "suite.tasks.0.partner", "one seat of the side"),
+        ([{**TASK, "side": ["x"]}], {}, "suite.tasks.0.side", "has these roles; it has none"),
+        ([{**BARGAIN, "opponent": "mcts:9"}], {}, "suite.tasks.0.opponent", "mcts does not play 'negotiation'"),
+        ([{**BARGAIN, "side": ["x"]}], {}, "suite.tasks.0.side", "has these roles; it has none"),
         ([{**CREW, "scale": {"low": [0] * 12, "high": [1]}}], {}, "suite.tasks.0.scale", "one number"),
     ],
 )
@@ -78,7 +87,7 @@ def test_the_total_counts_every_seat_and_a_mirror_or_a_side_once():
 
 
 def test_a_start_has_as_many_players_as_the_task_says():
-    assert [len(standard_start(SuiteTask.from_dict({**CREW, "seats": seats})).seats) for seats in (0, 6)] == [3, 6]
+    assert [len(starts("among_us", seats)[0].seats) for seats in (0, 6)] == [3, 6]
 
 
 def test_others_beside_a_side_are_replaced_in_every_task_with_one():
@@ -100,12 +109,12 @@ def test_a_scale_may_have_a_number_for_each_seat():
 
 def test_the_starts_are_the_games_own_with_the_settings_or_its_samples(tmp_path):
     hanabi = SuiteTask(game="hanabi", settings={"size": "simple"}, opponent="mirror")
-    start = standard_start(hanabi)
+    [start] = starts("hanabi", 2, {"size": "simple"})
     assert (start.settings, start.seats, start.seed) == ({"size": "simple"}, NAMES[:2], 0)
     [(written, _)] = read_lines(write_starts(hanabi, tmp_path))
     assert written == start.to_dict()
     bargain = SuiteTask(game="negotiation", opponent="scripted")  # it needs items and their values
-    assert standard_start(bargain) is None
+    assert starts("negotiation") == for_game("negotiation")
     samples = [line for line, _ in read_lines(write_starts(bargain, tmp_path))]
     assert samples == [scenario.to_dict() for scenario in for_game("negotiation")]
 

@@ -108,7 +108,7 @@ class RunConfig(Record):
         name = section.get("name", DEFAULT_METHOD) if isinstance(section, Mapping) else DEFAULT_METHOD
         if isinstance(name, str) and name not in REGISTRY:
             known = ", ".join(map(repr, REGISTRY))
-            REGISTRY.refuse(name, f"unknown method {name!r}; known: {known}", "method.name")
+            REGISTRY.refuse(name, f"unknown method {name[:80]!r}; known: {known}", "method.name")
         try:
             return super().from_dict(data)
         except BadInput as error:
@@ -154,6 +154,7 @@ class RunConfig(Record):
             raise BadInput("this run's reward or filter needs a judge: give its address and model", "judge")
         if self.learn.lora is not None and self.learn.lora.dropout > 0:
             raise BadInput("dropout would make the trained policy another than the sampled one", "learn.lora.dropout")
+        self._check_players()
         phases.check(self)
         if self.opponents and self.phases and all(phase.opponents is not None for phase in self.phases):
             raise BadInput("every phase has opponents of its own: these would never play", "opponents")
@@ -167,6 +168,18 @@ class RunConfig(Record):
                 raise BadInput(f"in the phase {phase.name}, {error.why}", where) from error
         if not self.phases:
             self.check_learning()
+
+    def _check_players(self) -> None:
+        """Raise `BadInput` for a player, other than a model, that does not play one of the games."""
+        for part in self.parts:
+            spec = games.lookup(part.game)
+            example = suites.starts(part.game)[0] if spec.start or spec.samples else None
+            for where, source in self.sources():
+                if example is not None and players.known(source):
+                    try:
+                        players.check(source, example)
+                    except BadInput as error:
+                        raise BadInput(error.why, where) from error
 
     def check_learning(self) -> None:
         """Raise `BadInput` for what does not fit in the sections that phases change: opponents, method, learn."""
@@ -221,11 +234,16 @@ class RunConfig(Record):
                 "learn.warmup",
             )
 
-    def check_types(self) -> None:
-        """Raise `BadInput` for a setting of a game that is of another type, such as "5" or 5.0 for a whole number.
+    def check_new(self) -> None:
+        """Raise `BadInput` for what a new configuration may not have, though runs that have it are read and play on.
 
-        Runs that have one are read and play on: their games convert it.
+        That is a setting of a game that is of another type, such as "5" or 5.0 for a whole number, which the game
+        converts; and roles of a learner that plays every seat, which have no effect.
         """
+        for where, entry in self.entries():
+            if entry.source == MIRROR and entry.learner != "one":
+                why = 'with source mirror the learner plays every seat: write "one", or name another source'
+                raise BadInput(why, f"{where}.learner")
         _check_settings(self.game.name, self.game.settings, "game", strict=True)
         for place, part in enumerate(self.mixture):
             _check_settings(part.game, part.settings, f"mixture.{place}", strict=True)
@@ -337,7 +355,7 @@ def parse(data: dict[str, Any], where: str = "", *, stored: bool = False) -> Run
     try:
         config = RunConfig.from_dict(data)
         if not stored:
-            config.check_types()
+            config.check_new()
         return config
     except BadInput as error:
         raise BadInput(error.why, ": ".join(part for part in (where, error.where) if part)) from error

@@ -5,11 +5,13 @@ Plain pydantic without torch, like `run_sections`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from training.reading import Record
+from training.records import Seat
 from training.sections import MOST_STEPS, Names
 
 MIRROR, PAST, START = "mirror", "past", "start"
@@ -28,6 +30,11 @@ def saved_steps(step: int, every: int, newest: int) -> tuple[int, ...]:
     return tuple(range(0, step, every)[-newest:])  # the range, not its numbers: there may be many
 
 
+def with_roles(names: Sequence[str], roles: Sequence[str]) -> set[Seat]:
+    """Return the seats that have one of the named roles; `roles` is the role of every seat."""
+    return {seat for seat, role in enumerate(roles) if role in names}
+
+
 class Opponent(Record):
     """One entry of the pool that a game's other seats are filled from."""
 
@@ -41,7 +48,8 @@ class Opponent(Record):
     weight: float = Field(default=1.0, gt=0, le=1e6, description="How often it is drawn, relative to the others.")
     learner: Literal["one"] | Annotated[Names, Field(min_length=1)] = Field(
         default="one",
-        description="Seats of the learner: one, drawn for every game, or all seats with these roles.",
+        description="Seats of the learner: one, drawn for every game, or all seats with these roles; with source "
+        "mirror, one stands for every seat.",
     )
     partner: str = Field(
         default="",
@@ -55,6 +63,19 @@ class Opponent(Record):
         description="Who plays one of the opponent's seats, drawn for every game, where it has several: a source as "
         "above, other than mirror. Empty = nobody: the opponent plays them all.",
     )
+
+    @field_validator("learner")
+    @classmethod
+    def _names_are_roles(cls, value: Literal["one"] | tuple[str, ...]) -> Literal["one"] | tuple[str, ...]:
+        if value == "one":
+            return value
+        if any(name.casefold() == "one" for name in value):
+            raise ValueError('for one seat, drawn for every game, write "one" in place of the list of roles')
+        if any(not name.strip() or "," in name for name in value):
+            raise ValueError("the name of a role is not empty and has no comma")
+        if len({*value}) < len(value):
+            raise ValueError("a role is named twice")
+        return value
 
     @field_validator("ally")
     @classmethod

@@ -26,7 +26,7 @@ def explain(error: ValidationError) -> tuple[str, str]:
     An unknown field comes before a missing one, which it may be a misspelling of. Where a value may be one of several
     things, the reason is what is wrong inside it, or else all that it may be.
     """
-    errors = [(_place(line["loc"]), line) for line in error.errors(include_url=False)]
+    errors = [(_place(line), line) for line in error.errors(include_url=False)]
     where = next((at for at, line in errors if line["type"] == "extra_forbidden"), errors[0][0])
     inside = [(at, line) for at, line in errors if at[: len(where)] == where]
     deepest = max((at for at, _ in inside), key=len)
@@ -38,8 +38,10 @@ _TAG = re.compile(r"^(literal|tuple|list|dict|function|constrained)\b.*[\[-]")
 """What pydantic adds to a path to say which of several types it tried."""
 
 
-def _place(loc: Iterable[str | int]) -> tuple[str | int, ...]:
-    return tuple(part for part in loc if isinstance(part, int) or not _TAG.match(part))
+def _place(line: Any) -> tuple[str | int, ...]:
+    loc = line["loc"]
+    end = len(loc) - (line["type"] == "extra_forbidden")  # the name of an unknown field is no tag, whatever it is
+    return (*(part for part in loc[:end] if isinstance(part, int) or not _TAG.match(part)), *loc[end:])
 
 
 def _why(line: Any) -> str:
@@ -90,7 +92,13 @@ def check_json(data: Mapping[str, Any]) -> None:
 
 
 def _dotted(path: Iterable[str | int]) -> str:
-    return ".".join(map(str, path))
+    return ".".join(_shown(str(part)) for part in path)
+
+
+def _shown(name: str, longest: int = 80) -> str:
+    """Return a name from a user's data as an error repeats it: cut where it is long, without control characters."""
+    cut = name if len(name) <= longest else f"{name[:longest]}…"
+    return cut if cut.isprintable() else repr(cut)[1:-1]
 
 
 def _unwritable(value: object) -> str:

@@ -16,7 +16,7 @@ from training.players.scripted import make as scripted
 from training.records import Episode
 from training.rundir import RunDir
 from training.store import read_lines, read_member, sha256
-from training.suites import FOLDER, SuiteTask, standard_start
+from training.suites import FOLDER, SuiteTask, starts
 
 SUITE = """
 name = "Ours"
@@ -291,7 +291,7 @@ def test_the_episodes_and_rows_name_no_folder_and_no_secret(suite, tmp_path):
     assert titles == {f"Tic-tac-toe against llama, seat {seat}" for seat in (0, 1)}
     assert {row["provenance"]["opponent"]["source"] for row in result["rows"]} == {"llama"}
     task = SuiteTask(game="tic_tac_toe", opponent="https://host/v1 model SECRET_NAME")
-    block = Block(1, 0, task, 0, tmp_path, (standard_start(task),))
+    block = Block(1, 0, task, 0, tmp_path, starts("tic_tac_toe"))
     assert block.title == "Tic-tac-toe against model, seat 0"
 
 

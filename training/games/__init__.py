@@ -39,7 +39,9 @@ def lookup(name: str) -> GameSpec:
     if name.startswith(PREFIX):
         return generic(name)
     if name not in REGISTRY:
-        REGISTRY.refuse(name, f"unknown game {name!r}; known: {', '.join(sorted(REGISTRY))}, openspiel:NAME", "game")
+        REGISTRY.refuse(
+            name, f"unknown game {name[:80]!r}; known: {', '.join(sorted(REGISTRY))}, openspiel:NAME", "game"
+        )
     return REGISTRY[name]
 
 

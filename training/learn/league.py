@@ -17,11 +17,11 @@ from training.games import lookup, make
 from training.learn import report
 from training.learn.opponents import Opponents
 from training.learn.scenarios import MixtureSampler, ScenarioSampler
-from training.opponent_sections import MIRROR, PAST, Opponent
+from training.opponent_sections import MIRROR, PAST, Opponent, with_roles
 from training.records import Episode, Scenario, Seat
 from training.rollout import Job, RolloutPolicy, rollout
 from training.rollout.league import Cell, Table, bounds, mean_result, read, seats_title
-from training.rollout.pool import column, past_policy, with_roles
+from training.rollout.pool import column, past_policy
 from training.run_sections import MOST_GAMES
 from training.seeding import derive
 from training.store import write_json

@@ -53,7 +53,7 @@ N in a name stands for a number that is passed to the factory: `mcts:100` search
 MOST = 100_000
 """Largest number in a name."""
 
-__all__ = ["NAMES", "Player", "facts", "known", "make"]
+__all__ = ["NAMES", "Player", "check", "facts", "known", "make"]
 
 
 def _find(name: str) -> tuple[str, tuple[int, ...]] | None:
@@ -79,6 +79,16 @@ def make(name: str, scenario: Scenario, seat: Seat) -> Player:
         NAMES.refuse(name, problem, "players")
     key, number = entry
     return NAMES[key](scenario, seat, *number)
+
+
+def check(name: str, start: Scenario) -> None:
+    """Raise `BadInput` unless the player called `name` plays the game of `start`; this solves no game."""
+    from training.players.table import SOLVED, check_game
+
+    if name in SOLVED:
+        check_game(name, start.game)
+    else:
+        make(name, start, 0)
 
 
 def facts(name: str) -> dict[str, Any]:

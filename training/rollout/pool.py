@@ -14,7 +14,7 @@ from random import Random
 
 from training.errors import BadInput
 from training.games import make
-from training.opponent_sections import MIRROR, PAST, Opponent, saved_steps
+from training.opponent_sections import MIRROR, PAST, Opponent, saved_steps, with_roles
 from training.records import LEARNER, Scenario, Seat
 from training.rollout.league import WEIGHTINGS, Table, seats_title
 from training.seeding import rng
@@ -41,11 +41,6 @@ def column(policy: str) -> str:
 def fits(entry: Opponent, roles: Sequence[str]) -> bool:
     """Return whether an entry can be drawn for a game with these roles."""
     return entry.source == MIRROR or entry.learner == "one" or bool({*entry.learner} & {*roles})
-
-
-def with_roles(learner: Sequence[str], roles: Sequence[str]) -> set[Seat]:
-    """Return the seats whose role is one of the learner's."""
-    return {seat for seat, role in enumerate(roles) if role in learner}
 
 
 def check_seats(entry: Opponent, scenario: Scenario, roles: Sequence[str], where: str) -> None:

@@ -6,7 +6,7 @@ A suite is a configuration of kind `suite` that names no model; `NAMES` lists th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,9 +16,8 @@ from training import players, samples
 from training.errors import BadInput
 from training.games import lookup, make
 from training.games.prose import NAMES as SEATS
-from training.opponent_sections import MIRROR
+from training.opponent_sections import MIRROR, with_roles
 from training.players.strategic import POKERS
-from training.players.table import SOLVED, check_game
 from training.reading import Record
 from training.records import Scenario, Seat
 from training.sections import Names, Text
@@ -153,37 +152,49 @@ def check(section: SuiteSection) -> None:
     for place, task in enumerate(section.tasks):
         if lookup(task.game).judged:
             raise BadInput(f"{task.game} has no result of its own, which a suite needs", field(place, "game"))
-        _check_side(task, place)
+        _check_seats(task, place)
         if task.opponent == BEST_RESPONSE:
             _check_unused(task, place)
+            check_solvable(task.game, field(place, "opponent"))
         elif not task.path:
-            _check_standard(task, place)
-        try:
-            _check_opponent(task)
-        except BadInput as error:
-            raise BadInput(error.why, field(place, "opponent")) from error
+            try:
+                begin = starts(task.game, task.seats, task.settings)
+            except BadInput as error:
+                raise BadInput(str(error), field(place, "settings")) from error
+            if task.side:
+                check_side(task, begin, place)
+            _check_players(task, begin[0], place)
         if task.scale is not None:
             _check_scale(task.scale, lookup(task.game).players[1], field(place, "scale"))
 
 
-def _check_opponent(task: SuiteTask) -> None:
-    if task.opponent == BEST_RESPONSE:
-        check_solvable(task.game, "opponent")
-    elif task.opponent in SOLVED:
-        check_game(task.opponent, task.game, "opponent")  # without solving the game, which takes seconds
-    elif players.known(task.opponent) and (start := standard_start(task)) is not None:
-        players.make(task.opponent, start, 0)
+def _check_players(task: SuiteTask, start: Scenario, place: int) -> None:
+    for name, source in (("opponent", task.opponent), ("partner", task.partner)):
+        if players.known(source):
+            try:
+                players.check(source, start)
+            except BadInput as error:
+                raise BadInput(error.why, field(place, name)) from error
 
 
-def _check_standard(task: SuiteTask, place: int) -> None:
-    try:
-        standard_start(task)
-    except BadInput as error:
-        raise BadInput(str(error), field(place, "settings")) from error
+def check_side(task: SuiteTask, begin: Sequence[Scenario], place: int) -> None:
+    """Raise `BadInput` unless somebody has a role of the side in every start, somebody has not, and the model plays."""
+    for start in begin:
+        roles = make(start).roles()
+        members = len(with_roles(task.side, roles))
+        if not members:
+            has = f"it has {', '.join(sorted({*roles}))}" if roles else "it has none"
+            raise BadInput(f"nobody in {start.id} has these roles; {has}", field(place, "side"))
+        if members == len(roles):
+            raise BadInput(f"everybody in {start.id} has one of these roles, so nobody opposes", field(place, "side"))
+        if task.partner and members == 1:
+            raise BadInput(
+                f"{start.id} has one seat of the side, which the partner would take", field(place, "partner")
+            )
 
 
-def _check_side(task: SuiteTask, place: int) -> None:
-    """Raise `BadInput` for a number of seats that the game does not have, and for a side that nobody opposes."""
+def _check_seats(task: SuiteTask, place: int) -> None:
+    """Raise `BadInput` for a number of seats that the game does not have, and for fields that exclude each other."""
     fewest, most = lookup(task.game).players
     if task.seats and not fewest <= task.seats <= most:
         raise BadInput(f"{task.game} has {fewest} to {most} players", field(place, "seats"))
@@ -223,22 +234,29 @@ def _check_scale(scale: Scale, seats: int, where: str) -> None:
             raise BadInput(f"100 must be a higher return than 0: {high:g} is not above {low:g}", f"{where}.high")
 
 
-def standard_start(task: SuiteTask) -> Scenario | None:
-    """Return the game's standard scenario, or None if it has none and needs more settings.
+def starts(game: str, seats: int = 0, settings: Mapping[str, Any] | None = None) -> tuple[Scenario, ...]:
+    """Return the game's standard scenario for so many seats (0 = as few as it allows), or else all its samples.
 
-    Its seed 0 means a new deal each time. Raises `BadInput` for settings that do not fit it.
+    Seed 0 of a standard scenario means a new deal each time. Raises `BadInput` for settings that do not fit, and for a
+    game without either.
     """
-    spec = lookup(task.game)
-    seats = task.seats or spec.players[0]
-    start = spec.start(seats) if spec.start else Scenario(id=task.game, game=task.game, seats=SEATS[:seats])
-    start = start.model_copy(update={"settings": {**start.settings, **task.settings}, "seed": 0})
+    spec, changed = lookup(game), settings or {}
+    count = seats or spec.players[0]
+    start = spec.start(count) if spec.start else Scenario(id=game, game=game, seats=SEATS[:count])
+    standard = start.model_copy(update={"settings": {**start.settings, **changed}, "seed": 0})
     try:
-        make(start)
+        make(standard)
     except BadInput:
         if spec.start is not None:
             raise
-        return None
-    return start
+    else:
+        return (standard,)
+    changed_samples = tuple(
+        sample.model_copy(update={"settings": {**sample.settings, **changed}}) for sample in samples.for_game(game)
+    )
+    for sample in changed_samples:
+        make(sample)
+    return changed_samples
 
 
 def with_starts(suite: SuiteSection, folder: Path) -> SuiteSection:
@@ -265,5 +283,4 @@ def for_model(
 
 def write_starts(task: SuiteTask, folder: Path) -> Path:
     """Write the starts of a task that names no file into `folder`; return the file, which is named by its hash."""
-    start = standard_start(task)
-    return samples.write(task.game, folder) if start is None else samples.write_scenarios([start], folder)
+    return samples.write_scenarios(starts(task.game, task.seats, task.settings), folder)

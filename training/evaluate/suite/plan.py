@@ -7,7 +7,7 @@ Raises `BadInput` naming the field of the task that cannot be played.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,16 +17,16 @@ from training.errors import BadInput
 from training.games import lookup, make
 from training.learn.context import input_file
 from training.learn.scenarios import read_scenarios
-from training.opponent_sections import MIRROR
+from training.opponent_sections import MIRROR, with_roles
 from training.players import contestants
 from training.records import Scenario, Seat
 from training.rollout import Job
-from training.rollout.pool import title, with_roles
+from training.rollout.pool import title
 from training.run_sections import MixtureEntry
 from training.rundir import RunDir
 from training.seeding import derive, rng, seeded
 from training.store import dumps
-from training.suites import BEST_RESPONSE, SuiteTask, field
+from training.suites import BEST_RESPONSE, SuiteTask, check_side, field
 
 MODEL, OPPONENT, PARTNER = "a", "b", "partner"
 """What the measured model, its opponent and its partner are called in the episodes, as in a head-to-head."""
@@ -91,7 +91,7 @@ def blocks(config: RunConfig, run_dir: RunDir) -> list[Block]:
         file = input_file(task.path, run_dir, field(place, "path"))
         starts = _starts(config, task, file, place)
         if task.side:
-            _check_side(task, starts, place)
+            check_side(task, starts, place)
         whole = task.side or task.opponent == MIRROR
         seats: list[Seat | None] = [None] if whole else list(range(len(starts[0].seats)))
         for seat in seats:
@@ -112,22 +112,6 @@ def _starts(config: RunConfig, task: SuiteTask, file: Path, place: int) -> tuple
         raise BadInput(f"its games have {len(scenarios[0].seats)} seats", field(place, "scale"))
     count = config.suite.count(task)
     return tuple(seeded(scenarios[at % len(scenarios)], config.seed, at // len(scenarios)) for at in range(count))
-
-
-def _check_side(task: SuiteTask, starts: Sequence[Scenario], place: int) -> None:
-    """Raise `BadInput` unless somebody has a role of the side in every start, somebody has not, and the model plays."""
-    for start in starts:
-        roles = make(start).roles()
-        members = len(with_roles(task.side, roles))
-        if not members:
-            has = f"it has {', '.join(sorted(set(roles)))}" if roles else "it has none"
-            raise BadInput(f"nobody in {start.id} has these roles; {has}", field(place, "side"))
-        if members == len(roles):
-            raise BadInput(f"everybody in {start.id} has one of these roles, so nobody opposes", field(place, "side"))
-        if task.partner and members == 1:
-            raise BadInput(
-                f"{start.id} has one seat of the side, which the partner would take", field(place, "partner")
-            )
 
 
 def _check_players(block: Block, model: str) -> None:
