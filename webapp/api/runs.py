@@ -37,9 +37,9 @@ def list_runs(request: HttpRequest, state: str = "", kind: str = "") -> RunQuery
 @router.post("", response={201: RunOut})
 def start_run(request: HttpRequest, data: RunIn) -> Status[Run]:
     """Queue a run; a wrong configuration is refused with the field's name."""
-    user = caller(request)
+    services.check_bytes(data.config)
     run = services.create_run(
-        owner=user,
+        owner=caller(request),
         config=parse(data.config),
         place=data.place,
         dataset_version=version_named(data.dataset, data.version) if data.dataset else None,

@@ -67,10 +67,12 @@ def integer(request: HttpRequest, name: str, default: int, low: int = 0, high: i
 
 
 def unstorable(value: Any, path: str = "") -> str:
-    """Return the path of the first text or number in JSON data that the database cannot hold, such as `config.name`;
+    """Return the path of the first text, key or number in JSON data that the database cannot hold, as `config.name`;
     empty if all can be held. Those are NUL characters, halves of surrogate pairs and whole numbers above 63 bits.
     """
     if isinstance(value, Mapping):
+        if bad := next((key for key in value if unstorable(key, "key")), None):
+            return f"{path}.{bad}".lstrip(".")
         items: Iterable[tuple[Any, Any]] = value.items()
     elif isinstance(value, list):
         items = enumerate(value)

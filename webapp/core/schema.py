@@ -18,6 +18,7 @@ from django import forms
 from django.forms.fields import InvalidJSONInput
 
 from training.store import loads
+from webapp.core.http import unstorable
 
 Path = tuple[str | int, ...]
 LONG_TEXT = 80
@@ -98,15 +99,20 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any], value: Any) ->
 
 
 class TypedJson(forms.JSONField):
-    """JSON that is read as the project's files are (no NaN, nothing nested too deeply), and shown as it was typed."""
+    """JSON that is read as the project's files are (no NaN, nothing nested too deeply) and can be stored; it is shown
+    as it was typed.
+    """
 
     def to_python(self, value: Any) -> Any:
         if not isinstance(value, str) or value in self.empty_values:
             return super().to_python(value)
         try:
-            return loads(value)
+            data = loads(value)
         except ValueError as error:
             raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from error
+        if unstorable(data):
+            raise forms.ValidationError("It contains a NUL or an incomplete character, or a number above 64 bits.")
+        return data
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         return None if data is None else InvalidJSONInput(data)

@@ -26,7 +26,7 @@ from webapp.core.schema import SchemaForm
 from webapp.runs import presets, suites
 from webapp.runs.models import Checkpoint
 from webapp.runs.reports import lineage
-from webapp.runs.services import TRAIN_QUEUES
+from webapp.runs.services import TRAIN_QUEUES, check_bytes
 from webapp.scenarios.models import DatasetVersion
 
 PLACES = [(place, place.upper()) for place in TRAIN_QUEUES]
@@ -165,6 +165,7 @@ class RunForm:
         entered["name"] = start["name"]
         entered["game"] = {**entered["game"], "name": start["game"]}
         entered["model"] = {**entered["model"], "base": base}
+        check_bytes(entered)
         return configs.parse(entered)
 
     def wrong(self) -> list[BoundField]:
@@ -186,7 +187,7 @@ class RunForm:
         described = presets.schema()["properties"]
         for name in presets.SECTIONS[self.config["kind"]]:
             fields = [self.rest[field] for field in self.rest.fields if _section(field) == name]
-            if fields:
+            if fields or name == "opponents":
                 about = lineage.meaning(described.get(name, {}))
                 yield name, about, fields, any(field.errors for field in fields)
 

@@ -269,13 +269,16 @@ def with_opponents(config: Mapping[str, Any], count: int) -> dict[str, Any]:
 
 
 def offered(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a configuration that the form shows, in the form's order."""
+    """The part of a configuration that the form shows, in the form's order.
+
+    A pool without opponents is not entered as JSON: the page adds them one by one.
+    """
     document: dict[str, Any] = {}
     for section in SECTIONS[config["kind"]]:
         value = deepcopy(config[section])
         for name in ELSEWHERE.get(section, ()):
             value.pop(name, None)
-        if value is None or value == {}:
+        if value is None or value == {} or (section == "opponents" and not value):
             continue
         if isinstance(value, dict) and "lora" in value and value["lora"] is None:
             del value["lora"]

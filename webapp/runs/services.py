@@ -6,9 +6,10 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -121,11 +122,16 @@ def _check_kind(config: RunConfig) -> None:
             raise BadInput(f"a run of kind {config.kind} does not use it: leave it out", where)
 
 
-def _check_size(config: RunConfig, owner: User, version: DatasetVersion | None) -> None:
-    """Raise `BadInput` for a configuration too large to be stored, or too many games."""
-    size = len(json.dumps(config.to_dict()).encode())
+def check_bytes(config: Mapping[str, Any]) -> None:
+    """Raise `BadInput` for a configuration too large to be stored; reading a far larger one takes long."""
+    size = len(json.dumps(config).encode())
     if size > settings.CONFIG_BYTES:
         raise BadInput(f"the configuration has {size} bytes, more than {settings.CONFIG_BYTES}", "config")
+
+
+def _check_size(config: RunConfig, owner: User, version: DatasetVersion | None) -> None:
+    """Raise `BadInput` for a configuration too large to be stored, or too many games."""
+    check_bytes(config.to_dict())
     conversations = _whole_rounds(config, version)
     if config.kind == "train":
         steps, evaluate = config.learn.steps, config.evaluate
@@ -180,7 +186,11 @@ def _check_opponent(source: str, where: str) -> None:
         raise BadInput(
             f"{source!r} is no player, checkpoint, base model or address; folders are for the command line", where
         )
-    check_remote(remote_config(source), where)
+    try:
+        remote = remote_config(source)
+    except BadInput as error:
+        raise BadInput(error.why, where) from error
+    check_remote(remote, where)
 
 
 def _base_checkpoint(base: str) -> Checkpoint | None:

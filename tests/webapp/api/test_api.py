@@ -178,6 +178,13 @@ def test_a_wrong_run_is_refused_by_field(call, body, where):
     assert Run.objects.count() == 0
 
 
+def test_a_configuration_that_is_too_large_is_refused_before_it_is_read(call, monkeypatch):
+    monkeypatch.setattr("webapp.api.runs.parse", lambda config: pytest.fail("it was read"))
+    refused = call.post("runs", config={**CONFIG, "opponents": [{"source": "past"}] * 4000})
+    assert (refused.status_code, refused.json()["where"]) == (422, "config")
+    assert "more than 65536" in refused.json()["why"]
+
+
 def test_a_run_from_a_base_that_was_added_here_finds_its_files(call, tmp_path):
     from training.rundir import RunDir
     from worker.kinds import filled_in

@@ -29,6 +29,13 @@ def test_what_is_absent_can_be_written_as_json():
     assert form.document() == {"inner": {"number": 3}, "names": []}
 
 
+@pytest.mark.parametrize("value", ['{"number": "\\u0000"}', '{"\\u0000": 3}', '{"number": "\\ud800"}'])
+def test_what_cannot_be_stored_is_refused_at_its_field_and_shown_as_it_was_typed(value):
+    form = SchemaForm({"inner": None, "names": []}, Outer.model_json_schema(), {'f-["inner"]': value})
+    assert list(form.errors) == ['["inner"]']
+    assert form['["inner"]'].value() == value
+
+
 class Choices(BaseModel):
     count: int = Field(1, ge=1, le=5)
     share: float = 0.5

@@ -348,11 +348,12 @@ def test_an_unknown_preset_is_not_found(client, base):
     assert client.get(reverse("runs:new") + "?preset=nothing").status_code == 404
 
 
-def test_a_mixture_and_opponents_are_given_as_json(client, base):
-    data = filled(client)
+def test_a_mixture_is_given_as_json_and_opponents_one_by_one(client, base):
+    assert not [name for name in filled(client) if "opponents" in name]
+    query = "?opponents=2"
+    data = filled(client, query) | {'config-["opponents", 1, "source"]': "past"}
     data['config-["mixture"]'] = '[{"game": "negotiation", "weight": 2, "settings": {"turn_limit": 4}}]'
-    data['config-["opponents"]'] = '[{"source": "mirror"}, {"source": "past", "weight": 0.5}]'
-    response = send(client, data)
+    response = send(client, data, query)
     assert response.status_code == 302, errors(response)
     config = Run.objects.get().config
     assert [(part["game"], part["weight"], part["path"]) for part in config["mixture"]] == [("negotiation", 2.0, "")]
@@ -364,18 +365,22 @@ def test_a_mixture_and_opponents_are_given_as_json(client, base):
 @pytest.mark.parametrize(
     "field, value, why",
     [
-        ("mixture", [{"game": "negotiation", "path": "/etc/passwd"}], "paths are for the command line"),
-        ("mixture", [{"game": "chess"}], "unknown game"),
-        ("opponents", [{"source": "/srv/models/secret"}], "folders are for the command line"),
-        ("opponents", [{"source": "http://10.0.0.1/v1 model"}], "not on the list of allowed"),
-        ("opponents", [{"weight": 1}], "required"),
+        ('["mixture"]', '[{"game": "negotiation", "path": "/etc/passwd"}]', "paths are for the command line"),
+        ('["mixture"]', '[{"game": "chess"}]', "unknown game"),
+        ('["mixture"]', '[{"game": "chess\\u0000"}]', "contains a nul"),
+        ('["opponents", 0, "source"]', "/srv/models/secret", "folders are for the command line"),
+        ('["opponents", 0, "source"]', "http://10.0.0.1/v1 model", "not on the list of allowed"),
+        ('["opponents", 0, "source"]', "http://10.0.0.1/v1 model sk-123", "never the key itself"),
+        ('["opponents", 0, "source"]', "http://10.0.0.1/v1", "a remote model is named by address"),
+        ('["opponents", 0, "source"]', "", "at least 1"),
     ],
 )
 def test_what_a_pool_or_mixture_may_not_name_is_marked(client, base, field, value, why):
-    response = send(client, {**filled(client), f'config-["{field}"]': json.dumps(value)})
+    query = "?opponents=1"
+    response = send(client, {**filled(client, query), f"config-{field}": value}, query)
     assert response.status_code == 400
     [(name, said)] = errors(response).items()
-    assert (name, why in str(said).lower()) == (f'["{field}"]', True), said
+    assert (name, why in str(said).lower()) == (field, True), said
     assert Run.objects.count() == 0
 
 
@@ -429,10 +434,12 @@ def test_the_list_of_opponents_can_be_made_longer_and_shorter(client, base):
     assert opponents_of(client, longer) == [first[0]["source"], "mirror", "mirror"]
     data = filled(client, longer)
     data |= {f'config-["opponents", 1, "{name}"]': value for name, value in (("source", "scripted"), ("weight", "2.5"))}
-    data['config-["opponents", 2, "learner"]'] = "villager, seer"
+    data |= {
+        f'config-["opponents", 2, "{name}"]': value for name, value in (("source", "past"), ("learner", "seer, x"))
+    }
     assert send(client, data, longer).status_code == 302
     second = {"source": "scripted", "weight": 2.5, "learner": "one", "partner": "", "ally": ""}
-    third = {**second, "source": "mirror", "weight": 1.0, "learner": ["villager", "seer"]}
+    third = {**second, "source": "past", "weight": 1.0, "learner": ["seer", "x"]}
     assert Run.objects.get().config["opponents"] == [*first, second, third]
     assert opponents_of(client, f"?clone={Run.objects.get().pk}&opponents=2") == [first[0]["source"], "scripted"]
     assert opponents_of(client, f"{query}&opponents=0") == []

@@ -37,6 +37,8 @@ def new(request: HttpRequest) -> HttpResponse:
     if exploited is not None:
         if source is None and exploited.run is not None:
             config = presets.of_game(config, exploited.run.game)
+        if config["kind"] != Run.Kind.TRAIN or not presets.contested(config):
+            raise Http404("only a run that trains in a game with opponents finds a weakness")
         config = presets.against(config, exploited.name)
         initial |= {"name": f"Weakness of {exploited}"[:120], "model": exploited.pk, "opponent": exploited.pk}
     sent, redrawn = request.method == "POST", "redraw" in request.POST
