@@ -111,7 +111,8 @@ class TypedJson(forms.JSONField):
         except ValueError as error:
             raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from error
         if unstorable(data):
-            raise forms.ValidationError("It contains a NUL or an incomplete character, or a number above 64 bits.")
+            why = "A text contains a NUL character or an unpaired surrogate, or a number has more than 64 bits."
+            raise forms.ValidationError(why)
         return data
 
     def bound_data(self, data: Any, initial: Any) -> Any:
