@@ -23,7 +23,7 @@ from training.errors import BadInput
 from training.games.log import check_settings
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
-from training.opponent_sections import MIRROR, PAST, LeagueSection, Opponent, of_learner
+from training.opponent_sections import MIRROR, PAST, SPEAKER, LeagueSection, Opponent, of_learner
 from training.phases import Phase
 from training.reading import NO_FIELD, Record, Version
 from training.records import LEARNER
@@ -39,6 +39,7 @@ from training.run_sections import (
     ModelSection,
     RolloutSection,
     SamplingSection,
+    SpeakerSection,
     StopSection,
 )
 from training.sections import SftConfig
@@ -70,6 +71,7 @@ class RunConfig(Record):
     model: ModelSection = Field(default=ModelSection(), description="Which weights the run starts from.")
     engine: EngineSection = Field(default=EngineSection(), description="What samples the replies.")
     sampling: SamplingSection = Field(default=SamplingSection(), description="How replies are sampled.")
+    speaker: SpeakerSection = Field(default=SpeakerSection(), description="Who speaks, where models only advise.")
     game: GameSection = Field(default=GameSection(), description="Which game is played.")
     data: DataSection = Field(default=DataSection(), description="Where the games start.")
     mixture: tuple[MixtureEntry, ...] = Field(
@@ -134,6 +136,7 @@ class RunConfig(Record):
             self._check_training()
         if self.kind == "suite":
             self._check_suite()
+        self._check_speaker()
         during = self.kind == "train" and (self.evaluate.every > 0 or self.evaluate.at_end)
         head_to_head = self.kind == "eval" or during
         if head_to_head and self.evaluate.judge and self.judge is None:
@@ -168,6 +171,28 @@ class RunConfig(Record):
                 raise BadInput(f"in the phase {phase.name}, {error.why}", where) from error
         if not self.phases:
             self.check_learning()
+
+    def _check_speaker(self) -> None:
+        """Raise `BadInput` for what does not fit with a speaker, or needs one."""
+        named = [*self.sources(), *self.suite.sources()] if self.kind == "suite" else list(self.sources())
+        if not self.speaker.source:
+            if where := next((where for where, source in named if source == SPEAKER), None):
+                raise BadInput("this run has no speaker: name one in speaker.source", where)
+            return
+        source = self.speaker.source
+        if of_learner(source) or source == SPEAKER:
+            raise BadInput(f"{source} is no speaker: name a model, an address or follower:N", "speaker.source")
+        if players.known(source) and not players.reads_strategies(source):
+            raise BadInput(f"{source} reads no strategies: name follower:N, a model or an address", "speaker.source")
+        if self.sampling.constrain:
+            why = "a strategy is free text: leave it out; speaker.constrain limits the speaker's replies"
+            raise BadInput(why, "sampling.constrain")
+        if self.evaluate.nashconv:
+            raise BadInput("NashConv is that of a model that moves itself, without a speaker", "evaluate.nashconv")
+        for place, task in enumerate(self.suite.tasks):
+            if task.opponent == suites.BEST_RESPONSE:
+                where = suites.field(place, "opponent")
+                raise BadInput("NashConv is that of a model that moves itself, without a speaker", where)
 
     def _check_players(self) -> None:
         """Raise `BadInput` for a player, other than a model, that does not play one of the games."""
@@ -271,7 +296,9 @@ class RunConfig(Record):
                 yield f"phases.{number}.opponents.{place}", entry
 
     def sources(self) -> Iterator[tuple[str, str]]:
-        """Yield who may play beside the learner in the run and its phases, each with its field."""
+        """Yield who may play beside the learner in the run and its phases, and who speaks, each with its field."""
+        if self.speaker.source:
+            yield "speaker.source", self.speaker.source
         for where, entry in self.entries():
             yield from ((f"{where}.{field}", source) for field, source in entry.sources.items())
 
@@ -379,6 +406,7 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
             "temperature": config.head_to_head_sampling.temperature,
         },
         "model": {"base": _model(config.model.base, folder)},
+        "speaker": {"source": _model(config.speaker.source, folder)},
     }
     updated: dict[str, Any] = {
         name: getattr(config, name).model_copy(update=change) for name, change in sections.items()
@@ -428,7 +456,7 @@ def _opponents(entries: Sequence[Opponent], folder: Path) -> tuple[Opponent, ...
 def _model(base: str, folder: Path) -> str:
     """Return a known name unchanged; return any other, if it is a folder beside the configuration, as absolute path."""
     beside = folder / base
-    is_name = not base or bases.find(base) is not None or players.known(base)
+    is_name = not base or base == SPEAKER or bases.find(base) is not None or players.known(base)
     return base if is_name or not bases.is_folder(beside) else str(beside.absolute())
 
 

@@ -16,6 +16,8 @@ from training.sections import MOST_STEPS, Names
 
 MIRROR, PAST, START = "mirror", "past", "start"
 """Sources of opponents that are the learner itself: now, after a saved step, and at the start of the run."""
+SPEAKER = "speaker"
+"""The source that is the run's speaker alone, without a strategist."""
 PHASE = "phase "
 """What the source begins with that is the learner at the end of a phase: `phase NAME`."""
 

@@ -207,7 +207,8 @@ class Turn(Record):
     """One attempt of a seat to move, refused or not. `passed` = parsed and legal.
 
     Exactly one of `move` and `error` is set. `private` is the text inside <think>, never shown to others. `move_index`
-    is the place in `Episode.moves` that this attempt filled, None for a refused one.
+    is the place in `Episode.moves` that this attempt filled, None for a refused one. `strategy` is what the seat's
+    strategist wrote for the attempt, which only the seat reads; empty for a seat without a strategist.
     """
 
     seat: Seat
@@ -217,6 +218,7 @@ class Turn(Record):
     move_index: int | None = None
     error: str | None = None
     passed: bool
+    strategy: str = Field(default="", exclude_if=lambda strategy: not strategy)
 
     @classmethod
     def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -76,6 +76,27 @@ class SamplingSection(Sampling):
     )
 
 
+class SpeakerSection(Record):
+    """Who speaks and moves at the seats of models, each of which then only advises a speaker, as a strategist."""
+
+    source: str = Field(
+        default="",
+        max_length=500,
+        description="The speaker, whose weights stay as they are: a model's name or folder, ADDRESS MODEL [SECRET], or "
+        "follower:N, which follows N % of the strategies that name a move and else moves at random. Empty = models "
+        "speak themselves.",
+    )
+    label: Literal["Strategy", "Thought"] = Field(default="Strategy", description="What a strategy begins with.")
+    words: int = Field(default=10, ge=1, le=200, description="Longest strategy, in words; the speaker reads no more.")
+    temperature: float | None = Field(
+        default=None, gt=0, le=5, description="The speaker's sampling temperature; empty = sampling.temperature."
+    )
+    max_tokens: int = Field(default=128, ge=1, le=LONGEST_REPLY, description="The speaker's longest reply in tokens.")
+    constrain: bool = Field(
+        default=False, description="The speaker samples legal moves only, as with sampling.constrain."
+    )
+
+
 class GameSection(Record):
     """Which game is played."""
 

@@ -20,7 +20,7 @@ from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config, secret_from_environment
 from training.errors import BadInput
-from training.opponent_sections import of_learner
+from training.opponent_sections import SPEAKER, of_learner
 from training.rundir import RunDir
 from training.store import write_json
 from training.suites import BEST_RESPONSE, SuiteSection, with_starts
@@ -90,11 +90,11 @@ def put_checkpoint(checkpoint: Checkpoint, folder: RunDir) -> Path | str:
 
 def put_opponent(source: str, where: str, folder: RunDir) -> Path | str:
     """The folder of an opponent that is a checkpoint, others as they are; raises `BadInput` for a deleted one."""
-    if of_learner(source) or players.known(source) or source in bases.REGISTRY or "://" in source:
+    if of_learner(source) or source == SPEAKER or players.known(source) or source in bases.REGISTRY or "://" in source:
         return source
     checkpoint = Checkpoint.objects.filter(name=source).first()
     if checkpoint is None:
-        raise BadInput(f"this run plays against the checkpoint {source}, which has been deleted", where)
+        raise BadInput(f"this run plays with the checkpoint {source}, which has been deleted", where)
     return put_checkpoint(checkpoint, folder)
 
 
@@ -116,7 +116,10 @@ def put_pool(config: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
         else phase
         for place, phase in enumerate(config.get("phases", ()))
     ]
-    pool = {"opponents": put_opponents(config.get("opponents", ()), "opponents", folder), "phases": phases}
+    pool: dict[str, Any] = {"opponents": put_opponents(config.get("opponents", ()), "opponents", folder)}
+    pool |= {"phases": phases}
+    if (speaker := config.get("speaker", {})).get("source"):
+        pool["speaker"] = {**speaker, "source": str(put_opponent(speaker["source"], "speaker.source", folder))}
     return pool | {"suite": put_tasks(config["suite"], folder)} if config.get("kind") == "suite" else pool
 
 
@@ -170,9 +173,7 @@ class Training:
         config = configs.load(folder.config, stored=True)
         self._fetch_checkpoints(run, folder, attempt, config)
         remotes = [("judge", config.judge)] if config.judge is not None else []
-        named = list(config.sources())
-        if config.kind == "suite":
-            named = list(config.suite.sources())
+        named = [*config.sources(), *(config.suite.sources() if config.kind == "suite" else ())]
         remotes += [(where, remote_config(source)) for where, source in named if "://" in source]
         secrets = {}
         for section, remote in remotes:

@@ -90,9 +90,8 @@ class HeadToHead:
         self.tool = GoalCheck(self._remote_judge) if self._remote_judge else None
         if section.judge and self._remote_judge is None:
             raise BadInput("a head-to-head with a judge needs the section judge: address and model", "judge")
-        self.pool = ContestantPool(
-            config.engine, config.head_to_head_sampling, pick_device(config.model.device).partition(":")[0]
-        )
+        device = pick_device(config.model.device).partition(":")[0]
+        self.pool = ContestantPool(config.engine, config.head_to_head_sampling, device, config.speaker)
         if learner is None:
             self.a = self.pool.open(section.model or config.model.base, "a")
         elif checkpoint is None:

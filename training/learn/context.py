@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -26,6 +27,7 @@ from training.learn.scenarios import MixtureSampler
 from training.learn.update import Updater
 from training.learn.watchdog import Watchdog
 from training.methods import Method
+from training.players.advised import Strategist
 from training.players.base import Player
 from training.players.contestants import window_of
 from training.players.model import ModelPlayer, check_choices
@@ -113,18 +115,22 @@ class TrainingContext:
     def player(
         self, scenario: Scenario, seat: Seat, sampling: Sampling | None = None, *, random_moves: bool = False
     ) -> Player:
-        """Return the learner at one seat of one episode; `sampling` takes the place of the run's own."""
+        """Return the learner at one seat of one episode; `sampling` takes the place of the run's own.
+
+        Where the run has a speaker, the learner is its strategist.
+        """
         used = sampling or self.config.sampling
+        places: dict[str, Any] = {
+            "seat": seat,
+            "names": scenario.seats,
+            "window": window_of(self.config.engine, used, int(self.policy.inner.config.max_position_embeddings)),
+            "version": lambda: self.engine_step,
+        }
+        if self.config.speaker.source:
+            strategist = Strategist(self.engine, self.chat, used, form=self.config.speaker, **places)
+            return self.opponents.advised(strategist, scenario, seat)
         kind = UniformPlayer if random_moves else ModelPlayer
-        return kind(
-            self.engine,
-            self.chat,
-            used,
-            seat=seat,
-            names=scenario.seats,
-            window=window_of(self.config.engine, used, int(self.policy.inner.config.max_position_embeddings)),
-            version=lambda: self.engine_step,
-        )
+        return kind(self.engine, self.chat, used, **places)
 
 
 def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -> TrainingContext:

@@ -16,9 +16,10 @@ from training.engines.base import Engine
 from training.errors import BadInput
 from training.games import make
 from training.opponent_sections import MIRROR, PAST, PHASE, START, Opponent, of_learner
-from training.players.base import PlayerFactory
+from training.players.advised import Strategist
+from training.players.base import Player, PlayerFactory
 from training.players.contestants import Contestant, ContestantPool, check
-from training.records import Scenario
+from training.records import Scenario, Seat
 from training.rollout.pool import Pool, check_seats, fits, past_policy
 from training.rundir import RunDir
 
@@ -34,7 +35,7 @@ class Opponents:
         _check(config, starts)
         self._starts = tuple({start.game: start for start in starts}.values())
         self._base = bases.resolve(config.model.base)
-        self._contestants = ContestantPool(config.engine, config.sampling, device)
+        self._contestants = ContestantPool(config.engine, config.sampling, device, config.speaker)
         self._named: dict[str, Contestant] = {}
         self._past: list[Engine] = []
 
@@ -60,6 +61,10 @@ class Opponents:
         self._contestants.check_choices(self._starts)
         engines = rollout.past_loaded if self.pool.uses_past else 0
         self._past += [self._contestants.load(self._base) for _ in range(engines - len(self._past))]
+
+    def advised(self, strategist: Strategist, scenario: Scenario, seat: Seat) -> Player:
+        """Return a player of one seat: the strategist with the run's speaker."""
+        return self._contestants.advised(strategist, scenario, seat)
 
     async def go_on(self, config: RunConfig) -> None:
         """Close the engines that the phase of `config` does not need, then open its opponents."""

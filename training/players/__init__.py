@@ -43,17 +43,19 @@ NAMES: Registry[Factory] = Registry(
         "mcts:N": _named("training.players.search:mcts"),
         "nash": _named("training.players.table:nash"),
         "cfr": _named("training.players.table:cfr"),
+        "follower:N": _named("training.players.follower:make"),
     },
     _check,
 )
 """Each player's factory, `make(scenario, seat) -> Player`; players of installed plugins follow Parley's own.
 
-N in a name stands for a number that is passed to the factory: `mcts:100` searches with 100 simulations per move.
+N in a name stands for a number that is passed to the factory: `mcts:100` searches with 100 simulations per move. A
+`follower` reads strategies, and moves at random at a seat without a strategist.
 """
 MOST = 100_000
 """Largest number in a name."""
 
-__all__ = ["NAMES", "Player", "check", "facts", "known", "make"]
+__all__ = ["NAMES", "Player", "check", "facts", "known", "make", "reads_strategies"]
 
 
 def _find(name: str) -> tuple[str, tuple[int, ...]] | None:
@@ -89,6 +91,11 @@ def check(name: str, start: Scenario) -> None:
         check_game(name, start.game)
     else:
         make(name, start, 0)
+
+
+def reads_strategies(name: str) -> bool:
+    """Return whether a player without a model can be a speaker."""
+    return name.partition(":")[0] == "follower"
 
 
 def facts(name: str) -> dict[str, Any]:

@@ -13,11 +13,13 @@ from training.records import LEARNER, Observation, Probe, Scenario, Seat, Trace
 class Reply:
     """A player's raw answer to one observation. `text` is unmodified, with `<think>` and tags.
 
-    `tokens` are the sampled ids of a model player, empty for others; the player's trace has their positions.
+    `tokens` are the sampled ids of a model player, empty for others; the player's trace has their positions. `strategy`
+    is what the seat's strategist wrote before the reply; empty without one.
     """
 
     text: str
     tokens: tuple[int, ...] = ()
+    strategy: str = ""
 
 
 class Player(Protocol):

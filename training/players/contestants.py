@@ -18,11 +18,13 @@ from training.engines.base import Engine, Sampling
 from training.engines.remote.addresses import AllowList
 from training.engines.remote.config import remote_config
 from training.errors import BadInput, OutsideError
-from training.players.base import PlayerFactory
+from training.opponent_sections import SPEAKER
+from training.players.advised import AdvisedPlayer, Strategist
+from training.players.base import Player, PlayerFactory
 from training.players.model import ModelPlayer, check_choices
 from training.players.remote import RemotePlayer
 from training.records import Scenario, Seat
-from training.run_sections import EngineSection
+from training.run_sections import EngineSection, SpeakerSection
 from training.store import MANIFEST, sha256
 
 if TYPE_CHECKING:
@@ -43,18 +45,23 @@ class Contestant:
 class ContestantPool:
     """Opens contestants and closes their engines and connections; contestants with the same weights share an engine.
 
-    `device` is where engines sample.
+    `device` is where engines sample. Where `form` names a speaker, models are its strategists.
     """
 
     engine: EngineSection
     sampling: Sampling
     device: str
+    form: SpeakerSection = field(default_factory=SpeakerSection)
+    _speakers: ContestantPool | None = None
+    _speaker: Contestant | None = None
     _engines: dict[Path, Engine] = field(default_factory=dict)
     _tokenizers: dict[Path, ChatTokenizer] = field(default_factory=dict)
     _remotes: list[RemoteModel] = field(default_factory=list)
 
     def open(self, source: str, policy: str) -> Contestant:
         """Return the contestant of `source`; `policy` is the policy's name in its traces."""
+        if source == SPEAKER:
+            return self.speaker
         if players.known(source):
             return Contestant(
                 source, lambda scenario, seat: players.make(source, scenario, seat), players.facts(source)
@@ -63,11 +70,29 @@ class ContestantPool:
             return self._remote(source)
         return self._local(source, policy)
 
+    @property
+    def speaker(self) -> Contestant:
+        """The speaker alone, opened on first use. Raises `BadInput` for one that is no contestant."""
+        if self._speakers is None or self._speaker is None:
+            form = self.form
+            changed = {"max_tokens": form.max_tokens, "constrain": form.constrain}
+            warmth = {"temperature": form.temperature} if form.temperature else {}
+            sampling = self.sampling.model_copy(update={**changed, **warmth})
+            self._speakers = ContestantPool(self.engine, sampling, self.device)
+            self._speaker = self._speakers.open(form.source, SPEAKER)
+        return self._speaker
+
+    def advised(self, strategist: Strategist, scenario: Scenario, seat: Seat) -> AdvisedPlayer:
+        """Return a player of one seat: the strategist with a speaker."""
+        return AdvisedPlayer(strategist, self.speaker.player(scenario, seat))
+
     async def reload(self) -> None:
         """Load the weights of all engines again, which clears their caches: results do not depend on earlier games.
 
         Raises `OutsideError` that names a folder that is gone.
         """
+        if self._speakers is not None:
+            await self._speakers.reload()
         for folder, engine in self._engines.items():
             if not folder.is_dir():
                 raise OutsideError(f"a seat of this run needs the model in {folder}, which is no longer there")
@@ -104,15 +129,18 @@ class ContestantPool:
         tokenizer, sampling = self._tokenizers[folder], self.sampling
         window = window_of(self.engine, sampling, longest_window(folder))
 
-        def player(scenario: Scenario, seat: Seat) -> ModelPlayer:
-            return ModelPlayer(
-                engine, tokenizer, sampling, seat=seat, names=scenario.seats, policy=policy, window=window
-            )
+        def player(scenario: Scenario, seat: Seat) -> Player:
+            places: dict[str, Any] = {"seat": seat, "names": scenario.seats, "policy": policy, "window": window}
+            if not self.form.source:
+                return ModelPlayer(engine, tokenizer, sampling, **places)
+            return self.advised(Strategist(engine, tokenizer, sampling, form=self.form, **places), scenario, seat)
 
         return player
 
     def check_choices(self, starts: Iterable[Scenario]) -> None:
         """Raise `BadInput` if the first replies of these starts cannot be limited to legal moves, for a model here."""
+        if self._speakers is not None:
+            self._speakers.check_choices(starts)
         for tokenizer in self._tokenizers.values():
             for start in starts:
                 check_choices(tokenizer, self.sampling, start)
@@ -120,6 +148,8 @@ class ContestantPool:
     async def aclose(self) -> None:
         """Close all engines and connections, even if closing one of them fails; may be called twice."""
         async with AsyncExitStack() as stack:
+            if self._speakers is not None:
+                stack.push_async_callback(self._speakers.aclose)
             for engine in self._engines.values():
                 stack.push_async_callback(engine.close)
             for remote in self._remotes:
@@ -154,18 +184,20 @@ class ContestantPool:
         """Return the contestant whose players sample from the model in `folder`, with its title and facts."""
         info = bases.read_info(folder)
         title = f"{info.name} step {info.step}" if info.step else info.name
-        conditions = {
+        conditions: dict[str, Any] = {
             "engine": self.engine.name,
             "dtype": self.engine.dtype,
             "window": self.engine.window,
             "sampling": self.sampling.to_dict(),
         }
+        if self.form.source:
+            conditions["speaker"] = {**self.speaker.facts, **self.form.to_dict(), "source": unplaced(self.form.source)}
         return Contestant(title, player, {"kind": "model", "source": unplaced(source), **facts(folder), **conditions})
 
 
 def check(source: str) -> None:
     """Raise `BadInput` unless `source` names a contestant; this loads no model and sends no request."""
-    if players.known(source):
+    if source == SPEAKER or players.known(source):
         return
     if "://" in source:
         remote = remote_config(source)
@@ -186,7 +218,7 @@ def _folder(source: str) -> Path:
 def check_replies(source: str, engine: EngineSection, sampling: Sampling, start: Scenario) -> None:
     """Raise `BadInput` unless `source` names a contestant whose replies in a start can be sampled; loads no model."""
     check(source)
-    if players.known(source) or "://" in source:
+    if source == SPEAKER or players.known(source) or "://" in source:
         return
     from training.engines.local.loading import load_tokenizer
     from training.text.template import ChatTokenizer

@@ -16,7 +16,7 @@ from training.games import make
 from training.players.base import Answer, Reply
 from training.records import LEARNER, Action, Message, Observation, Probe, Scenario, Seat, Trace
 from training.text.choices import MOST, count, replies
-from training.text.messages import news
+from training.text.messages import Chat, news
 from training.text.template import ChatTokenizer
 from training.text.tokens import TraceBuilder
 
@@ -54,7 +54,7 @@ class ModelPlayer:
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Sample a reply to the new messages of `observation`; the trace already contains the earlier ones."""
-        prompt = self._builder.prompt(news(observation, self._heard, self._seat, self._names))
+        prompt = self._builder.prompt(self._news(observation))
         self._heard = len(observation.messages)
         version = self._version() if self._version else None
         choices = self._choices(observation.actions, seed) if self._sampling.constrain else ()
@@ -63,6 +63,10 @@ class ModelPlayer:
         self._discarded += sample.discarded
         text = self._builder.record(sample, version, Trie(choices) if choices else None)
         return Reply(text=text, tokens=sample.tokens)
+
+    def _news(self, observation: Observation) -> list[Chat]:
+        """Return what the trace does not contain yet."""
+        return news(observation, self._heard, self._seat, self._names)
 
     async def _sample(self, request: SampleRequest) -> Sample:
         return await self._engine.sample(request)
@@ -89,9 +93,7 @@ class ModelPlayer:
         observation = Observation(messages=(*observation.messages, question))
         end = self._tokenizer.end_id
         replies = [[*self._tokenizer.encode(choice), end] for choice in probe.replies or probe.choices]
-        prefix = self._builder.branch(
-            news(observation, self._heard, self._seat, self._names), max(map(len, replies)) + 1
-        )
+        prefix = self._builder.branch(self._news(observation), max(map(len, replies)) + 1)
         if prefix is None:
             return None
         scores = await self._engine.score(prefix, replies)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from training.errors import EngineError, IllegalMove, ParseError, boundary
 from training.games import Game
@@ -99,17 +99,18 @@ class SeatRecord:
     def _take(self, game: Game, observation: Observation, reply: Reply, attempts: Attempts) -> bool:
         """Record the attempt as a Turn; return whether it is a legal move."""
         public, thought = (part.strip() for part in split_private(reply.text))
+        facts: dict[str, Any] = {"seat": self.seat, "strategy": reply.strategy}
         try:
             move, private = parse(reply.text, observation)
             game.check(self.seat, move)
         except IllegalMove as error:
             attempts.unread += isinstance(error, ParseError)
-            attempts.turns.append(Turn(seat=self.seat, reply=public, private=thought, error=str(error), passed=False))
+            attempts.turns.append(Turn(**facts, reply=public, private=thought, error=str(error), passed=False))
             self._refusals.append(Refusal(self.seat, len(observation.messages), reply.text, str(error)))
             return False
         if private != thought:  # in this game, text beside the move is reasoning and is recorded as private
             public = move.text
-        attempts.turns.append(Turn(seat=self.seat, reply=public, private=private, move=move, passed=True))
+        attempts.turns.append(Turn(**facts, reply=public, private=private, move=move, passed=True))
         attempts.move = move
         return True
 

@@ -35,12 +35,17 @@ def with_refusals(observation: Observation, refusals: Sequence[Refusal]) -> Obse
 
     `refusals` are those of one seat in chronological order.
     """
-    if not refusals:
+    return with_lines(observation, [(refusal.after, refusal.messages()) for refusal in refusals])
+
+
+def with_lines(observation: Observation, lines: Sequence[tuple[int, Sequence[Message]]]) -> Observation:
+    """Return `observation` with messages of the seat's own: each after so many of the observation's, in that order."""
+    if not lines:
         return observation
     merged: list[Message] = []
     done = 0
-    for refusal in refusals:
-        merged += observation.messages[done : refusal.after]
-        merged += refusal.messages()
-        done = refusal.after
+    for after, messages in lines:
+        merged += observation.messages[done:after]
+        merged += messages
+        done = after
     return observation.model_copy(update={"messages": (*merged, *observation.messages[done:])})

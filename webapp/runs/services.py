@@ -20,7 +20,7 @@ from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
 from training.errors import BadInput
-from training.opponent_sections import of_learner
+from training.opponent_sections import SPEAKER, of_learner
 from training.records import LEARNER
 from webapp.accounts.models import User
 from webapp.core import queue, quotas
@@ -178,7 +178,7 @@ def _check_suite(config: RunConfig, version: DatasetVersion | None) -> None:
 
 def _check_opponent(source: str, where: str) -> None:
     """Raise `BadInput` for an opponent that is a folder: every worker must be able to resolve it by name."""
-    if players.known(source) or source in bases.REGISTRY:
+    if source == SPEAKER or players.known(source) or source in bases.REGISTRY:
         return
     if "://" not in source:
         if Checkpoint.objects.filter(name=source).exists():

@@ -58,7 +58,7 @@ class Suite:
         self.blocks = blocks(config, run_dir)
         self._command = f"python -m training run config.json --dir {run_dir.root.name}"
         device = pick_device(config.model.device).partition(":")[0]
-        self.pool = ContestantPool(config.engine, config.sampling, device)
+        self.pool = ContestantPool(config.engine, config.sampling, device, config.speaker)
         self.model = self.pool.open(config.model.base, MODEL)
         sources = dict.fromkeys(block.task.opponent for block in self.blocks if block.task.opponent != MIRROR)
         self.opponents = {source: self.pool.open(source, OPPONENT) for source in sources}
