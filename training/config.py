@@ -146,15 +146,9 @@ class RunConfig(Record):
     def _check_training(self) -> None:
         for place, part in enumerate(self.mixture):
             _check_game(part.game, part.settings, f"mixture.{place}", f"mixture.{place}.game")
-        for part in self.parts:
-            if self.reward.source == "outcome" and games.lookup(part.game).judged:
-                raise BadInput(f"{part.game} has no result of its own: only a judge can score it", "reward.source")
-            if self.reward.forfeit == "nothing" and games.lookup(part.game).players[1] > 2:
-                raise BadInput(f"in {part.game} a forfeit does not end the game: use win", "reward.forfeit")
         if self.league.every:
             self._check_league()
-        if (self.judged or self.reward.judge_filter) and self.judge is None:
-            raise BadInput("this run's reward or filter needs a judge: give its address and model", "judge")
+        self._check_reward()
         if self.learn.lora is not None and self.learn.lora.dropout > 0:
             raise BadInput("dropout would make the trained policy another than the sampled one", "learn.lora.dropout")
         self._check_players()
@@ -171,6 +165,21 @@ class RunConfig(Record):
                 raise BadInput(f"in the phase {phase.name}, {error.why}", where) from error
         if not self.phases:
             self.check_learning()
+
+    def _check_reward(self) -> None:
+        for part in self.parts:
+            spec = games.lookup(part.game)
+            if self.reward.source == "outcome" and spec.judged:
+                raise BadInput(f"{part.game} has no result of its own: only a judge can score it", "reward.source")
+            if self.reward.process == "rule" and not spec.reach:
+                why = f"the rules of {part.game} do not tell what players have within reach: use judge"
+                raise BadInput(why, "reward.process")
+            if self.reward.forfeit == "nothing" and spec.players[1] > 2:
+                raise BadInput(f"in {part.game} a forfeit does not end the game: use win", "reward.forfeit")
+        if self.judge is None and (self.judged or self.reward.judge_filter or self.reward.process == "judge"):
+            raise BadInput("this run's reward or filter needs a judge: give its address and model", "judge")
+        if self.reward.process == "judge" and not self.speaker.source:
+            raise BadInput("the judge lists strategies: name a speaker.source, or use rule", "reward.process")
 
     def _check_speaker(self) -> None:
         """Raise `BadInput` for what does not fit with a speaker, or needs one."""

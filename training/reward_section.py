@@ -60,6 +60,16 @@ class RewardSection(Record):
         le=LONGEST_REPLY,
         description="Reply length, in tokens, above which a penalty begins and at which a bonus ends.",
     )
+    process: Literal["none", "rule", "judge"] = Field(
+        default="none",
+        description="Process rewards of turns: 1 for a turn that advanced its seat, else 0. rule = a turn after which "
+        "the seat had more of its result within reach, where the game can tell. judge = the judge lists the strategies "
+        "that were critical, of seats with a strategist.",
+    )
+    last_strategy: Literal["process", "result"] = Field(
+        default="process",
+        description="With process rewards: result = a seat's last turn earns the seat's reward if it is not listed.",
+    )
     format: bool = Field(
         default=True, description="A reply that does not parse or is not legal fails the quality filter."
     )

@@ -123,6 +123,20 @@ def test_what_is_earned_on_the_way_adds_up_to_the_result(name, scenario, seed):
 @case
 @few
 @given(seed=seeds)
+def test_what_is_within_reach_becomes_the_result(name, scenario, seed):
+    spec = REGISTRY[name]
+    game, flat = played(scenario, seed)
+    low, high = spec.range_of(scenario.settings)
+    for end in points(len(flat), seed):
+        within = replay(scenario.with_seed(seed), flat[:end]).in_reach()
+        assert set(within) == (set(game.returns()) if spec.reach else set())
+        assert all(low - 1e-9 <= value <= high + 1e-9 for value in within.values())
+    assert game.in_reach() == (game.returns() if spec.reach else {})
+
+
+@case
+@few
+@given(seed=seeds)
 def test_observations_only_grow(name, scenario, seed):
     game = make(scenario.with_seed(seed))
     seen = {viewer: game.observe(viewer).messages for viewer in viewers(scenario)}

@@ -46,6 +46,12 @@ class Game(Protocol):
         May fall again. In an ended game it equals `returns`. For the engine, not for viewers.
         """
 
+    def in_reach(self) -> Mapping[Seat, float]:
+        """Return how much of its result each player could secure now, as far as the rules tell; empty if they do not.
+
+        In an ended game it equals `returns`. For the engine, not for viewers.
+        """
+
     def metrics(self) -> Mapping[str, float]:
         """Return the metrics of an ended game (agreement, length …); empty before the end."""
 
@@ -80,7 +86,8 @@ class GameSpec:
     returns add up to 0 in every ended game. `cooperative`: all seats have the same return in every ended game.
     `symmetric`: seats differ only by settings, so swapping seats is fair.
     `bounds` returns the bounds for some settings, where they are narrower than `low` and `high`. `pays`: players
-    receive parts of their result during the game (`Game.earned`). `probed`: whether its games have probes under some
+    receive parts of their result during the game (`Game.earned`). `reach`: the rules tell what players have within
+    reach (`Game.in_reach`). `probed`: whether its games have probes under some
     settings.
     `deadline_s`: the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`.
     `label` names a scenario in lists, by public facts only; `private` adds a few words per seat about its private
@@ -107,6 +114,7 @@ class GameSpec:
     bounds: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     judged: bool = False
     pays: bool = False
+    reach: bool = False
     probed: Callable[[Mapping[str, Any]], bool] = lambda settings: False
     zero_sum: bool = False
     cooperative: bool = False

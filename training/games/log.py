@@ -178,6 +178,10 @@ class LoggedGame(ABC):
         """Return nothing: most games pay at their end alone."""
         return {}
 
+    def in_reach(self) -> Mapping[Seat, float]:
+        """Return nothing: in most games the rules do not tell."""
+        return {}
+
     def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
         """Return no metrics."""
         return {}

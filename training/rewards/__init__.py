@@ -15,6 +15,7 @@ from training.rewards.base import Reward, Score
 from training.rewards.judge import Judge
 from training.rewards.judged import Judged, QualityFiltered
 from training.rewards.outcome import Outcome
+from training.rewards.process import Process
 from training.rewards.rubrics import SOTOPIA
 from training.rewards.rules import Bounds, Ruled, Settings, factor, scaled
 
@@ -88,4 +89,8 @@ def build(section: RewardSection, spec: GameSpec, judge: Judge | None = None) ->
     """Return the reward of a run for the game `spec`; raise `BadInput` if it needs another game or a judge."""
     entry = REGISTRY[source(section, spec)]
     reward: Reward = Ruled(entry.make(spec, judge), section, partial(entry.bounds, spec))
-    return QualityFiltered(reward, _needed(judge)) if section.judge_filter else reward
+    if section.judge_filter:
+        reward = QualityFiltered(reward, _needed(judge))
+    if section.process == "none":
+        return reward
+    return Process(reward, section, _needed(judge) if section.process == "judge" else None)

@@ -24,6 +24,7 @@ from training.records import ALL, Episode, Judgment, Message, Scenario, Seat, Se
 from training.rewards.prompts import (
     Line,
     Transcript,
+    critical_messages,
     goal_messages,
     prompt_sha256,
     quality_messages,
@@ -63,6 +64,13 @@ class _Quality(_Strict):
     target: str
     seat: int
     turns: list[_TurnVerdict]
+
+
+class _Critical(_Strict):
+    target: str
+    seat: int
+    indexes: list[int]
+    reasoning: str = ""
 
 
 class _Goals(_Strict):
@@ -146,7 +154,7 @@ def _target(seats: Sequence[str], lines: Iterable[Line]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-Parsed = TypeVar("Parsed", _Scores, _Quality, _Goals)
+Parsed = TypeVar("Parsed", _Scores, _Quality, _Critical, _Goals)
 
 
 class Judge:
@@ -224,6 +232,27 @@ class Judge:
                 fit[verdict.turn] = verdict.passed
         return fit
 
+    async def critical(self, episode: Episode, seat: Seat, score: float, *, seed: int = 0) -> list[int]:
+        """Return the indices of the seat's turns whose strategies were critical to its goal, in order.
+
+        `score` is what the seat achieved. An answer that lists a strategy twice, or one that there is not, is unusable.
+        Raises `JudgeError`.
+        """
+        turns = [index for index, turn in enumerate(episode.turns) if turn.seat == seat and turn.strategy]
+        transcript = turns_of(episode)
+
+        def check(answer: _Critical) -> None:
+            _same_target(answer, transcript, seat)
+            if len({*answer.indexes}) < len(answer.indexes):
+                raise ValueError("indexes: list each strategy once")
+            if not all(1 <= index <= len(turns) for index in answer.indexes):
+                raise ValueError(f"indexes: there are strategies 1 to {len(turns)} and no others")
+
+        strategies = [episode.turns[index].strategy for index in turns]
+        messages = critical_messages(transcript, seat, strategies, score)
+        answer, _ = await self._ask(messages, _Critical, check, derive(seed, "critical"))
+        return sorted(turns[index - 1] for index in answer.indexes)
+
     async def goals(self, transcript: Transcript, *, seed: int = 0) -> set[Seat]:
         """Return the seats whose goals are reached by now; raise `JudgeError`."""
 
@@ -282,7 +311,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-def _same_target(answer: _Scores | _Quality, transcript: Transcript, seat: Seat) -> None:
+def _same_target(answer: _Scores | _Quality | _Critical, transcript: Transcript, seat: Seat) -> None:
     if (answer.target, answer.seat) != (transcript.target, seat):
         raise ValueError(f"target and seat must be {transcript.target} and {seat}")
 

@@ -106,6 +106,25 @@ def quality_messages(transcript: Transcript, seat: int, numbers: Sequence[int]) 
     return _chat(parts, transcript, seat)
 
 
+def critical_messages(transcript: Transcript, seat: int, strategies: Sequence[str], score: float) -> list[ChatMessage]:
+    """Return the chat that asks which of a seat's strategies were critical to its goal; they are numbered from 1.
+
+    `score` is what the seat achieved, higher is better.
+    """
+    question = (
+        f"One participant, seat {seat}, had a strategist that wrote it a strategy before each of its turns. The user "
+        "message lists these strategies, quoted like the transcript, and the participant's final score, after the "
+        "transcript. A strategy is critical if it advanced the participant decisively towards the goal given to it in "
+        "the situation, judged by what happened afterwards. List the numbers of the critical strategies; the list may "
+        "be empty."
+    )
+    shape = {"target": transcript.target, "seat": seat, "indexes": ["numbers"], "reasoning": "a few sentences"}
+    system, user = _chat([RULES, question, _form(shape)], transcript, seat)
+    listed = "\n".join(f"{number}. {quote(text)}" for number, text in enumerate(strategies, 1))
+    text = f"{user.content}\n\nBEGIN STRATEGIES\n{listed}\nEND STRATEGIES\n\nFinal score: {score:.3g}"
+    return [system, ChatMessage(role="user", content=text)]
+
+
 def goal_messages(transcript: Transcript) -> list[ChatMessage]:
     """Return the chat that asks, for every seat, whether the goal given to it has been reached by now."""
     parts = [RULES, "The conversation is still going on. For each participant, in the order of the user message, say"]

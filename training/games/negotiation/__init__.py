@@ -36,6 +36,7 @@ SPEC = GameSpec(
     players=(2, 2),
     low=0.0,
     high=1.0,
+    reach=True,
     label=label,
     private=private,
     actions=("talk", "propose", "accept", "reject", "walk_away"),

@@ -5,7 +5,7 @@ Settings that do not fit raise `BadInput`; moves that are not possible raise `Il
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from training.games.log import LoggedGame, read_settings
@@ -69,7 +69,23 @@ class Negotiation(LoggedGame):
     def returns(self) -> Mapping[Seat, float | None]:
         if not self._end:
             return {0: None, 1: None}
-        shares = [self._points()[seat] / self.terms.maximum(seat) for seat in (0, 1)]
+        return self._results(self._points())
+
+    def in_reach(self) -> Mapping[Seat, float]:
+        """Return each seat's result if it accepted what the other proposes, or else walked away."""
+        if self._end:
+            return self._results(self._points())
+        alone = (self.terms.walk_away(0), self.terms.walk_away(1))
+        results = dict(self._results(alone))
+        if self._offer is not None:
+            by, deal = self._offer
+            agreed = self._results((self.terms.points(0, by, deal), self.terms.points(1, by, deal)))
+            results[1 - by] = max(results[1 - by], agreed[1 - by])
+        return results
+
+    def _results(self, points: Sequence[float]) -> dict[Seat, float]:
+        """Return the results of both seats with these points."""
+        shares = [points[seat] / self.terms.maximum(seat) for seat in (0, 1)]
         weight = self.settings.prosocial
         return {seat: (1 - weight) * shares[seat] + weight * shares[1 - seat] for seat in (0, 1)}
 
