@@ -6,6 +6,7 @@ from typing import Any
 
 from training.errors import BadInput
 from training.methods.base import Method, MethodConfig
+from training.methods.epo import EpoConfig
 from training.methods.listen_speak import ListenSpeakConfig
 from training.methods.mars import MarsConfig
 from training.methods.omar import OmarConfig
@@ -21,7 +22,9 @@ def _check(name: str, loaded: Any) -> type[MethodConfig]:
 
 
 REGISTRY: Registry[type[MethodConfig]] = Registry(
-    "parley.methods", {"omar": OmarConfig, "mars": MarsConfig, "listen_speak": ListenSpeakConfig}, _check
+    "parley.methods",
+    {"omar": OmarConfig, "mars": MarsConfig, "listen_speak": ListenSpeakConfig, "epo": EpoConfig},
+    _check,
 )
 """Configuration classes by name, those of installed distributions last; `REGISTRY[name](…).build()` is the method."""
 

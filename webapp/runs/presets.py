@@ -29,6 +29,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "opponents",
         "phases",
         "league",
+        "speaker",
         "sampling",
         "reward",
         "method",
@@ -42,7 +43,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "seed",
     ),
     "sft": ("sft", "game", "model", "data", "stop", "seed"),
-    "eval": ("evaluate", "game", "rollout", "sampling", "engine", "model", "data", "judge", "seed"),
+    "eval": ("evaluate", "game", "rollout", "speaker", "sampling", "engine", "model", "data", "judge", "seed"),
 }
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "model": ("base",),
@@ -134,6 +135,13 @@ PRESETS: dict[str, Preset] = {
         "that imposter, and so on. Each side continues from its own last phase. Its effect has not been measured.",
         "listen_speak/among_us_in_turn.toml",
         {"name": "Among Us in turn"},
+    ),
+    "epo": Preset(
+        "EPO on negotiation",
+        "A strategist learns to advise a frozen speaker, which moves and speaks at its seat; both seats have one. "
+        "Untrained, few strategies change what SmolLM2 says: its effect has not been measured.",
+        "epo/negotiation.toml",
+        {"name": "EPO on negotiation"},
     ),
     "werewolf-sft": Preset(
         "Cold start on Werewolf",

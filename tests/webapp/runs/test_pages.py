@@ -226,6 +226,16 @@ def test_tokens_are_tinted_by_advantage(page, researcher):
     assert "turn 0<br>0.8" in shown
 
 
+def test_a_strategy_stands_before_what_its_seat_said(page, researcher):
+    record = json.loads(json.dumps(RECORD))
+    record["episode"]["turns"][0]["strategy"] = "ask for <b>food</b> first"
+    episode = make_episode(make_run(researcher), record=record)
+    shown = body(page("conversation", episode.run_id, 1, 0))
+    said = record["episode"]["moves"][0]["move"]["text"]
+    assert shown.count("Strategy, private to this seat") == 1
+    assert shown.index("ask for &lt;b&gt;food&lt;/b&gt; first") < shown.index(f'<p class="said">{said}')
+
+
 def test_a_conversation_whose_file_is_gone_is_not_found(page, researcher):
     from django.core.files.storage import default_storage
 

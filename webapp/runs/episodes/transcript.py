@@ -37,6 +37,7 @@ class ShownTurn:
     channel: str
     text: str
     private: str
+    strategy: str
     action: str
     error: str
     passed: bool
@@ -109,6 +110,7 @@ def turns(record: Mapping[str, Any], course: Course | None) -> list[ShownTurn]:
                 channel=channels.get(turn.get("move_index"), ""),
                 text=move.get("text") or turn["reply"],
                 private=turn.get("private") or "",
+                strategy=turn.get("strategy") or "",
                 action=_action(move),
                 error=turn.get("error") or "",
                 passed=passed[number] if number < len(passed) else turn["passed"],
