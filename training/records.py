@@ -360,12 +360,14 @@ class Needs:
     `critic` names the value heads; `group` is what one call of `credit` receives: the seats of one conversation,
     all episodes of a same-start set, or all episodes of a game in the batch. `probes` turns the game's probes on; a run
     in which no game has any is then refused. A method that can do without leaves it out, and uses those that
-    `rollout.probes` asks for.
+    `rollout.probes` asks for. `imitates`: credit is of the stream `nll` alone, so that nothing is measured before it
+    and only traces with credit are read.
     """
 
     critic: tuple[str, ...] = ()
     group: Literal["conversation", "start", "game"] = "conversation"
     probes: bool = False
+    imitates: bool = False
 
 
 @dataclass(frozen=True, slots=True)

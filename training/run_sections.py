@@ -288,6 +288,10 @@ class LearnSection(Record):
     tokens_per_update: int = Field(
         default=0, ge=0, le=10**9, description="Tokens per optimizer update; 0 = the whole step."
     )
+    restart: bool = Field(
+        default=False,
+        description="Each step learns anew from the run's starting model; its games are those of the newest model.",
+    )
     tokens_per_batch: int = Field(
         default=8192, ge=64, le=2**24, description="Tokens per forward pass, which limits memory use."
     )

@@ -165,6 +165,17 @@ def test_it_has_a_page_a_configuration_and_a_preset(kind):
 
 
 @methods
+def test_a_method_that_imitates_has_no_other_credit(kind):
+    for config in configured(kind):
+        method = config.build()
+        if method.needs.imitates:
+            for each in method.credit(episodes(method.needs)):
+                for credit in filter(None, each.traces):
+                    assert (credit.ppo, credit.reinforce, dict(credit.value_targets)) == (None, None, {})
+            assert not method.needs.critic
+
+
+@methods
 def test_credit_is_on_the_learners_sampled_tokens(kind):
     for config in configured(kind):
         for seed in (0, 1):

@@ -253,6 +253,37 @@ def test_a_bad_log_probability_changes_nothing(base, progress):
     same(before, snapshot(updater))
 
 
+@pytest.mark.parametrize("lora", [{"rank": 4}, None])
+@pytest.mark.parametrize("updates", [0, 10])
+def test_a_restart_learns_from_the_starting_model_whatever_was_learned_before(base, progress, lora, updates):
+    """The second step, on other games, ends where a first step on them does: no moments of the first are left."""
+    settings = {"lora": lora, "restart": True, "tokens_per_update": updates, "critic": {"kind": "linear"}, "kl": "none"}
+    section = LearnSection.from_dict({**settings, "kl_measured": False, "critic_warmup": 0, "lr": 1e-2})
+
+    def learned(*steps):
+        policy = policies.load(base, [], section, seed=1, temperature=0.8, device="cpu")
+        updater = Updater(policy, seed=0)
+        for seed in steps:
+            updater.run(updater.plan(items(seed, heads=()), 1), 1, progress)
+        return snapshot(updater)
+
+    start = snapshot(Updater(policies.load(base, [], section, seed=1, temperature=0.8, device="cpu"), seed=0))
+    once, after_another = learned(5), learned(3, 5)
+    same(once, after_another)
+    assert not all(torch.equal(a, b) for a, b in zip(once[0], start[0], strict=True))
+
+
+def test_a_bad_restart_keeps_what_was_learned_before(base, progress):
+    policy, some = make(base, restart=True), items()
+    updater = Updater(policy, seed=0)
+    updater.run(updater.plan(some, 1), 1, progress)
+    before = snapshot(updater)
+    some[0].credit.ppo[2] = np.inf
+    with pytest.raises(BadStep, match="not finite"):
+        updater.run(updater.plan(some, 2), 2, progress)
+    same(before, snapshot(updater))
+
+
 def test_stopping_in_the_middle_of_a_step_takes_it_back(base, progress):
     policy, some = make(base, tokens_per_update=10), items()
     measure(policy, some, old=True, reference=False)

@@ -61,6 +61,8 @@ class Policy:
         self._base = base
         self._reference: PreTrainedModel | None = None
         self._adapters: dict[str, Tensor] = {}
+        adapters = self.trained if isinstance(model, PeftModel) else {}
+        self._untrained = {name: parameter.detach().clone() for name, parameter in adapters.items()}
         if learn.recompute:
             self.inner.gradient_checkpointing_enable({"use_reentrant": False})
             self.inner.train()  # recomputing is a mode of training; no model here has dropout
@@ -177,11 +179,23 @@ class Policy:
         return tensors
 
     @torch.no_grad()
+    def restart(self) -> None:
+        """Take the weights that the run started from; value heads stay as they are."""
+        if isinstance(self.model, PeftModel):
+            for name, parameter in self.trained.items():
+                parameter.copy_(self._untrained[name])
+        else:
+            self._copy(self._base)
+
+    @torch.no_grad()
     def go_back(self, checkpoint: Path) -> None:
         """Take all weights of a checkpoint of this run; adapters and value heads are left to `restore`."""
-        if isinstance(self.model, PeftModel):
-            return
-        former = dict(self._frozen(checkpoint).named_parameters())
+        if not isinstance(self.model, PeftModel):
+            self._copy(checkpoint)
+
+    def _copy(self, model: str | Path) -> None:
+        """Take all weights of a model."""
+        former = dict(self._frozen(model).named_parameters())
         for name, parameter in self.inner.named_parameters():
             parameter.copy_(former[name])
 

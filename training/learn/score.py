@@ -87,11 +87,12 @@ def learnable(rollouts: Sequence[Rollout]) -> list[Item]:
     return items
 
 
-def rows(rollouts: Sequence[Rollout]) -> list[Item]:
+def rows(rollouts: Sequence[Rollout], *, imitates: bool = False) -> list[Item]:
     """Return what the updates read once there is credit, in order, each item with the branches that it carries.
 
-    A trace takes part if the learner sampled in it or a method gave its tokens `nll` credit. One that continues a
-    prefix of another is a branch of that one, which is then read whether or not it has credit itself.
+    A trace takes part if the learner sampled in it or a method gave its tokens `nll` credit; of a method that only
+    imitates, those with credit. One that continues a prefix of another is a branch of that one, which is then read
+    whether or not it has credit itself.
     """
     read: list[Item] = []
     for rollout in rollouts:
@@ -100,7 +101,7 @@ def rows(rollouts: Sequence[Rollout]) -> list[Item]:
             item.branches = []
         heads: set[int] = set()
         for number, item in items.items():
-            if not item.learns:
+            if not (item.mask("nll").any() if imitates else item.learns):
                 continue
             if item.trace.prefix is None:
                 heads.add(number)
@@ -121,7 +122,8 @@ def measured(
     """
     items = learnable(rollouts)
     learn = policy.learn
-    values = measure(policy, items, old=old or learn.kl == "k1", reference=learn.reads_reference, beat=beat)
+    old = (old and not needs.imitates) or learn.kl == "k1"
+    values = measure(policy, items, old=old, reference=learn.reads_reference, beat=beat)
     by_item = {id(item): by_head for item, by_head in zip(items, values, strict=True)}
     for item in items:
         present = [row for row in (item.old, item.reference, *by_item[id(item)].values()) if row is not None]

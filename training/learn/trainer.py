@@ -225,7 +225,7 @@ class Trainer:
         if context.policy.critic and not context.policy.critic.fitted:
             begin_critic(rollouts, context.policy.critic, context.method)
         give_credit(rollouts, context.method)
-        items = rows(rollouts)
+        items = rows(rollouts, imitates=context.method.needs.imitates)
         if not items:
             raise BadStep("nothing was to be learned: the learner had no choice in any reply, and no text to predict")
         metrics = report.credit_metrics(rollouts)

@@ -89,13 +89,17 @@ class Updater:
     def run(self, plan: Sequence[Sequence[Item]], step: int, progress: Progress) -> dict[str, float]:
         """Apply the updates of one step; return its metrics."""
         rate, critic = self.rates(step)
-        backup = self._keep() if len(plan) > 1 else None
+        backup = self._keep() if len(plan) > 1 or self.learn.restart else None
+        single = len(plan) == 1 or all(item.old is None for group in plan for item in group)
         self._totals = {"lr": rate, "updates": float(len(plan))}
         self._rows.clear()
         self._read_items.clear()
         try:
+            if self.learn.restart:
+                self.policy.restart()
+                self.optimizer.state.clear()
             for number, group in enumerate(plan):
-                self._update(group, step, single=len(plan) == 1, progress=progress, share=1 / len(plan))
+                self._update(group, step, single=single, progress=progress, share=1 / len(plan))
                 progress.beat(done=number + 1, of=len(plan))
             self._fit_critic(critic)
         except ParleyError:

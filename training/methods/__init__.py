@@ -6,6 +6,7 @@ from typing import Any
 
 from training.errors import BadInput
 from training.methods.base import Method, MethodConfig
+from training.methods.csp import CspConfig
 from training.methods.epo import EpoConfig
 from training.methods.listen_speak import ListenSpeakConfig
 from training.methods.mars import MarsConfig
@@ -23,7 +24,7 @@ def _check(name: str, loaded: Any) -> type[MethodConfig]:
 
 REGISTRY: Registry[type[MethodConfig]] = Registry(
     "parley.methods",
-    {"omar": OmarConfig, "mars": MarsConfig, "listen_speak": ListenSpeakConfig, "epo": EpoConfig},
+    {"omar": OmarConfig, "mars": MarsConfig, "listen_speak": ListenSpeakConfig, "csp": CspConfig, "epo": EpoConfig},
     _check,
 )
 """Configuration classes by name, those of installed distributions last; `REGISTRY[name](…).build()` is the method."""

@@ -1,0 +1,81 @@
+"""CSP's choice of the episode that is imitated, worked by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.methods.episodes import scored, trace
+from training.errors import BadInput
+from training.methods.csp import CspConfig, action_sequence, best_sequence
+from training.records import Move, SeatMove
+
+A, B, C = ((0, "answer"),), ((0, "ask"), (1, "answer"), (0, "answer")), ((0, "hedge"),)
+
+
+@pytest.mark.parametrize(
+    "played, support, best",
+    [
+        ([(A, 1.0), (A, 0.0), (B, 0.6), (B, 0.8)], 2, (B, 0.7)),  # 0.5 against 0.7
+        ([(A, 1.0), (B, 0.6), (B, 0.8)], 2, (B, 0.7)),  # a single lucky episode does not count
+        ([(A, 1.0), (B, 0.6), (B, 0.8)], 1, (A, 1.0)),
+        ([(A, 1.0), (B, 0.6)], 2, None),
+        ([(B, 0.5), (B, 0.5), (A, 0.25), (A, 0.5), (A, 0.75)], 2, (A, 0.5)),  # as good, and more often
+        ([(B, 0.5), (B, 0.5), (A, 0.25), (A, 0.75)], 2, (A, 0.5)),  # as good and as often, but shorter
+        ([(C, 0.5), (C, 0.5), (A, 0.25), (A, 0.75)], 2, (A, 0.5)),  # the same in all of that: by name
+    ],
+)
+def test_the_best_sequence_has_the_highest_mean_of_enough_episodes(played, support, best):
+    found = best_sequence([sequence for sequence, _ in played], [reward for _, reward in played], support)
+    assert found == (best if best is None else (best[0], pytest.approx(best[1])))
+
+
+def played(sequence, reward, passed=None):
+    """A game of these moves, whose first two turns are the learner's, of one seat each."""
+    game = scored([trace(".00"), trace("..1", seat=1)], {0: reward, 1: reward}, passed=passed)
+    moves = tuple(SeatMove(seat=seat, move=Move(action=action)) for seat, action in sequence)
+    turns = game.episode.turns
+    if passed is not None:
+        turns = tuple(
+            turn if ok else turn.model_copy(update={"passed": False, "move": None, "error": "?"})
+            for turn, ok in zip(turns, passed, strict=True)
+        )
+    return replace(game, episode=game.episode.model_copy(update={"moves": moves, "turns": turns}))
+
+
+def imitated(group, **settings):
+    """For each game the weights of its tokens, trace by trace; None where nothing of it is imitated."""
+    return [
+        None if not any(credit.traces) else [list(row.nll) if row else None for row in credit.traces]
+        for credit in CspConfig(**settings).build().credit(group)
+    ]
+
+
+def test_all_seats_of_the_best_episode_of_the_best_sequence_are_imitated():
+    group = [played(A, 1.0), played(A, 0.0), played(B, 0.6), played(B, 0.8), played(C, 0.9)]
+    assert imitated(group) == [None, None, None, [[0, 1, 1], [0, 0, 1]], None]
+
+
+def test_of_equally_good_episodes_the_first_is_imitated():
+    assert imitated([played(A, 0.5), played(A, 0.5)]) == [[[0, 1, 1], [0, 0, 1]], None]
+
+
+@pytest.mark.parametrize("threshold, chosen", [(0.69, True), (0.7, False), (0.9, False)])
+def test_below_the_threshold_nothing_is_imitated(threshold, chosen):
+    group = [played(B, 0.6), played(B, 0.8)]
+    assert any(imitated(group, threshold=threshold)) == chosen
+
+
+def test_a_refused_reply_is_not_imitated():
+    group = [played(A, 1.0, passed=[False, True]), played(A, 0.5)]
+    assert imitated(group) == [[None, [0, 0, 1]], None]
+
+
+def test_moves_of_the_tool_are_no_actions_of_an_agent():
+    game = played(((0, "ask"), (1, "search"), (2, "result"), (1, "answer")), 1.0)
+    assert action_sequence(game.episode) == ((0, "ask"), (1, "search"), (1, "answer"))
+
+
+def test_a_support_that_cannot_occur_is_refused():
+    with pytest.raises(BadInput, match="played 1 times") as caught:
+        CspConfig(support=2).check(0.0, 1)
+    assert caught.value.where == "support"

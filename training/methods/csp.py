@@ -1,0 +1,110 @@
+"""CSP: reinforced self-training on the best episode of the action sequence that does best on average.
+
+Source: "Don't lie to your friends: Learning what you know from collaborative self-play", algorithm 1. Episodes of one
+start are grouped by their actions, and the groups compared by their mean reward: no lucky guess is imitated. The
+loss imitates the learner's turns in the best episode of the best group. `docs/methods/csp.md` lists the choices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from training.errors import BadInput
+from training.methods.base import MethodConfig
+from training.methods.credit_builder import CreditBuilder
+from training.methods.trajectories import turn_tokens
+from training.records import Episode, EpisodeCredit, Needs, ScoredEpisode
+
+Actions = tuple[tuple[int, str], ...]
+"""The seat and the action of every move, without its arguments."""
+
+
+class CspConfig(MethodConfig):
+    """How CSP chooses the episodes that it imitates."""
+
+    summary: ClassVar[str] = "Agents imitate the best episode of the action sequence that does best on average."
+
+    name: Literal["csp"] = Field(default="csp", description="The method: reinforced self-training (ReST).")
+    support: int = Field(
+        default=2, ge=1, le=256, description="Fewest episodes of an action sequence whose mean reward counts."
+    )
+    threshold: float = Field(
+        default=0.0, ge=-1e6, le=1e6, description="Nothing is imitated where the best mean reward is not above this."
+    )
+
+    def build(self) -> Csp:
+        """Return the method at its start."""
+        return Csp(self)
+
+    def check(self, reward_low: float, replays: int) -> None:
+        """Refuse fewer episodes of a start than an action sequence must have."""
+        if replays < self.support:
+            why = f"a start is played {replays} times (rollout.games), so no action sequence can occur so often"
+            raise BadInput(why, "support")
+
+
+def action_sequence(episode: Episode) -> Actions:
+    """Return who did what in an episode, without the moves of tools."""
+    players = len(episode.scenario.seats)
+    return tuple((entry.seat, entry.move.action) for entry in episode.moves if entry.seat < players)
+
+
+def best_sequence(sequences: Sequence[Actions], rewards: Sequence[float], support: int) -> tuple[Actions, float] | None:
+    """Return the action sequence of the highest mean reward with that mean, among those that occur `support` times.
+
+    Of equal ones it is the one that occurs more often, then the shorter one. None if no sequence occurs so often.
+    """
+    rows: dict[Actions, list[float]] = {}
+    for sequence, reward in zip(sequences, rewards, strict=True):
+        rows.setdefault(sequence, []).append(reward)
+    enough = {sequence: row for sequence, row in rows.items() if len(row) >= support}
+    if not enough:
+        return None
+    best = min(enough, key=lambda each: (-float(np.mean(enough[each])), -len(enough[each]), len(each), each))
+    return best, float(np.mean(enough[best]))
+
+
+class Csp:
+    """The method; it has no state."""
+
+    def __init__(self, config: CspConfig) -> None:
+        self.config = config
+        self.needs = Needs(group="start", imitates=True)
+
+    def credit(self, group: Sequence[ScoredEpisode]) -> list[EpisodeCredit]:
+        """Return a weight of 1 on the learner's tokens of the chosen episode, and nothing on the others'."""
+        builders = [CreditBuilder(scored) for scored in group]
+        chosen = self._chosen(group)
+        if chosen is not None:
+            episode = group[chosen].episode
+            for turn in (turn for turns in turn_tokens(episode).values() for turn in turns):
+                if episode.turns[turn.index].passed:
+                    builders[chosen].nll(turn.trace, turn.sampled, 1.0)
+        return [builder.credit() for builder in builders]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Do nothing."""
+
+    def _chosen(self, group: Sequence[ScoredEpisode]) -> int | None:
+        """Return which episode of a start is imitated: the best of its sequence, the first of equal ones."""
+        sequences = [action_sequence(scored.episode) for scored in group]
+        rewards = [_reward(scored) for scored in group]
+        best = best_sequence(sequences, rewards, self.config.support)
+        if best is None or best[1] <= self.config.threshold:
+            return None
+        return max(
+            (at for at, sequence in enumerate(sequences) if sequence == best[0]), key=lambda at: (rewards[at], -at)
+        )
+
+
+def _reward(scored: ScoredEpisode) -> float:
+    """Return the mean reward of an episode's seats, which share it in a cooperative game."""
+    return (sum(scored.returns.values()) + sum(scored.turn_rewards)) / len(scored.returns)
