@@ -5,25 +5,28 @@ import asyncio
 import pytest
 
 from tests.chat_tokenizers import tokenizer
+from tests.games.play import steps
 from tests.learn.small_runs import make_run
 from tests.learn.test_constrained import episodes
 from tests.players.test_model_players import Remote
 from tests.table_talk import negotiation, reply_tokens
-from training import config, games
+from training import config, games, samples
 from training.engines.base import Sampling
 from training.engines.scripted import ScriptedEngine
 from training.errors import BadInput
 from training.learn import trainer
 from training.players import make
-from training.players.advised import AdvisedPlayer, Strategist, advice, read_strategy
+from training.players.advised import AdvisedPlayer, Strategist
 from training.players.base import Reply
-from training.players.follower import named_move
 from training.players.model import ModelPlayer
 from training.players.remote import RemotePlayer
 from training.records import LEARNER, Episode, Message, Move
 from training.rollout import RolloutPolicy, play
 from training.run_sections import SpeakerSection
 from training.store import read_lines
+from training.text.conversations import traces
+from training.text.parsing import parse
+from training.text.strategies import advice, name_move, named_move, read_strategy
 from training.text.template import ChatTokenizer
 
 FORM = SpeakerSection(source="follower:100")
@@ -206,6 +209,31 @@ def seen_by_a_follower(strategy, actions_of=None):
 )
 def test_a_strategy_names_a_move_by_an_offered_action(strategy, move):
     assert named_move(strategy, games.make(negotiation()).observe(0).actions) == move
+
+
+@pytest.mark.parametrize("game", ["negotiation", "kuhn_poker", "werewolf", "among_us"])
+def test_the_strategy_that_names_a_move_is_read_as_that_move(game):
+    for number, scenario in enumerate(samples.for_game(game)[:4]):
+        live = games.make(scenario.with_seed(number + 1))
+        for moves in steps(live, number):
+            for seat, move in moves.items():
+                if move.origin == "seat":
+                    actions = live.observe(seat).actions
+                    reply = named_move(name_move(move, actions), actions)
+                    made, _ = parse(reply, live.observe(seat))
+                    assert (made.action, made.args) == (move.action, move.args)
+
+
+def test_a_strategists_traces_can_be_made_of_its_episode():
+    """What was sampled, and what is made of the record to learn from, are the same tokens."""
+    scenario = negotiation(turn_limit=6)
+    endless = ScriptedEngine(lambda request: reply_tokens("Strategy: ask for water"))
+    player = AdvisedPlayer(strategist(endless, scenario), Fixed())
+    episode = asyncio.run(play(scenario, [player, Fixed()]))
+    [sampled] = [trace for trace in episode.traces if trace.policy == LEARNER]
+    [made] = traces(episode, chat_tokenizer(), seats=[0], form=FORM)
+    assert (made.tokens, made.mask, made.turn) == (sampled.tokens, sampled.mask, sampled.turn)
+    assert not any(any(trace.mask) for trace in traces(episode, chat_tokenizer(), seats=[1], form=FORM))
 
 
 @pytest.mark.parametrize("percent", [1, 30, 60, 100])

@@ -7,68 +7,17 @@ strategies, and need not follow them. Nobody else reads a strategy. Both raise w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from training.games.actions import clean
 from training.players.base import Player, Reply
 from training.players.model import ModelPlayer
-from training.records import SPECTATOR, Action, Message, Observation, Seat, Trace
+from training.records import Action, Message, Observation, Seat, Trace
 from training.run_sections import SpeakerSection
 from training.seeding import derive
-from training.text.messages import Chat, news
-from training.text.parsing import split_private
+from training.text.messages import Chat
 from training.text.refusals import with_lines
-
-ADVICE = "strategy"
-"""The channel of the lines by which a speaker reads strategies."""
-ADVISES = "Your strategist advises: "
-"""What each of these lines begins with."""
-BRIEFING = (
-    "You have a strategist. Before each of your replies you read its advice, which nobody else can read. Follow it "
-    "where it helps you; you may also ignore it."
-)
-__all__ = ["AdvisedPlayer", "Strategist", "Strategy", "advice", "read_strategy"]
-
-
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """A strategy as the speaker reads it; `formed` says whether it was written in the form that was asked for."""
-
-    text: str
-    formed: bool
-
-
-def read_strategy(reply: str, form: SpeakerSection) -> Strategy:
-    """Return the strategy in a reply: its first line after the label, or the whole first line where there is none.
-
-    Only its first `form.words` words count. Private reasoning is left out.
-    """
-    public, _ = split_private(reply)
-    first, _, rest = public.strip().partition("\n")
-    labelled = re.match(rf"\s*{form.label}\s*:\s*", first, re.IGNORECASE)
-    words = clean(first[labelled.end() :] if labelled else first).split()
-    formed = labelled is not None and 0 < len(words) <= form.words and not rest.strip()
-    return Strategy(" ".join(words[: form.words]), formed)
-
-
-def advice(observation: Observation) -> tuple[str, Observation]:
-    """Return the newest strategy that an observation of a speaker holds, empty if none, and the game's observation."""
-    told = [message.text for message in observation.messages if message.channel == ADVICE]
-    own = tuple(message for message in observation.messages if message.channel != ADVICE)
-    return (told[-1].removeprefix(ADVISES) if told else ""), observation.model_copy(update={"messages": own})
-
-
-def _task(name: str, form: SpeakerSection) -> str:
-    """Return what a strategist is told after the rules."""
-    return (
-        f"You are the strategist of {name} and do not speak yourself. {name} reads what you write, and nobody else "
-        f"does. Before each reply of {name} write one line, '{form.label}: ' and then one phrase or sentence of at "
-        f"most {form.words} words: what to do next. Give no reasons, repeat no earlier line, and do not write what "
-        f"{name} is to say."
-    )
+from training.text.strategies import BRIEFING, line_of, read_strategy, strategist_news
 
 
 class Strategist(ModelPlayer):
@@ -82,10 +31,7 @@ class Strategist(ModelPlayer):
         self.form = form
 
     def _news(self, observation: Observation) -> list[Chat]:
-        rules, *rest = observation.messages
-        task = f"{rules.text}\n\n{_task(self._names[self._seat], self.form)}"
-        asked = (rules.model_copy(update={"text": task}), *rest)
-        return news(observation.model_copy(update={"messages": asked}), self._heard, SPECTATOR, self._names)
+        return strategist_news(observation, self._heard, self._names[self._seat], self._names, self.form)
 
     def _choices(self, actions: Sequence[Action], seed: int) -> tuple[tuple[int, ...], ...]:
         """Return no list: a strategy is free text."""
@@ -106,9 +52,8 @@ class AdvisedPlayer:
         written = await self._strategist.act(seat, observation, derive(seed, "strategist"))
         strategy = read_strategy(written.text, form)
         self._formed += strategy.formed
-        self._told = self._told or [(1, (Message(author=None, text=BRIEFING, channel=ADVICE),))]
-        line = Message(author=None, text=f"{ADVISES}{strategy.text or 'nothing'}", channel=ADVICE)
-        self._told.append((len(observation.messages), (line,)))
+        self._told = self._told or [(1, (BRIEFING,))]
+        self._told.append((len(observation.messages), (line_of(strategy.text),)))
         reply = await self._speaker.act(seat, with_lines(observation, self._told), derive(seed, "speaker"))
         return Reply(reply.text, written.tokens + reply.tokens, strategy.text)
 

@@ -5,38 +5,13 @@ What a strategist is worth to it is known: nothing at 0, and at 100 as much as i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from training.errors import BadInput, IllegalMove
-from training.games.actions import clean, read_args, write
-from training.players.advised import advice
 from training.players.base import Reply
 from training.players.random import RandomPlayer
-from training.records import Action, Observation, Scenario, Seat, Trace
+from training.records import Observation, Scenario, Seat, Trace
 from training.seeding import derive, rng
 from training.text.parsing import parse
-
-
-def named_move(strategy: str, actions: Sequence[Action]) -> str:
-    """Return the reply that makes the move which a strategy names, empty if it names none.
-
-    A strategy names a move by the name of an offered action with its arguments, as `propose food 2, water 1`.
-    """
-    text = clean(strategy)
-    for action in sorted(actions, key=lambda action: -len(action.name)):
-        name = action.name.replace("_", " ")
-        if not text.lower().startswith(name):
-            continue
-        rest = text[len(name) :].lstrip(" :")
-        try:
-            return write(
-                action,
-                read_args(action, rest) if action.args else {},
-                "" if action.args or action.text == "none" else rest,
-            )
-        except (IllegalMove, ValueError):
-            continue
-    return ""
+from training.text.strategies import advice, named_move
 
 
 def _legal(reply: str, observation: Observation) -> bool:

@@ -13,7 +13,8 @@ from training.errors import BadInput, IllegalMove
 from training.games import advance, make
 from training.games.actions import clean, tag
 from training.records import LEARNER, Episode, Move, Observation, Seat, Trace, Turn
-from training.text.messages import news
+from training.text.messages import Chat, news
+from training.text.strategies import Form, strategist_news
 from training.text.template import ChatTokenizer
 from training.text.tokens import TraceBuilder
 
@@ -21,20 +22,25 @@ from training.text.tokens import TraceBuilder
 class _Reader:
     """Builds the trace of one seat from a conversation."""
 
-    def __init__(self, builder: TraceBuilder, seat: Seat, names: Sequence[str]) -> None:
+    def __init__(self, builder: TraceBuilder, seat: Seat, names: Sequence[str], form: Form | None) -> None:
         self.places: list[int] = []
         self.builder = builder
-        self._seat, self._names = seat, names
+        self._seat, self._names, self._form = seat, names, form
         self._heard = 0
 
     def say(self, observation: Observation, text: str, place: int) -> None:
         chat = self.builder.chat
         tokens = (*chat.encode(chat.neutral(text)), chat.end_id)
         self.builder.reserve = len(tokens)
-        self.builder.prompt(news(observation, self._heard, self._seat, self._names))
+        self.builder.prompt(self._news(observation))
         self._heard = len(observation.messages)
         self.builder.record(Sample(tokens, (0.0,) * len(tokens), "stop"))
         self.places.append(place)
+
+    def _news(self, observation: Observation) -> list[Chat]:
+        if self._form is None:
+            return news(observation, self._heard, self._seat, self._names)
+        return strategist_news(observation, self._heard, self._names[self._seat], self._names, self._form)
 
     def traces(self, start: int) -> list[Trace]:
         collected = []
@@ -52,18 +58,21 @@ def traces(
     seats: Collection[Seat] | None = None,
     policy: str = LEARNER,
     window: int | None = None,
+    form: Form | None = None,
 ) -> tuple[Trace, ...]:
     """Return the traces of the players' `seats` (None = all) of a conversation, as if they had been sampled.
 
     Only moves of origin `seat` become sampled tokens. `turn` is an index into `episode.turns`, or into `episode.moves`
     if the conversation has no turns. Log-probabilities are 0. Conversations longer than `window` continue in a branch.
+    With `form` they are the traces of the seats' strategists, in which the strategies of the moves are sampled.
     """
     game = make(episode.scenario)
     names = episode.scenario.seats
     turns = {turn.move_index: (at, turn) for at, turn in enumerate(episode.turns) if turn.move_index is not None}
     included = range(len(names)) if seats is None else sorted(seats)
     readers = {
-        seat: _Reader(TraceBuilder(chat, seat=seat, policy=policy, window=window), seat, names) for seat in included
+        seat: _Reader(TraceBuilder(chat, seat=seat, policy=policy, window=window), seat, names, form)
+        for seat in included
     }
     pending: dict[Seat, Move] = {}
     for index, entry in enumerate(episode.moves):
@@ -71,7 +80,10 @@ def traces(
         if reader is not None and entry.move.origin == "seat":
             observation = game.observe(entry.seat)
             place, turn = turns.get(index, (index, None))
-            reader.say(observation, _reply_text(entry.move, turn, observation), place)
+            if form is None:
+                reader.say(observation, _reply_text(entry.move, turn, observation), place)
+            elif turn is not None and turn.strategy:
+                reader.say(observation, f"{form.label}: {turn.strategy}", place)
         try:
             pending = advance(game, pending, entry)
         except IllegalMove as error:

@@ -49,7 +49,8 @@ class ColdStart:
         longest = int(models.plain(self.model).config.max_position_embeddings)
         chat = ChatTokenizer(self.tokenizer)
         window = min(self.sft.max_length, longest)
-        self.traces = read_traces(path, config.game.name, chat, limit=config.data.limit, window=window)
+        form = config.speaker if config.speaker.source else None
+        self.traces = read_traces(path, config.game.name, chat, limit=config.data.limit, window=window, form=form)
         self.batches = plan([len(trace.tokens) for trace in self.traces], self.sft, config.seed)
         self.steps = -(-len(self.batches) // self.sft.batches_per_step)
         self.info = bases.child_info(

@@ -13,6 +13,7 @@ from pathlib import Path
 from training import dataset
 from training.errors import BadInput, EngineError
 from training.records import Trace
+from training.run_sections import SpeakerSection
 from training.sections import SftConfig
 from training.seeding import rng
 from training.text.conversations import traces
@@ -26,10 +27,13 @@ IGNORED = -100
 """The label of a token that is not a target, as in PyTorch's losses."""
 
 
-def read_traces(path: Path, game: str, chat: ChatTokenizer, *, limit: int, window: int) -> list[Trace]:
+def read_traces(
+    path: Path, game: str, chat: ChatTokenizer, *, limit: int, window: int, form: SpeakerSection | None = None
+) -> list[Trace]:
     """Return the traces of all seats in all conversations of a dataset's first `limit` (0 = all) scenarios of `game`.
 
-    A conversation with a message longer than the window is left out; the log has the number of them.
+    With `form` they are the traces of the seats' strategists. A conversation with a message longer than the window is
+    left out; the log has the number of them.
     """
     collected: list[Trace] = []
     left_out = 0
@@ -38,7 +42,7 @@ def read_traces(path: Path, game: str, chat: ChatTokenizer, *, limit: int, windo
             break
         for index, conversation in enumerate(line.conversations):
             try:
-                collected += traces(conversation.episode, chat, window=window)
+                collected += traces(conversation.episode, chat, window=window, form=form)
             except BadInput as error:
                 where = f"{path.name}, scenario {line.scenario.id}, conversations.{index}"
                 raise BadInput(error.why, f"{where}.{error.where}") from error
@@ -48,7 +52,8 @@ def read_traces(path: Path, game: str, chat: ChatTokenizer, *, limit: int, windo
         log.warning("%d conversations have messages longer than %d tokens and are left out", left_out, window)
     useful = [trace for trace in collected if any(trace.mask[1:])]
     if not useful:
-        why = f"every conversation has a message longer than {window} tokens" if left_out else "it holds none"
+        nothing = "it holds none" if form is None else "no turn has a strategy: leave speaker.source out"
+        why = f"every conversation has a message longer than {window} tokens" if left_out else nothing
         raise BadInput(f"no conversation to learn from: {why}", str(path))
     return useful
 

@@ -1,0 +1,120 @@
+"""Strategies as text: what a strategist is asked, what it wrote, and what its speaker reads.
+
+Source: "EPO: Explicit Policy Optimization for Strategic Reasoning in LLMs via Reinforcement Learning", eq. 1 and 2.
+Pure functions that raise nothing, but for `name_move`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from training.errors import IllegalMove
+from training.games.actions import body, clean, read_args, write
+from training.records import SPECTATOR, Action, Message, Move, Observation
+from training.text.messages import Chat, news
+from training.text.parsing import split_private
+
+ADVICE = "strategy"
+"""The channel of the lines by which a speaker reads strategies."""
+ADVISES = "Your strategist advises: "
+"""What each of these lines begins with."""
+BRIEFING = Message(
+    author=None,
+    text="You have a strategist. Before each of your replies you read its advice, which nobody else can read. Follow "
+    "it where it helps you; you may also ignore it.",
+    channel=ADVICE,
+)
+"""The first of these lines."""
+
+
+class Form(Protocol):
+    """How a strategy is written: `label`, a colon, and at most `words` words."""
+
+    @property
+    def label(self) -> str:
+        """What it begins with."""
+
+    @property
+    def words(self) -> int:
+        """The number of words that its speaker reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A strategy as the speaker reads it; `formed` says whether it was written in the form that was asked for."""
+
+    text: str
+    formed: bool
+
+
+def read_strategy(reply: str, form: Form) -> Strategy:
+    """Return the strategy in a reply: its first line after the label, or the whole first line where there is none.
+
+    Only its first `form.words` words count. Private reasoning is left out.
+    """
+    public, _ = split_private(reply)
+    first, _, rest = public.strip().partition("\n")
+    labelled = re.match(rf"\s*{form.label}\s*:\s*", first, re.IGNORECASE)
+    words = clean(first[labelled.end() :] if labelled else first).split()
+    formed = labelled is not None and 0 < len(words) <= form.words and not rest.strip()
+    return Strategy(" ".join(words[: form.words]), formed)
+
+
+def line_of(strategy: str) -> Message:
+    """Return the line by which a speaker reads a strategy."""
+    return Message(author=None, text=f"{ADVISES}{strategy or 'nothing'}", channel=ADVICE)
+
+
+def advice(observation: Observation) -> tuple[str, Observation]:
+    """Return the newest strategy that an observation of a speaker holds, empty if none, and the game's observation."""
+    told = [message.text for message in observation.messages if message.channel == ADVICE]
+    own = tuple(message for message in observation.messages if message.channel != ADVICE)
+    return (told[-1].removeprefix(ADVISES) if told else ""), observation.model_copy(update={"messages": own})
+
+
+def strategist_news(observation: Observation, heard: int, name: str, names: Sequence[str], form: Form) -> list[Chat]:
+    """Return what the strategist of the seat called `name` has not read yet; `heard` as in `news`.
+
+    It reads what its seat is shown, and its seat's replies as those of all others.
+    """
+    rules, *rest = observation.messages
+    task = (
+        f"You are the strategist of {name} and do not speak yourself. {name} reads what you write, and nobody else "
+        f"does. Before each reply of {name} write one line, '{form.label}: ' and then one phrase or sentence of at "
+        f"most {form.words} words: what to do next. Give no reasons, repeat no earlier line, and do not write what "
+        f"{name} is to say."
+    )
+    asked = (rules.model_copy(update={"text": f"{rules.text}\n\n{task}"}), *rest)
+    return news(observation.model_copy(update={"messages": asked}), heard, SPECTATOR, names)
+
+
+def name_move(move: Move, actions: Sequence[Action]) -> str:
+    """Return the strategy that names a move, as `propose food 2, water 1`; `named_move` of it is the move's reply.
+
+    Raises `StopIteration` for a move that is not among the actions.
+    """
+    action = next(action for action in actions if action.name == move.action)
+    rest = body(action, move.args) if action.args else move.text if action.bare else ""
+    return clean(f"{action.name.replace('_', ' ')} {rest}")
+
+
+def named_move(strategy: str, actions: Sequence[Action]) -> str:
+    """Return the reply that makes the move which a strategy names, empty if it names none.
+
+    A strategy names a move by the name of an offered action with its arguments, as `propose food 2, water 1`.
+    """
+    text = clean(strategy)
+    for action in sorted(actions, key=lambda action: -len(action.name)):
+        name = action.name.replace("_", " ")
+        if not text.lower().startswith(name):
+            continue
+        rest = text[len(name) :].lstrip(" :")
+        try:
+            args = read_args(action, rest) if action.args else {}
+            return write(action, args, "" if action.args or action.text == "none" else rest)
+        except (IllegalMove, ValueError):
+            continue
+    return ""
