@@ -1,7 +1,7 @@
 # Parley. `make help` lists what there is; each target's comment is its help.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup site demo up autogen test lint
+.PHONY: help setup site demo up autogen dense test lint
 
 # A Python that `make setup` can build .venv from: the first of these that runs and is 3.11, 3.12 or 3.13.
 FIND_PYTHON = for python in $(PYTHON) .venv/bin/python python3.11 python3.12 python3.13 python3 python; do \
@@ -27,8 +27,11 @@ up: site ## start everything as it is, print the address; Ctrl-C stops all of it
 autogen: ## also build .venv-autogen, which `questions --form chat` needs
 	@$(FIND_PYTHON); exec "$$python" -m tools.setup --packages-only --autogen
 
+dense: ## also install what dense retrieval needs (`index --kind dense`)
+	@$(FIND_PYTHON); exec "$$python" -m tools.setup --packages-only --dense
+
 test: ## run every test, the ones in a headless browser included
-	@$(FIND_PYTHON); "$$python" -m tools.setup --dev --autogen && exec .venv/bin/python -m tools.test
+	@$(FIND_PYTHON); "$$python" -m tools.setup --dev --autogen --dense && exec .venv/bin/python -m tools.test
 
 lint: ## check style, types, imports and locks
 	@$(FIND_PYTHON); "$$python" -m tools.setup --dev --packages-only && exec .venv/bin/python -m tools.lint $(if $(filter command line,$(origin QUICK)),$(QUICK))

