@@ -125,6 +125,8 @@ def build() -> ArgumentParser:
         add("export-metrics", "write a run's metrics for TensorBoard and W&B", "training.cli.export_metrics")
     )
     _models(add("models", "list or prepare base models", "training.cli.models"))
+    _index(add("index", "index a corpus of passages, so that it can be searched", "training.cli.index"))
+    _search(add("search", "search an index of passages", "training.cli.search"))
     return parser
 
 
@@ -264,3 +266,17 @@ def _models(parser: ArgumentParser) -> None:
     for parser_, action in ((listing, "list"), (prepare, "prepare")):
         parser_.add_argument("--json", action="store_true", default=SUPPRESS, help="print one JSON object")
         parser_.set_defaults(action=action)
+
+
+def _index(parser: ArgumentParser) -> None:
+    parser.add_argument("corpus", type=Path, metavar="CORPUS", help="passages (JSONL): id, title, text")
+    parser.add_argument(
+        "--kind", choices=("bm25", "dense"), default="bm25", help="by words, or by a model's vectors (bm25)"
+    )
+    parser.add_argument("--model", metavar="FOLDER", help="encoder of --kind dense (all-MiniLM-L6-v2)")
+
+
+def _search(parser: ArgumentParser) -> None:
+    parser.add_argument("index", metavar="INDEX", help="name or path of an index, as `index` prints them")
+    parser.add_argument("query", metavar="QUERY", help="what to search for")
+    parser.add_argument("-k", type=COUNT, default=5, metavar="K", help="most passages to print (5)")
