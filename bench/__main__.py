@@ -43,6 +43,7 @@ def parser() -> ArgumentParser:
     _site(alone)
     _theory(alone)
     _tables(alone)
+    _retrieval(alone("retrieval", "time, size, memory and latency of indexes of passages, by kind"))
     _miniature(alone("miniature", "forms of credit on a toy and on games, with small models"))
     _training(alone)
     _critic(alone("critic", "how well hidden states and value heads predict returns"))
@@ -74,6 +75,16 @@ def _tables(add: Callable[..., ArgumentParser]) -> None:
     results.add_argument(
         "--dir", type=Path, default=Path("docs/results"), metavar="DIR", help="the pages and their raw numbers"
     )
+
+
+def _retrieval(command: ArgumentParser) -> None:
+    command.add_argument("--kind", choices=("bm25", "dense", "both"), default="both", help="kind of index (both)")
+    command.add_argument("--passages", type=COUNT, default=1_000_000, metavar="N", help="passages (1000000)")
+    command.add_argument("--dense", type=COUNT, default=20_000, metavar="N", help="passages of dense at most (20000)")
+    command.add_argument("--length", type=COUNT, default=100, metavar="N", help="mean words of a passage (100)")
+    command.add_argument("--queries", type=SEVERAL, default=500, metavar="N", help="counted queries of each (500)")
+    command.add_argument("-k", type=COUNT, default=5, metavar="K", help="passages per query (5)")
+    command.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
 
 
 def _training(add: Callable[..., ArgumentParser]) -> None:
