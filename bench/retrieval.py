@@ -4,6 +4,9 @@ Indexing and searching run in a fresh process each, whose memory is measured. A 
 passage (with repetition, so frequent words come as often as in the text), and `found` is the share of queries for which
 the search returns that passage. Memory is in bytes: `peak` is the most that was resident, mapped files included, which
 the system can drop at any time; `private` is what is left without them, after the last query.
+
+Encoding limits the passages of a dense index here, so its exact search is also measured alone: on as many random
+vectors as BM25 has passages.
 """
 
 from __future__ import annotations
@@ -17,19 +20,22 @@ import statistics
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ParamSpec
 
+import numpy as np
+
 from bench import passages
 from training.errors import ParleyError
 from training.retrieval import index
 from training.retrieval.bm25 import Bm25Settings
-from training.retrieval.dense import DenseSettings
+from training.retrieval.dense import NUMBER, DenseSettings, nearest
 
 P = ParamSpec("P")
+DIMENSIONS = 384
 WORDS = 8
 """Words of a query."""
 LIMIT = 4 * 2**30
@@ -55,6 +61,9 @@ def main(arguments: Namespace) -> dict[str, Any]:
     }
     with tempfile.TemporaryDirectory(prefix="parley-retrieval-") as folder:
         rows = {kind: _measure(Path(folder), each, sizes[kind], arguments) for kind, each in settings.items()}
+        if "dense" in settings:
+            file = Path(folder) / "vectors"
+            rows["exact"] = _apart(_exact, file, arguments.passages, arguments.queries, arguments.k, arguments.seed)
     return {**conditions, "limit_bytes": LIMIT, **rows}
 
 
@@ -119,6 +128,11 @@ def _search(folder: Path, corpus: Path, count: int, k: int, seed: int) -> dict[s
         found += identifier in passage_ids
         times.append(time.perf_counter() - began)
         began = time.perf_counter()
+    return {**_latency(times), "found": found / len(times)}
+
+
+def _latency(times: Sequence[float]) -> dict[str, Any]:
+    """Return the first time, the rate and the quantiles of the others, and this process's memory."""
     first, *rest = times
     cuts = statistics.quantiles(rest, n=100, method="inclusive")
     return {
@@ -126,10 +140,27 @@ def _search(folder: Path, corpus: Path, count: int, k: int, seed: int) -> dict[s
         "queries_per_second": len(rest) / sum(rest),
         "p50_ms": 1000 * cuts[49],
         "p95_ms": 1000 * cuts[94],
-        "found": found / len(times),
         "peak_bytes": _memory("VmHWM"),
         "private_bytes": _memory("RssAnon"),
     }
+
+
+def _exact(file: Path, count: int, queries: int, k: int, seed: int) -> dict[str, Any]:
+    """Search random unit vectors in a file, which the queries are drawn from as well."""
+    rng, block = np.random.default_rng(seed), 10_000
+    with file.open("wb") as stream:
+        for begin in range(0, count, block):
+            vectors = rng.standard_normal((min(block, count - begin), DIMENSIONS), dtype=np.float32)
+            stream.write((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(NUMBER).tobytes())
+    stored = np.memmap(file, dtype=NUMBER, mode="r").reshape(count, DIMENSIONS)
+    found, times = 0, []
+    for place in rng.integers(count, size=queries + 1).tolist():
+        query = np.array(stored[place])
+        began = time.perf_counter()
+        places, _ = nearest(stored, query, k)
+        times.append(time.perf_counter() - began)
+        found += place == places[0]
+    return {"vectors": count, "dimensions": DIMENSIONS, **_latency(times), "found": found / len(times)}
 
 
 def _queries(corpus: Path, count: int, seed: int) -> list[tuple[str, str]]:
@@ -162,4 +193,9 @@ def show(result: dict[str, Any]) -> str:
             f"  peak memory of the index: {peaks['build']:.2f} GiB (limit {LIMIT / 2**30:.0f})",
             f"  memory of the search: {peaks['search']:.2f} GiB, private {search['private_bytes'] / 2**30:.2f} GiB",
         ]
+    if "exact" in result:
+        row = result["exact"]
+        lines.append(
+            f"exact search of {row['vectors']:,} vectors: p50 {row['p50_ms']:.1f} ms, p95 {row['p95_ms']:.1f} ms"
+        )
     return "\n".join(lines)

@@ -54,7 +54,7 @@ class Bm25Settings(Record):
 def build(folder: Path, passages: Passages, settings: Bm25Settings, on_progress: Progress) -> None:
     """Write the index of the stored passages into `folder`.
 
-    It needs memory for the vocabulary, and at most about 28 bytes per different word of each passage.
+    It needs memory for the vocabulary, and about 20 bytes per different word of each passage.
     """
     with tempfile.TemporaryFile(dir=folder) as file:
         token_ids = TokenIds(file, on_progress)
