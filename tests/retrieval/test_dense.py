@@ -129,3 +129,4 @@ def test_the_model_finds_by_meaning(corpus):
     assert passages[0].id == "1"
     assert 0.4 < passages[0].score <= 1
     assert passages[1].score < passages[0].score - 0.2
+    assert open_index(build(path, DenseSettings.of())).search("the capital of Germany \ud800", 1)[0].id == "2"

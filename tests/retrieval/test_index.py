@@ -149,8 +149,9 @@ def test_an_index_is_opened_by_name_or_path_once_per_process(corpus, tmp_path):
 
 def test_an_unknown_or_incomplete_index_is_refused(corpus):
     folder = build(corpus(*TEXTS), BM25)
-    with pytest.raises(BadInput, match="nothing: no such index; `python -m training index CORPUS`"):
-        open_index("nothing")
+    for name in ("nothing", "", "~nobody/index", "x" * 5000, "a\0b"):
+        with pytest.raises(BadInput, match="no such index; `python -m training index CORPUS`"):
+            open_index(name)
     (folder / "vocab.index.json").unlink()
     with pytest.raises(BadInput, match="incomplete: delete the folder"):
         open_index(folder)

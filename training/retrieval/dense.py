@@ -69,10 +69,9 @@ class DenseSettings(Record):
 def model_folder(model: str) -> Path:
     """Return the checked folder of a model; raise `BadInput` if it is not there or not safe to load."""
     if model != MODEL:
-        folder = Path(model).expanduser()
-        if not bases.is_folder(folder):
+        if not bases.is_folder(model):
             raise BadInput(f"no such model: {model!r} is neither a folder nor {MODEL}", "model")
-        return bases.check_folder(folder.absolute())
+        return bases.check_folder(Path(model).expanduser())
     places = _places(_PACKAGE)
     if not places:
         raise BadInput(f"the weights are not installed; {INSTALL}", model)

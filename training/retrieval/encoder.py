@@ -21,6 +21,8 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return a vector per text, of shape (texts, dimensions)."""
+        # the tokenizer refuses unpaired surrogates, which a query of a model or a person may contain
+        characters = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         with self._lock:
-            vectors = self._model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
+            vectors = self._model.encode(characters, show_progress_bar=False, convert_to_numpy=True)
         return np.asarray(vectors, dtype=np.float32)

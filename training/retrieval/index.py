@@ -109,8 +109,9 @@ def _write(folder: Path, settings: Bm25Settings | DenseSettings, on_progress: Pr
 
 def find(index: str | Path) -> Path:
     """Return the folder of a complete index by its name or path."""
-    folder = root() / index if (root() / index / INFO).is_file() else Path(index).expanduser()
-    if not (folder / INFO).is_file():
+    places = [Path(place).expanduser() for place in (root() / index, index) if bases.is_folder(place)]
+    folder = next((place for place in places if (place / INFO).is_file()), None)
+    if folder is None:
         raise BadInput("no such index; `python -m training index CORPUS` builds one and prints its name", str(index))
     if not looks_complete(folder):
         raise BadInput("the index is incomplete: delete the folder and build it again", str(folder))
