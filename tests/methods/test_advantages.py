@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from training.methods.advantages import (
     Whitening,
@@ -9,6 +11,7 @@ from training.methods.advantages import (
     filtered,
     gae,
     hierarchical_gae,
+    reinforce_returns,
     token_gae,
     whitening,
 )
@@ -214,3 +217,37 @@ def test_the_rewards_of_a_discussion_among_the_same_listeners_telescope():
 def test_belief_rewards_refuse_what_does_not_fit(beliefs, speakers, listeners, why):
     with pytest.raises(ValueError, match=why):
         belief_rewards(beliefs, speakers, {0}, listeners)
+
+
+# --- REINFORCE with returns normalised in each trajectory ------------------------------------------------------------
+
+
+def test_reinforce_returns_by_hand():
+    # γ .5: R3 = 2, R2 = 0 + .5·2 = 1, R1 = 1 + .5·1 = 1.5; the largest is 2
+    assert reinforce_returns([1, 0, 2], 0.5) == pytest.approx([0.75, 0.5, 1.0])
+    # process rewards at turns 1 and 3 of 4, γ .9: R = 1 + .9·.9 = 1.81, .9, 1, 0
+    assert reinforce_returns([1, 0, 1, 0], 0.9) == pytest.approx([1, 0.9 / 1.81, 1 / 1.81, 0])
+
+
+def test_reinforce_returns_divide_by_the_largest_absolute_return():
+    # γ 1: R = 1 − 4 = −3, −4; the signs stay
+    assert reinforce_returns([1.0, -4.0], 1.0) == pytest.approx([-0.75, -1.0])
+    # γ .5: R2 = −4, R1 = 6 − 2 = 4
+    assert reinforce_returns([6.0, -4.0], 0.5) == pytest.approx([1.0, -1.0])
+
+
+def test_reinforce_returns_without_any_reward():
+    assert reinforce_returns([0.0, 0.0, 0.0], 0.99) == [0.0, 0.0, 0.0]
+    assert reinforce_returns([], 0.99) == []
+    assert reinforce_returns([-2.0, 4.0], 0.5)[0] == 0.0, "a return of 0 beside another one"
+
+
+TURNS = st.integers(1, 30)
+DISCOUNTS = st.floats(0.05, 1.0)
+
+
+@given(turns=TURNS, gamma=DISCOUNTS, score=st.floats(1e-6, 1e6))
+def test_with_only_a_final_positive_score_the_normalisation_cancels_the_score(turns, gamma, score):
+    powers = [gamma ** (turns - turn) for turn in range(1, turns + 1)]
+    assert reinforce_returns([0.0] * (turns - 1) + [score], gamma) == pytest.approx(powers)
+    assert reinforce_returns([0.0] * (turns - 1) + [-score], gamma) == pytest.approx([-power for power in powers])

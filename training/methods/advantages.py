@@ -187,6 +187,21 @@ def returns_to_go(rewards: Numbers) -> Floats:
     return r[::-1].cumsum()[::-1]
 
 
+def reinforce_returns(rewards: Sequence[float], gamma: float) -> list[float]:
+    """Return R_t / max_j |R_j| with R_t = Σ_{j≥t} γ^{j−t} r_j, one number per turn; zeros if every R_t is 0.
+
+    The maximum is over the turns of this trajectory alone (EPO, section 3.2, "maximum absolute normalization"), so a
+    positive factor on all rewards changes nothing.
+    """
+    returns: list[float] = []
+    running = 0.0
+    for reward in reversed(rewards):
+        running = float(reward) + gamma * running
+        returns.append(running)
+    largest = max(map(abs, returns), default=0.0)
+    return [value / largest if largest else 0.0 for value in reversed(returns)]
+
+
 def centred(rows: Sequence[Numbers], players: Sequence[object], *, by_turn: bool = False) -> list[Floats]:
     """Return each trajectory's numbers, one per turn, minus their mean over all turns of its player.
 
