@@ -102,6 +102,13 @@ def build() -> ArgumentParser:
             "training.cli.nashconv",
         )
     )
+    _provision(
+        add(
+            "provision",
+            "pure equilibria of the information-provision game: who should search",
+            "training.cli.provision",
+        )
+    )
     league = add("league", "a run's payoff table, checkpoint × opponent, and its meta-strategy", "training.cli.league")
     league.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
     iterations = add(
@@ -221,6 +228,19 @@ def _nashconv(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dtype", choices=("float32", "bfloat16"), default="float32", help="number format of a model's weights"
     )
+
+
+def _provision(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--accuracies", required=True, metavar="P,P", help="accuracy of each player, 2 to 12, when it searches: 0.7,0.5"
+    )
+    parser.add_argument(
+        "--guess",
+        required=True,
+        metavar="G",
+        help="accuracy of guesses: one for all, or one per player, of which the mean counts",
+    )
+    parser.add_argument("--cost", required=True, metavar="C", help="cost of a search to the player who searches")
 
 
 def _questions(parser: ArgumentParser) -> None:
