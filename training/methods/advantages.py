@@ -234,13 +234,3 @@ def by_player(
     to_go = [returns_to_go(rewards) for rewards in turn_rewards]
     rows = to_go if baseline == "none" else centred(to_go, players, by_turn=baseline == "player_turn")
     return [row.tolist() for row in rows]
-
-
-def reinforce_returns(rewards: Numbers, gamma: float) -> list[float]:
-    """Return R_t / max_j |R_j| with R_t = Σ_{j≥t} γ^{j−t} r_j, one per reward; zeros where every R is 0 (EPO, eq. 4).
-
-    With a single reward at the end the division cancels it: γ^(T−t), whatever its size.
-    """
-    returns = gae(rewards, np.zeros(np.size(rewards)), gamma, 1.0)
-    largest = float(np.abs(returns).max(initial=0.0))
-    return [float(value) / largest if largest else 0.0 for value in returns]
