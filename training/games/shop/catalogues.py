@@ -34,7 +34,8 @@ def _stored(name: str) -> Catalogue:
     folder = bases.home() / "catalogues" / name
     if not folder.is_dir():
         raise BadInput(
-            f"there is no catalogue {name!r}: no folder {folder}, and none of: {', '.join(SEEDS)}", "settings.catalogue"
+            f"there is no catalogue {name!r}: no folder in PARLEY_HOME/catalogues, and none of: {', '.join(SEEDS)}",
+            "settings.catalogue",
         )
     states = ((file, file.stat()) for file in sorted(folder.glob("*.json")))
     return _read(folder, tuple((file.name, state.st_mtime_ns, state.st_size) for file, state in states))

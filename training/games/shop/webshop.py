@@ -34,24 +34,27 @@ PRICE = 100.0
 
 def read(folder: Path) -> Catalogue:
     """Return the catalogue of a folder, named after it. Without `HUMAN` its goals are the synthetic instructions."""
-    files = [path for path in (_file(folder, PRODUCTS), _file(folder, ATTRIBUTES), _human(folder)) if path]
+    patterns = (PRODUCTS, ATTRIBUTES, HUMAN) if any(folder.glob(HUMAN)) else (PRODUCTS, ATTRIBUTES)
+    files = [_file(folder, pattern) for pattern in patterns]
     described, *instructed = (_load(path, list if number == 0 else dict) for number, path in enumerate(files))
-    products = dict(_products(described, instructed[0], files))
+    names = [_name(path) for path in files]
+    products = dict(_products(described, instructed[0], names))
     if not products:
-        raise BadInput("no entry has a proper number in `asin`", str(files[0]))
-    source = _human_goals if len(files) == 3 else _synthetic_goals
-    return Catalogue(folder.name, _digest(files), products, tuple(source(products, instructed[-1], str(files[-1]))))
+        raise BadInput("no entry has a proper number in `asin`", names[0])
+    goals = (_human_goals if HUMAN in patterns else _synthetic_goals)(products, instructed[-1], names[-1])
+    return Catalogue(folder.name, _digest(files), products, tuple(goals))
 
 
-def _human(folder: Path) -> Path | None:
-    return _file(folder, HUMAN) if any(folder.glob(HUMAN)) else None
+def _name(path: Path) -> str:
+    """Return a file's name as errors show it, which people on other machines read."""
+    return f"{path.parent.name}/{path.name}"
 
 
 def _file(folder: Path, pattern: str) -> Path:
     """Return the one file of a pattern."""
     found = [path for path in sorted(folder.glob(pattern)) if path.is_file()]
     if len(found) != 1:
-        raise BadInput(f"needs one file {pattern}, not {len(found)}", str(folder))
+        raise BadInput(f"needs one file {pattern}, not {len(found)}", folder.name)
     return found[0]
 
 
@@ -68,16 +71,16 @@ def _load(path: Path, kind: type) -> Any:
     try:
         data = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"not JSON in UTF-8: {error}", str(path)) from error
+        raise BadInput(f"not JSON in UTF-8: {error}", _name(path)) from error
     if not isinstance(data, kind):
-        raise BadInput(f"expected {'a list of products' if kind is list else 'an object by asin'}", str(path))
+        raise BadInput(f"expected {'a list of products' if kind is list else 'an object by asin'}", _name(path))
     return data
 
 
 # --- products --------------------------------------------------------------------------------------------------------
 
 
-def _products(entries: list[Any], instructed: Mapping[str, Any], files: list[Path]) -> Iterator[tuple[str, Product]]:
+def _products(entries: list[Any], instructed: Mapping[str, Any], files: list[str]) -> Iterator[tuple[str, Product]]:
     seen: set[str] = set()
     for number, entry in enumerate(entries):
         where = f"{files[0]}, entry {number}"

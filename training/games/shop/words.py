@@ -58,7 +58,7 @@ def opening(name: str, goal: Goal, turn_limit: int, *, own: bool, target: Produc
 
 def _goal(goal: Goal, target: Product) -> str:
     limit = "no price limit" if goal.price_limit is None else f"at most {dollars(goal.price_limit)}"
-    best = "" if goal.best is None else f" The best purchase gets {goal.best:.2f}."
+    best = "" if goal.best is None else f" The best purchase scores {goal.best:.2f}."
     wanted = [*(f"attribute {text}" for text in goal.attributes), *(f"option {text}" for text in goal.options), limit]
     return f"The instruction was made from {target.id} ({target.title}). Wanted: {', '.join(wanted)}.{best}"
 

@@ -1,0 +1,327 @@
+"""The shop: rewards worked out by hand, the generated catalogue, the search, and a visit."""
+
+from itertools import combinations
+from itertools import product as every
+from math import log
+
+import pytest
+
+from tests.games.cases.shop import goal, shop
+from tests.games.play import reply
+from training import samples
+from training.errors import BadInput
+from training.games import make
+from training.games.shop.catalogues import find
+from training.games.shop.generated import GOALS, PER_KIND, generate
+from training.games.shop.kinds import KINDS, UNSTOCKED
+from training.games.shop.products import Product, Value
+from training.games.shop.reward import has_attribute, kind_factor, reward, same_value, similar
+from training.games.shop.search import K1, B, Index
+from training.games.shop.settings import Goal, ShopSettings
+from training.games.shop.visit import labels
+from training.records import ALL
+from training.seeding import derive
+from training.text.parsing import parse
+
+CATALOGUE = find(ShopSettings())
+
+
+def item(title="Acme garden chair", **fields):
+    plain = {"id": "P1", "category": "A › B › C", "query": "chair", "price": 10.0, "attributes": (), "options": {}}
+    return Product(**{"title": title, **plain, "features": (), "description": "", **fields})
+
+
+def wanted(attributes=(), options=(), limit=None):
+    return Goal(instruction="x", product="P1", attributes=attributes, options=options, price_limit=limit)
+
+
+# --- the reward ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "first, second, alike",
+    [
+        ("tea tree", "Tree, tea!", True),  # order, case and punctuation do not count
+        ("essential oils", "essential oil", True),  # 13 of 14 and 13 letters in common: 26/27
+        ("oil", "essential oil", True),  # all words of one are in the other
+        ("abcdef", "abcdefgh", True),  # 12/14 = 86 %
+        ("abcde", "abcdefg", False),  # 10/12 = 83 %
+        ("twin pack", "family pack", False),
+        ("...", "...", False),
+    ],
+)
+def test_phrases_are_similar_from_86_per_cent_on(first, second, alike):
+    assert similar(first, second) == similar(second, first) == alike
+
+
+@pytest.mark.parametrize(
+    "chosen, asked, same",
+    [
+        ("dark blue", "blue stripes", True),  # the same basic colour
+        ("dark blue", "dark red", False),
+        ("crimson", "magenta", False),
+        ("size 9 wide", "9", True),
+        ("9", "10", False),
+    ],
+)
+def test_colours_are_compared_by_their_basic_word(chosen, asked, same):
+    assert same_value(chosen, asked) == same
+
+
+@pytest.mark.parametrize(
+    "title, category, query, factor",
+    [
+        ("Acme garden chair", "X › Y", "table", 1),  # all three words
+        ("Other garden thing", "X › Y", "table", 1),  # a third of the words is above a fifth
+        ("Stool with three legs", "A › B › C", "chair", 0),  # no word: nothing else counts
+        ("Chair", "A › B › Z", "chair", 1),
+    ],
+)
+def test_the_factor_of_the_kind(title, category, query, factor):
+    assert kind_factor(item(title, category=category, query=query), item()) == factor
+
+
+def test_the_factor_of_the_kind_with_few_words_in_common():
+    """Of ten words one is a tenth: another category and query halve the reward. Of eleven words one is less."""
+    ten = item("one two three four five six seven eight nine chair")
+    eleven = item("one two three four five six seven eight nine ten chair")
+    others = {"category": "A › X", "query": "stool"}
+    assert kind_factor(item("chair", **others), ten) == 0.5
+    assert kind_factor(item("chair", **{**others, "category": "B › A"}), ten) == 1  # two parts of the path
+    assert kind_factor(item("chair", **{**others, "query": "chair"}), ten) == 1
+    assert kind_factor(item("chair"), eleven) == 0.1
+    assert kind_factor(item("anything", **others), item("2 x 4")) == 0.5  # a title without words: overlap 0.2
+
+
+def test_attributes_are_found_in_the_list_and_literally_in_the_texts():
+    bought = item("Quick-dry towel", attributes=("machine wash",), features=("Soft touch.",), description="No lint")
+    found = [
+        text
+        for text in ("machine washable", "quick-dry", "soft touch", "no lint", "cotton")
+        if has_attribute(bought, text)
+    ]
+    assert found == ["machine washable", "quick-dry", "soft touch", "no lint"]  # 24/28 letters: 86 %
+
+
+def test_a_reward_by_hand():
+    bought = item(
+        attributes=("foldable",), options={"colour": (Value("red"),), "pack": (Value("one"), Value("two", 5.0))}
+    )
+    asked = wanted(("foldable", "waterproof"), ("red", "two"), limit=15)
+    assert reward(bought, {}, asked, item()).total == pytest.approx((1 + 0 + 1) / 5)
+    assert reward(bought, {"colour": "red"}, asked, item()).total == pytest.approx((1 + 1 + 1) / 5)
+    both = {"colour": "red", "pack": "two"}
+    assert reward(bought, both, asked, item()).total == pytest.approx((1 + 2 + 1) / 5)  # 10 + 5 dollars are 15
+    cheaper = wanted(("foldable", "waterproof"), ("red", "two"), limit=14.99)
+    assert reward(bought, both, cheaper, item()).total == pytest.approx((1 + 2 + 0) / 5)
+    other = item("one two three four five six seven eight nine chair", category="X", query="y")
+    assert reward(bought, both, asked, other).total == pytest.approx(0.5 * 4 / 5)
+    assert reward(bought, {}, wanted(), item()).total == 1  # nothing is asked, and any price will do
+
+
+# --- the generated catalogue -----------------------------------------------------------------------------------------
+
+
+def test_the_generated_catalogue_never_changes():
+    """Stored games name it. A changed generator gets a new name, and the old one keeps its products."""
+    assert CATALOGUE.sha256 == "6e4d1ae24c87b93a25adc3ecbc4e82ef374ecf7fcb6d12d2eb9906ddd210ceca"
+    assert generate("again", 1).sha256 == CATALOGUE.sha256 != generate("another", 2).sha256
+
+
+def test_there_are_enough_products_and_goals():
+    assert len(CATALOGUE.products) == len(KINDS) * PER_KIND >= 1000
+    assert len(CATALOGUE.goals) == GOALS == len({one.instruction for one in CATALOGUE.goals}) >= 500
+    assert sum(one.best < 1 for one in CATALOGUE.goals) >= 30
+
+
+def test_no_attribute_or_value_stands_for_another_one():
+    """Else a purchase would be rewarded for what it is not."""
+    for kind in KINDS:
+        assert not [pair for pair in combinations(kind.attributes, 2) if similar(*pair)]
+        values = [*(value for shares in kind.options.values() for value in shares), *UNSTOCKED]
+        assert not [pair for pair in combinations(values, 2) if same_value(*pair)]
+    attributes = {kind.noun: kind.attributes for kind in KINDS}
+    for one in CATALOGUE.products.values():
+        assert [text for text in attributes[one.query] if has_attribute(one, text)] == [
+            text for text in attributes[one.query] if text in one.attributes
+        ]
+
+
+def best(one):
+    """The highest reward of any product with any choice of options, none included.
+
+    A product's choices are tried only where the reward could still rise if all of them fitted.
+    """
+    highest, parts = 0.0, len(one.attributes) + len(one.options) + 1
+    target = CATALOGUE.products[one.product]
+    for candidate in CATALOGUE.products.values():
+        if kind_factor(candidate, target) <= highest:
+            continue
+        bare = reward(candidate, {}, one, target)
+        if bare.kind * (bare.attributes + len(one.options) + 1) / parts <= highest:
+            continue
+        names = list(candidate.options)
+        for values in every(*((None, *(value.name for value in candidate.options[name])) for name in names)):
+            chosen = {name: value for name, value in zip(names, values, strict=True) if value}
+            highest = max(highest, reward(candidate, chosen, one, target).total)
+    return highest
+
+
+def test_the_stated_best_reward_is_the_highest_of_all_purchases():
+    for one in CATALOGUE.goals:
+        assert best(one) == pytest.approx(one.best), one.instruction
+        target = CATALOGUE.products[one.product]
+        missing = [value for value in one.options if value in UNSTOCKED]
+        assert (one.best == 1) == (not missing)
+        chosen = {
+            name: value.name for name, values in target.options.items() for value in values if value.name in one.options
+        }
+        assert reward(target, chosen, one, target).total == pytest.approx(one.best)  # by what it was made from
+
+
+def test_samples_are_goals_of_the_catalogue():
+    stated = [scenario.settings["goal"] for scenario in samples.load("shop") if "goal" in scenario.settings]
+    assert len(stated) >= 12
+    assert all(Goal.model_validate(one) in CATALOGUE.goals for one in stated)
+
+
+# --- the search ------------------------------------------------------------------------------------------------------
+
+TEXTS = {
+    "a": "red cotton shirts for the summer, red of course",
+    "b": "a red shirt",
+    "c": "blue shirt, cotton",
+    "d": "a red shirt",
+    "e": "green tea",
+}
+
+
+STOPPED = ("a", "for", "of", "the")
+
+
+def bm25(query, text):
+    """Robertson's formula with Lucene's idf, over words without stop words and plurals."""
+    split = {name: [word.strip(",").removesuffix("s") for word in whole.split()] for name, whole in TEXTS.items()}
+    split = {name: [word for word in words if word not in STOPPED] for name, words in split.items()}
+    length = sum(map(len, split.values())) / len(split)
+    score = 0.0
+    for word in query:
+        df = sum(word in words for words in split.values())
+        tf = split[text].count(word)
+        score += (
+            log(1 + (len(split) - df + 0.5) / (df + 0.5)) * tf / (tf + K1 * (1 - B + B * len(split[text]) / length))
+        )
+    return score
+
+
+@pytest.mark.parametrize("query", [["red"], ["shirt", "cotton"], ["red", "shirt"], ["tea", "red"], ["shirt", "shirt"]])
+def test_results_are_ranked_by_bm25_and_ties_keep_their_order(query):
+    found = sorted((text for text in TEXTS if bm25(query, text)), key=lambda text: -bm25(query, text))
+    assert found
+    assert Index(TEXTS).search(" ".join(query)) == tuple(found)
+
+
+def test_words_that_nothing_has_find_nothing():
+    index = Index(TEXTS)
+    assert index.search("for a submarine") == index.search("the") == index.search("?!") == ()
+    assert index.search("Shirts, for a SUBMARINE") == index.search("shirt")
+
+
+def test_a_search_has_at_most_50_results():
+    assert len(Index({str(n): "shoe" for n in range(200)}).search("shoes")) == 50
+
+
+# --- a visit ---------------------------------------------------------------------------------------------------------
+
+
+def say(game, text):
+    game.step({0: parse(text, game.observe(0))[0]})
+
+
+def last(game, viewer=0):
+    return game.observe(viewer).messages[-1].text
+
+
+def test_a_visit_by_hand():
+    """P0290 is wide-fit and reflective, and costs 156.28; the instruction asks for red, in size 11, below 170."""
+    game = make(shop(goal=goal()))
+    say(game, "<search>wide-fit reflective running shoes</search>")
+    assert "P0290 Corvane running shoes, reflective, $156.28" in last(game)
+    say(game, "<click>P0290</click>")
+    for value in ("red", "6", "11"):
+        say(game, f"<click>{value}</click>")
+    assert "Chosen: colour red, size 11." in last(game)
+    say(game, "<click>buy now</click>")
+    assert game.returns() == {0: 1.0}
+    assert game.metrics() == {
+        "bought": 1,
+        "success": 1,
+        "kind": 1,
+        "price": 1,
+        "attributes": 1,
+        "options": 1,
+        "regret": 0,
+        "turns": 6,
+        "forfeit": 0,
+    }
+
+
+def test_options_change_the_price_and_another_product_starts_without_them():
+    bundle = next(one for one in CATALOGUE.products.values() if one.query == "granola")
+    extra = bundle.options["pack"][1].extra
+    game = make(shop(goal=goal(), turn_limit=20))
+    say(game, f"<search>{bundle.text()[:250]}</search>")
+    say(game, f"<click>{bundle.id}</click>")
+    say(game, "<click>twin pack</click>")
+    assert f"Price: ${bundle.price + extra:.2f}" in last(game)
+    say(game, "<click>previous page</click>")
+    say(game, f"<click>{bundle.id}</click>")
+    assert f"Price: ${bundle.price:.2f}" in last(game)
+    assert "Chosen: nothing yet." in last(game)
+    say(game, "<click>buy now</click>")
+    assert game.returns() == {0: 0.0}  # granola is no shoe, though the price is within the limit
+
+
+def test_all_read_the_goal_and_the_customer_the_instruction():
+    game = make(shop(goal=goal()))
+    assert "made from P0290" in game.observe(ALL).messages[0].text
+    assert "P0290" not in game.observe(0).messages[0].text
+
+
+def test_values_that_could_mean_two_things_are_clicked_with_their_option():
+    options = {"top": (Value("small"), Value("large")), "bottom": (Value("small"),), "page": (Value("features"),)}
+    assert list(labels(item(options=options)).values()) == ["top small", "large", "bottom small", "page features"]
+
+
+def test_drawn_goals_are_of_their_split():
+    """Every fifth goal is a test."""
+    at = {one.instruction: number for number, one in enumerate(CATALOGUE.goals)}
+    drawn = {
+        split: {at[make(shop(split=split).with_seed(seed)).goal.instruction] for seed in range(1, 200)}
+        for split in ("train", "test", "all")
+    }
+    assert {number % 5 for number in drawn["test"]} == {0}
+    assert {number % 5 for number in drawn["train"]} == {1, 2, 3, 4}
+    assert {number % 5 for number in drawn["all"]} == {0, 1, 2, 3, 4}
+    assert len(drawn["test"]) > 80
+
+
+def test_a_goal_needs_a_product_of_the_catalogue():
+    with pytest.raises(BadInput, match="the catalogue has no product 'B000'") as refusal:
+        make(shop(goal=goal(product="B000")))
+    assert refusal.value.where == "settings.goal.product"
+
+
+def mean_return(name, episodes=60):
+    total = 0.0
+    for seed in range(1, episodes + 1):
+        game, scenario = make(shop().with_seed(seed)), shop().with_seed(seed)
+        while game.to_act():
+            say(game, reply(scenario, 0, game.observe(0), derive(seed, len(game.observe(0).messages)), name))
+        total += game.returns()[0]
+    return total / episodes
+
+
+def test_the_script_buys_well_and_chance_does_not():
+    assert mean_return("scripted") > 0.9
+    assert mean_return("random") < 0.05
