@@ -34,8 +34,11 @@ WORLDS = [
     for viewer in (0, SPECTATOR)
 ]
 SECRETS = [
-    Secret(shop(goal=HIDDEN), text, frozenset({1, ALL}))
-    for text in ("made from P0417", "attribute a canary", "value of canaries", "at most $70.00", "The best purchase")
+    *(
+        Secret(shop(goal=HIDDEN), text, frozenset({1, ALL}))
+        for text in ("made from P0417", "attribute a canary", "value of canaries", "at most $70.00", "best purchase")
+    ),
+    Secret(shop(goal=HIDDEN), "You are Ada.", frozenset({0})),
 ]
 
 PLAYTHROUGHS = [

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-
-import numpy as np
 
 MOST_RESULTS = 50
 """Results of a search at most, as in WebShop."""
@@ -24,11 +23,12 @@ STOP_WORDS = frozenset(
 
 
 class Index:
-    """An index of texts by id. Building it takes about a second per 50,000 texts."""
+    """An index of texts by id. Building it takes some seconds for 50,000 texts."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         from bm25s import BM25
 
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it logs every step and sets itself to DEBUG
         self._ids = tuple(texts)
         self._scorer = BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
         self._scorer.index([words(text) for text in texts.values()], show_progress=False)
@@ -41,8 +41,8 @@ class Index:
     def _rank(self, query: tuple[str, ...]) -> tuple[str, ...]:
         if not query:
             return ()
-        scores = np.round(self._scorer.get_scores(list(query)), DIGITS)
-        order = np.argsort(-scores, kind="stable")[:MOST_RESULTS]
+        scores = self._scorer.get_scores(list(query)).round(DIGITS)
+        order = (-scores).argsort(kind="stable")[:MOST_RESULTS]
         return tuple(self._ids[place] for place in order if scores[place] > 0)
 
 
