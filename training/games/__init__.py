@@ -10,6 +10,7 @@ from training.games.base import Game, GameSpec
 from training.games.dialogue import SPEC as DIALOGUE
 from training.games.negotiation import SPEC as NEGOTIATION
 from training.games.openspiel import PREFIX, SPECS, generic
+from training.games.qa_society import SPEC as QA_SOCIETY
 from training.games.shop import SPEC as SHOP
 from training.games.werewolf import SPEC as WEREWOLF
 from training.plugins import Registry
@@ -25,7 +26,9 @@ def _check(name: str, loaded: object) -> GameSpec:
 
 
 REGISTRY: Registry[GameSpec] = Registry(
-    "parley.games", {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF, AMONG_US, SHOP)}, _check
+    "parley.games",
+    {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF, AMONG_US, QA_SOCIETY, SHOP)},
+    _check,
 )
 """All games by name: Parley's own, then those of installed plugins."""
 

@@ -1,0 +1,273 @@
+"""A society that answers a question, as a state machine: ask, search, answer, hedge, and what the search tool returns.
+
+After section 3 of “Don't lie to your friends: Learning what you know from collaborative self-play”. The orchestrator
+keeps a stack: an ask puts the asker and all helpers on it; an answer or a hedge passes control to its top, and ends the
+game where it is empty. Settings that do not fit raise `BadInput`; moves that are not possible raise `IllegalMove` and
+change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from training.games.actions import clean
+from training.games.log import LoggedGame, read_settings
+from training.games.qa_society import words
+from training.games.qa_society.scoring import best_f1, exact_match
+from training.games.qa_society.settings import ASKER, QaSocietySettings, check_seats, role_of, tool_of
+from training.games.qa_society.words import Reply
+from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
+
+_TEXT = (Argument(name="answer", kind="text"),)
+ASK = Action(name="ask", text="private", label="Ask the helpers")
+SEARCH = Action(name="search", text="private", label="Search for the question")
+ANSWER = Action(name="answer", args=_TEXT, text="private", label="Answer, if you are sure")
+HEDGE = Action(name="hedge", args=_TEXT, text="private", label="Hedge with your best guess")
+FOUND = Action(
+    name="found", args=(Argument(name="passages", kind="text"),), text="none", label="Return passages, one a line"
+)
+NOTHING = Action(name="nothing", text="none", label="Return that nothing was found")
+
+NO_ANSWER = "no answer"
+"""The argument of a default move, which must have one; nobody reads it, and it is never scored."""
+
+End = Literal["reply", "effort", "length", "forfeit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search that waits for its result: in which corpus, for what, and for which seat."""
+
+    seat: Seat
+    corpus: str
+    query: str
+
+
+@dataclass(slots=True)
+class _Record:
+    """What a seat did: how often it was asked and searched, and its latest reply."""
+
+    asked: int = 0
+    searches: int = 0
+    reply: Reply | None = None
+
+
+class QaSociety(LoggedGame):
+    """An asker and its helpers, or one agent alone; the tool seat returns what a search found."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        settings = read_settings(QaSocietySettings, scenario)
+        super().__init__(scenario, settings.max_chars)
+        check_seats(settings, len(scenario.seats))
+        self.settings = settings
+        self._question = clean(settings.question)
+        self._seat: Seat = ASKER
+        self._stack: list[Seat] = []
+        self._replies: list[Reply] = []
+        self._records = [_Record() for _ in scenario.seats]
+        self._gone: set[Seat] = set()
+        self._search: Search | None = None
+        self._latest: Reply | None = None
+        self._asks = self._searches = self._found = self._turns = 0
+        self._final: Reply | None = None
+        self._end: End | None = None
+        self._open()
+
+    def _open(self) -> None:
+        """Show each viewer the rules with what it alone may know, then the question."""
+        for seat in range(len(self.names)):
+            brief = words.brief(self.settings, self.names, seat)
+            opening = words.opening(self.settings, self.names, brief, self._actions(seat))
+            self._log.tell_each({seat: opening}, channel="private")
+        everything = words.everything(self.settings, self.names)
+        briefs: dict[Viewer, str] = {SPECTATOR: "", ALL: everything}
+        self._log.tell_each({v: words.opening(self.settings, self.names, text, ()) for v, text in briefs.items()})
+        self._log.tell(words.asked(self._question))
+
+    # --- the tool ---
+
+    def pending_search(self) -> Search | None:
+        """Return the search whose result the tool seat is to return now, or None."""
+        return self._search
+
+    def retrieval(self, passages: Iterable[str]) -> Move:
+        """Return the tool's move with these passages, the best first, each on one line.
+
+        They are cut, between words where possible, where all of them exceed `evidence_chars`.
+        """
+        text = "\n".join(line for line in map(clean, passages) if line)
+        if len(text) > (limit := self.settings.evidence_chars):
+            shorter = text[: limit + 1]
+            text = shorter[: max(shorter.rfind(" "), shorter.rfind("\n"), 0) or limit].rstrip()
+        if not text:
+            return Move(action=NOTHING.name, origin="tool")
+        return Move(action=FOUND.name, args={"passages": text}, origin="tool")
+
+    # --- the protocol ---
+
+    def to_act(self) -> frozenset[Seat]:
+        if self._end:
+            return frozenset()
+        return frozenset({self._seat if self._search is None else self.scenario.tool_seat})
+
+    def _offered(self, seat: Seat) -> tuple[Action, ...]:
+        return (FOUND, NOTHING) if seat == self.scenario.tool_seat else self._actions(seat)
+
+    def _actions(self, seat: Seat) -> tuple[Action, ...]:
+        if self.settings.asking and seat == ASKER:
+            return (ASK, ANSWER, HEDGE)
+        return (SEARCH, ANSWER, HEDGE) if tool_of(self.settings, seat) else (ANSWER, HEDGE)
+
+    def default(self, seat: Seat) -> Move:
+        if seat == self.scenario.tool_seat:
+            return Move(action=NOTHING.name, origin="default")
+        return Move(action=HEDGE.name, args={"answer": NO_ANSWER}, origin="default")
+
+    def acting(self, viewer: Viewer) -> frozenset[Seat]:
+        return self.to_act() if viewer in (ALL, self.scenario.tool_seat) else self.to_act() & {viewer}
+
+    def roles(self) -> tuple[str, ...]:
+        return tuple(role_of(self.settings, seat) for seat in range(len(self.names)))
+
+    def returns(self) -> Mapping[Seat, float | None]:
+        return dict.fromkeys(range(len(self.names)), self._result() if self._end else None)
+
+    def metrics(self) -> Mapping[str, float]:
+        if not self._end:
+            return {}
+        final = self._final.text if self._final else ""
+        return {
+            "f1": self._f1(self._final),
+            "exact_match": float(exact_match(final, self.settings.answers)),
+            "answered": float(self._final is not None and self._final.kind == "answer"),
+            "hedged": float(self._final is not None and self._final.kind == "hedge"),
+            "asks": float(self._asks),
+            "searches": float(self._searches),
+            **({"found": self._found / self._searches} if self._searches else {}),
+            "turns": float(self._turns),
+            "end_effort": float(self._end == "effort"),
+            "end_length": float(self._end == "length"),
+            "forfeit": float(self._end == "forfeit"),
+        }
+
+    def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
+        return {seat: self._metrics_of(seat) for seat in range(len(self.names))} if self._end else {}
+
+    def _metrics_of(self, seat: Seat) -> dict[str, float]:
+        """Return what one seat did; of a helper that nobody asked, only that."""
+        record, metrics = self._records[seat], dict[str, float]()
+        if self.settings.asking and seat != ASKER:
+            metrics["asked"] = float(record.asked > 0)
+            if not record.asked:
+                return metrics
+        if tool_of(self.settings, seat):
+            metrics["searched"] = float(record.searches > 0)
+        kind = record.reply.kind if record.reply else None
+        metrics |= {"answered": float(kind == "answer"), "hedged": float(kind == "hedge")}
+        return metrics | ({"f1": self._f1(record.reply)} if kind else {})
+
+    def _f1(self, reply: Reply | None) -> float:
+        return best_f1(reply.text, self.settings.answers) if reply else 0.0
+
+    def _result(self) -> float:
+        return self._f1(self._final) - self.settings.cost * self._searches
+
+    # --- one move ---
+
+    def _apply(self, moves: Mapping[Seat, Move]) -> None:
+        ((seat, move),) = moves.items()
+        if seat == self.scenario.tool_seat:
+            self._receive(move)
+            return
+        self._turns += 1
+        if move.origin == "seat":
+            self._log.say({seat: self._public_text(seat, move)}, (), channel="private")
+        if move.origin == "forfeit":
+            self._give_up(seat)
+        elif move.origin != "seat":
+            self._give_control(Reply(seat, None))
+        elif move.action in (ASK.name, SEARCH.name):
+            self._make_effort(seat, move.action)
+        else:
+            text = clean(str(move.args["answer"]))
+            self._give_control(Reply(seat, "answer" if move.action == ANSWER.name else "hedge", text))
+        if not self._end and self._turns == self.settings.turn_limit:
+            self._finish("length", f"All {self.settings.turn_limit} moves are made.", self._latest)
+
+    def _make_effort(self, seat: Seat, action: str) -> None:
+        """Ask or search, if that is within the budget; one more ends the game instead."""
+        if self._asks + self._searches == self.settings.effort:
+            self._finish("effort", f"All {self.settings.effort} asks and searches are made.", self._latest)
+        elif action == ASK.name:
+            self._ask()
+        else:
+            self._searches += 1
+            self._records[seat].searches += 1
+            self._search = Search(seat, str(tool_of(self.settings, seat)), self._question)
+            self._wait_for_tool(True)
+
+    def _wait_for_tool(self, waits: bool) -> None:
+        """Bound free text by what the next to act may write: a passage is longer than an answer."""
+        self._max_chars = self.settings.evidence_chars if waits else self.settings.max_chars
+
+    def _receive(self, move: Move) -> None:
+        """Show the result of a search to the seat that searched, which moves again."""
+        passages = [clean(line) for line in str(move.args.get("passages", "")).splitlines() if clean(line)]
+        self._found += bool(passages)
+        self._log.tell(words.retrieval(passages), {self._seat}, channel="private")
+        self._search = None
+        self._wait_for_tool(False)
+
+    # --- control ---
+
+    def _ask(self) -> None:
+        self._asks += 1
+        self._replies = []
+        self._stack += [ASKER, *reversed(range(ASKER + 1, len(self.names)))]
+        self._log.tell_each({SPECTATOR: f"{self.names[ASKER]} asks."})
+        self._pass_control()
+
+    def _give_control(self, reply: Reply) -> None:
+        """Pass control on with a reply; with an empty stack that is the end."""
+        self._records[reply.seat].reply = reply
+        if reply.kind is not None:
+            self._latest = reply
+        did = f"{self.names[reply.seat]} {words.VERBS[reply.kind]}."
+        if not self._stack:
+            self._finish("reply", did, reply)
+            return
+        if reply.kind is None:
+            self._log.tell(did, {reply.seat}, channel="private")
+        self._replies.append(reply)
+        self._pass_control()
+
+    def _pass_control(self) -> None:
+        """Pass control to the top of the stack; helpers that have given up the game stay silent."""
+        asker, self._seat = self.names[ASKER], self._stack.pop()
+        if self._seat == ASKER:
+            self._log.tell(words.evidence(self.settings, self.names, self._replies), {ASKER}, channel="private")
+            return
+        self._records[self._seat].asked += 1
+        if self._seat in self._gone:
+            self._give_control(Reply(self._seat, None))
+        else:
+            self._log.tell_each({self._seat: f"{asker} asks you."}, channel="private")
+            self._log.tell_each({ALL: f"{asker} asks {self.names[self._seat]}."})
+
+    def _give_up(self, seat: Seat) -> None:
+        """Let a helper be silent from now on; without the asker, or with two seats, the game is over."""
+        if seat == ASKER or len(self.names) <= 2:
+            self._finish("forfeit", f"{self.names[seat]} gives up the game.", None)
+            return
+        self._gone.add(seat)
+        self._log.tell(f"{self.names[seat]} gives up the game.", {seat}, channel="private")
+        self._give_control(Reply(seat, None))
+
+    def _finish(self, end: End, why: str, final: Reply | None) -> None:
+        self._end, self._search = end, None
+        self._final = final if final and final.kind else None
+        self._log.tell(words.over(why, self._final))
+        score = words.score(self._f1(self._final), self._searches, self._result())
+        self._log.tell_each({ALL: score})
