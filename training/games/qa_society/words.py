@@ -38,10 +38,10 @@ def _story(settings: QaSocietySettings, names: Names) -> str:
     asker, helpers = names[ASKER], names[ASKER + 1 :]
     if not settings.asking:
         return f"{asker} answers a question in a few words."
-    answering = "who answers it" if len(helpers) == 1 else "who answer it one after the other"
+    order = "" if len(helpers) == 1 else " each, and answer one after the other"
     return (
-        f"{asker} answers a question in a few words. First {asker} may ask {listed(helpers)}, {answering}. Each of "
-        "them can search a corpus."
+        f"{asker} answers a question in a few words. First {asker} may ask {listed(helpers)}, who can search a "
+        f"corpus{order}."
     )
 
 
