@@ -39,6 +39,7 @@ from training.run_sections import (
     ModelSection,
     RolloutSection,
     SamplingSection,
+    SearchSection,
     SpeakerSection,
     StopSection,
 )
@@ -72,6 +73,7 @@ class RunConfig(Record):
     engine: EngineSection = Field(default=EngineSection(), description="What samples the replies.")
     sampling: SamplingSection = Field(default=SamplingSection(), description="How replies are sampled.")
     speaker: SpeakerSection = Field(default=SpeakerSection(), description="Who speaks, where models only advise.")
+    search: SearchSection = Field(default=SearchSection(), description="What seats of qa_society search.")
     game: GameSection = Field(default=GameSection(), description="Which game is played.")
     data: DataSection = Field(default=DataSection(), description="Where the games start.")
     mixture: tuple[MixtureEntry, ...] = Field(
@@ -416,6 +418,7 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
         },
         "model": {"base": _model(config.model.base, folder)},
         "speaker": {"source": _model(config.speaker.source, folder)},
+        "search": {"indexes": {corpus: _index(index, folder) for corpus, index in config.search.indexes.items()}},
     }
     updated: dict[str, Any] = {
         name: getattr(config, name).model_copy(update=change) for name, change in sections.items()
@@ -441,6 +444,12 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
         for phase in config.phases
     )
     return config.model_copy(update=updated)
+
+
+def _index(index: str, folder: Path) -> str:
+    """Return the folder of an index beside the configuration as absolute path, and any other name unchanged."""
+    beside = folder / index
+    return str(beside.absolute()) if bases.is_folder(beside) else index
 
 
 def _file(path: str, folder: Path, field: str) -> str:

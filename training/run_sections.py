@@ -97,6 +97,17 @@ class SpeakerSection(Record):
     )
 
 
+class SearchSection(Record):
+    """The indexes that seats of qa_society search."""
+
+    indexes: dict[str, str] = Field(
+        default_factory=dict,
+        description="For each corpus that a scenario names as a tool, its index: the name or folder that `python -m "
+        "training index` prints.",
+    )
+    passages: int = Field(default=3, ge=1, le=100, description="Most passages of a search's result.")
+
+
 class GameSection(Record):
     """Which game is played."""
 

@@ -75,6 +75,13 @@ def test_moves_of_the_tool_are_no_actions_of_an_agent():
     assert action_sequence(game.episode) == ((0, "ask"), (1, "search"), (1, "answer"))
 
 
+def test_a_move_that_nobody_chose_is_another_action():
+    game = played(((0, "hedge"),), 1.0).episode
+    silent = game.moves[0].move.model_copy(update={"origin": "default"})
+    assert action_sequence(game) == ((0, "hedge"),)
+    assert action_sequence(game.model_copy(update={"moves": (SeatMove(seat=0, move=silent),)})) == ((0, "default"),)
+
+
 def test_a_support_that_cannot_occur_is_refused():
     with pytest.raises(BadInput, match="played 1 times") as caught:
         CspConfig(support=2).check(0.0, 1)

@@ -26,11 +26,10 @@ from training.evaluate.social import judge_all, rubrics
 from training.evaluate.summary import Summary, by_scenario, shared_by_scenario, summarise
 from training.evaluate.verdict import distinct, verdict
 from training.learn import report, scenarios
-from training.learn.context import data_path, judge, pick_device
+from training.learn.context import data_path, judge, pick_device, tool_of
 from training.players.base import PlayerFactory, Reply
 from training.players.contestants import Contestant, ContestantPool
 from training.records import Judgment
-from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rollout import RolloutPolicy
 from training.rundir import RunDir
@@ -87,7 +86,7 @@ class HeadToHead:
         self.path, self.pairs = draw(config, run_dir)
         self._remote_judge = judge(config)
         self.judge = self._remote_judge if section.judge else None
-        self.tool = GoalCheck(self._remote_judge) if self._remote_judge else None
+        self.tool = tool_of(config, [pair.scenario for pair in self.pairs], self._remote_judge)
         if section.judge and self._remote_judge is None:
             raise BadInput("a head-to-head with a judge needs the section judge: address and model", "judge")
         device = pick_device(config.model.device).partition(":")[0]

@@ -18,6 +18,8 @@ from training import bases, engines, games, phases, rewards
 from training.config import RunConfig
 from training.engines.base import Engine, Sampling
 from training.errors import BadInput
+from training.games import Game
+from training.games.qa_society.game import QaSociety
 from training.learn import checkpoint, policy, scenarios
 from training.learn.checkpoint import TrainerState
 from training.learn.league import League
@@ -32,12 +34,13 @@ from training.players.base import Player
 from training.players.contestants import window_of
 from training.players.model import ModelPlayer, check_choices
 from training.players.uniform import UniformPlayer
-from training.records import Scenario, Seat
+from training.records import Move, Scenario, Seat
 from training.rewards import Reward
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rollout import Tool
 from training.rollout.listed import lists_moves
+from training.rollout.search import search_tool
 from training.run_sections import LearnSection
 from training.rundir import RunDir
 from training.text.template import ChatTokenizer
@@ -173,7 +176,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         info=_info(config, run_dir, files),
         adapter_only=policy.saves_adapter_only(config.model.base, config.learn),
         judge=remote_judge,
-        tool=GoalCheck(remote_judge) if remote_judge else None,
+        tool=tool_of(config, starts.scenarios, remote_judge),
         step=step,
         resumed=resumed,
     )
@@ -277,6 +280,22 @@ def input_file(name: str, run_dir: RunDir, where: str) -> Path:
     if not name or not path.is_file():
         raise BadInput(f"no such file: {path}", where)
     return path
+
+
+def tool_of(config: RunConfig, starts: Sequence[Scenario], judge: Judge | None) -> Tool | None:
+    """Return what moves at the tool seat of these scenarios: a search where seats can search, else the goal check.
+
+    Raises `BadInput` for a corpus without an index.
+    """
+    search = search_tool(config.search, starts)
+    goals = GoalCheck(judge) if judge else None
+    if search is None or goals is None:
+        return search or goals
+
+    async def move(game: Game) -> Move:
+        return await (search if isinstance(game, QaSociety) else goals)(game)
+
+    return move
 
 
 def judge(config: RunConfig) -> Judge | None:

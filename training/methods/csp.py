@@ -48,9 +48,10 @@ class CspConfig(MethodConfig):
 
 
 def action_sequence(episode: Episode) -> Actions:
-    """Return who did what in an episode, without the moves of tools."""
+    """Return who did what in an episode, without the moves of tools; a move that nobody chose is named by its origin."""
     players = len(episode.scenario.seats)
-    return tuple((entry.seat, entry.move.action) for entry in episode.moves if entry.seat < players)
+    moves = ((entry.seat, entry.move) for entry in episode.moves if entry.seat < players)
+    return tuple((seat, move.action if move.origin == "seat" else move.origin) for seat, move in moves)
 
 
 def best_sequence(sequences: Sequence[Actions], rewards: Sequence[float], support: int) -> tuple[Actions, float] | None:

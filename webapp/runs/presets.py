@@ -30,6 +30,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "phases",
         "league",
         "speaker",
+        "search",
         "sampling",
         "reward",
         "method",
@@ -43,7 +44,19 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "seed",
     ),
     "sft": ("sft", "game", "model", "data", "stop", "seed"),
-    "eval": ("evaluate", "game", "rollout", "speaker", "sampling", "engine", "model", "data", "judge", "seed"),
+    "eval": (
+        "evaluate",
+        "game",
+        "rollout",
+        "speaker",
+        "search",
+        "sampling",
+        "engine",
+        "model",
+        "data",
+        "judge",
+        "seed",
+    ),
 }
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "model": ("base",),

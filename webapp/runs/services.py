@@ -86,17 +86,12 @@ def _game(config: RunConfig) -> str:
 
 def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     _check_kind(config)
-    if config.data.path or config.evaluate.path:
-        raise BadInput("choose a dataset version; paths are for the command line", "data.path")
-    if any(part.path for part in config.mixture):
-        raise BadInput("choose a dataset version with all its games; paths are for the command line", "mixture")
+    _check_paths(config)
     for where, source in config.sources():
         if not of_learner(source):
             _check_opponent(source, where)
     if config.kind == "suite":
         _check_suite(config, version)
-    if config.evaluate.model or config.evaluate.opponent or config.evaluate.common:
-        raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
     if config.judge is not None:
         check_remote(config.judge, "judge")
     if version is None:
@@ -107,6 +102,18 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     with_conversations = version.scenarios.filter(game=config.game.name, conversations__isnull=False)
     if config.kind == "sft" and not with_conversations.exists():
         raise BadInput(f"{version} has no conversations of {config.game.name} to learn from", "dataset")
+
+
+def _check_paths(config: RunConfig) -> None:
+    """Raise `BadInput` for a file or folder of this machine, of which other workers know nothing."""
+    if config.data.path or config.evaluate.path:
+        raise BadInput("choose a dataset version; paths are for the command line", "data.path")
+    if any(part.path for part in config.mixture):
+        raise BadInput("choose a dataset version with all its games; paths are for the command line", "mixture")
+    if config.evaluate.model or config.evaluate.opponent or config.evaluate.common:
+        raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
+    if any("/" in index for index in config.search.indexes.values()):
+        raise BadInput("name an index; folders are for the command line", "search.indexes")
 
 
 def _check_kind(config: RunConfig) -> None:

@@ -24,7 +24,7 @@ from training.evaluate.run import versions
 from training.evaluate.suite.plan import MODEL, OPPONENT, PARTNER, Block, blocks, label
 from training.evaluate.suite.rows import SIDE, Results, Row, estimates
 from training.learn import report
-from training.learn.context import pick_device
+from training.learn.context import pick_device, tool_of
 from training.opponent_sections import MIRROR
 from training.players.base import Reply
 from training.players.contestants import Contestant, ContestantPool
@@ -65,6 +65,7 @@ class Suite:
         partners = dict.fromkeys(block.task.partner for block in self.blocks if block.task.partner)
         self.partners = {source: self.pool.open(source, PARTNER) for source in partners}
         self.pool.check_choices([block.starts[0] for block in self.blocks])
+        self._tool = tool_of(config, [start for block in self.blocks for start in block.starts], None)
         self._total = sum(len(block.starts) for block in self.blocks)
         self._errors: list[ErrorRecord] = []
         self._versions = versions()
@@ -143,7 +144,9 @@ class Suite:
             policies[OPPONENT] = self.opponents[block.task.opponent].player
         if block.task.partner:
             policies[PARTNER] = self.partners[block.task.partner].player
-        async with aclosing(rollout(block.jobs(), policies, lanes=lanes, rules=rules, on_reply=on_reply)) as playing:
+        async with aclosing(
+            rollout(block.jobs(), policies, lanes=lanes, rules=rules, tool=self._tool, on_reply=on_reply)
+        ) as playing:
             async for job, episode in playing:
                 measured = [seat for seat, policy in enumerate(job.policies) if policy == MODEL]
                 results.add(episode, measured if block.task.side else seats, side=bool(block.task.side))

@@ -1,0 +1,65 @@
+"""The search tool of a society that answers questions: what an index returns enters the game as the tool seat's move.
+
+Raises `BadInput` for an index that there is not, and `OutsideError` where a search fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from training.errors import BadInput, OutsideError
+from training.games import Game
+from training.games.qa_society.game import QaSociety
+from training.records import Move, Scenario
+from training.retrieval.base import Retriever
+from training.retrieval.index import open_index
+from training.run_sections import SearchSection
+
+
+class SearchTool:
+    """A tool of the rollout. `retrievers` are by the name of the corpus in the settings of a scenario."""
+
+    def __init__(self, retrievers: Mapping[str, Retriever], passages: int) -> None:
+        self._retrievers, self._passages = dict(retrievers), passages
+
+    async def __call__(self, game: Game) -> Move:
+        """Return what the pending search found, each passage with its title on one line."""
+        search = game.pending_search() if isinstance(game, QaSociety) else None
+        if search is None:
+            raise OutsideError("a search was asked for in a game that has none")
+        if search.corpus not in self._retrievers:
+            raise OutsideError(f"no index is named for the corpus {search.corpus!r}")
+        try:
+            found = await asyncio.to_thread(self._retrievers[search.corpus].search, search.query, self._passages)
+        except BadInput as error:
+            raise OutsideError(f"the search in {search.corpus!r} failed: {error}") from error
+        assert isinstance(game, QaSociety)
+        return game.retrieval(
+            f"{passage.title}: {passage.text}" if passage.title else passage.text for passage in found
+        )
+
+
+def corpora(starts: Iterable[Scenario]) -> list[str]:
+    """Return the corpora that the seats of these scenarios can search, sorted."""
+    return sorted(
+        {tool for start in starts if start.game == "qa_society" for tool in start.settings.get("tools", ()) if tool}
+    )
+
+
+def search_tool(section: SearchSection, starts: Iterable[Scenario]) -> SearchTool | None:
+    """Return the tool for these scenarios, None if nobody in them searches.
+
+    Raises `BadInput` for a corpus without an index, and for an index that cannot be opened.
+    """
+    needed = corpora(starts)
+    if not needed:
+        return None
+    if missing := [corpus for corpus in needed if corpus not in section.indexes]:
+        why = f"no index is named for the corpus {missing[0][:80]!r}; build one by: python -m training index FILE"
+        raise BadInput(why, "search.indexes")
+    try:
+        opened = {corpus: open_index(section.indexes[corpus]) for corpus in needed}
+    except BadInput as error:
+        raise BadInput(str(error), "search.indexes") from error
+    return SearchTool(opened, section.passages)
