@@ -48,7 +48,7 @@ class CspConfig(MethodConfig):
 
 
 def action_sequence(episode: Episode) -> Actions:
-    """Return who did what in an episode, without the moves of tools; a move that nobody chose is named by its origin."""
+    """Return who did what in an episode, without the moves of tools. A move that nobody chose has its origin's name."""
     players = len(episode.scenario.seats)
     moves = ((entry.seat, entry.move) for entry in episode.moves if entry.seat < players)
     return tuple((seat, move.action if move.origin == "seat" else move.origin) for seat, move in moves)

@@ -149,6 +149,13 @@ PRESETS: dict[str, Preset] = {
         "listen_speak/among_us_in_turn.toml",
         {"name": "Among Us in turn"},
     ),
+    "csp": Preset(
+        "CSP on questions",
+        "Agents that search different corpora answer questions together and imitate what went well. Name an index for "
+        "each corpus of your questions in the section search. Its effect has not been measured.",
+        "csp/qa_society.toml",
+        {"name": "CSP on questions"},
+    ),
     "epo": Preset(
         "EPO on negotiation",
         "A strategist learns to advise a frozen speaker, which moves and speaks at its seat; both seats have one. "
