@@ -88,4 +88,5 @@ def test_the_ladder_is_that_of_the_replayed_moves(game, player):
     assert services.differences(game) == []
     assert Standing.objects.get(user=player).played == LEAST_GAMES
     roles = {seat.role for match in again for seat in match.seats}
-    assert set(fit.roles) == roles - {""}
+    alike = REGISTRY[game].cooperative and len(CASES[game][0].seats) > 2  # all have one result: nobody is compared
+    assert set(fit.roles) == (set() if alike else roles - {""})

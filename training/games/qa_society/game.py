@@ -47,10 +47,10 @@ class Search:
 
 @dataclass(slots=True)
 class _Record:
-    """What a seat did: how often it was asked and searched, and its latest reply."""
+    """What a seat did: whether it was asked and searched, and its latest reply."""
 
-    asked: int = 0
-    searches: int = 0
+    asked: bool = False
+    searched: bool = False
     reply: Reply | None = None
 
 
@@ -137,12 +137,12 @@ class QaSociety(LoggedGame):
     def metrics(self) -> Mapping[str, float]:
         if not self._end:
             return {}
-        final = self._final.text if self._final else ""
+        final = self._final or Reply(ASKER, None)
         return {
             "f1": self._f1(self._final),
-            "exact_match": float(exact_match(final, self.settings.answers)),
-            "answered": float(self._final is not None and self._final.kind == "answer"),
-            "hedged": float(self._final is not None and self._final.kind == "hedge"),
+            "exact_match": float(exact_match(final.text, self.settings.answers)),
+            "answered": float(final.kind == "answer"),
+            "hedged": float(final.kind == "hedge"),
             "asks": float(self._asks),
             "searches": float(self._searches),
             **({"found": self._found / self._searches} if self._searches else {}),
@@ -159,11 +159,11 @@ class QaSociety(LoggedGame):
         """Return what one seat did; of a helper that nobody asked, only that."""
         record, metrics = self._records[seat], dict[str, float]()
         if self.settings.asking and seat != ASKER:
-            metrics["asked"] = float(record.asked > 0)
+            metrics["asked"] = float(record.asked)
             if not record.asked:
                 return metrics
         if tool_of(self.settings, seat):
-            metrics["searched"] = float(record.searches > 0)
+            metrics["searched"] = float(record.searched)
         kind = record.reply.kind if record.reply else None
         metrics |= {"answered": float(kind == "answer"), "hedged": float(kind == "hedge")}
         return metrics | ({"f1": self._f1(record.reply)} if kind else {})
@@ -204,21 +204,20 @@ class QaSociety(LoggedGame):
             self._ask()
         else:
             self._searches += 1
-            self._records[seat].searches += 1
-            self._search = Search(seat, str(tool_of(self.settings, seat)), self._question)
-            self._wait_for_tool(True)
+            self._records[seat].searched = True
+            self._wait_for(Search(seat, str(tool_of(self.settings, seat)), self._question))
 
-    def _wait_for_tool(self, waits: bool) -> None:
-        """Bound free text by what the next to act may write: a passage is longer than an answer."""
-        self._max_chars = self.settings.evidence_chars if waits else self.settings.max_chars
+    def _wait_for(self, search: Search | None) -> None:
+        """Let the tool seat act for a search, or no more; its result may be longer than an answer."""
+        self._search = search
+        self._max_chars = self.settings.evidence_chars if search else self.settings.max_chars
 
     def _receive(self, move: Move) -> None:
         """Show the result of a search to the seat that searched, which moves again."""
         passages = [clean(line) for line in str(move.args.get("passages", "")).splitlines() if clean(line)]
         self._found += bool(passages)
         self._log.tell(words.retrieval(passages), {self._seat}, channel="private")
-        self._search = None
-        self._wait_for_tool(False)
+        self._wait_for(None)
 
     # --- control ---
 
@@ -249,7 +248,7 @@ class QaSociety(LoggedGame):
         if self._seat == ASKER:
             self._log.tell(words.evidence(self.settings, self.names, self._replies), {ASKER}, channel="private")
             return
-        self._records[self._seat].asked += 1
+        self._records[self._seat].asked = True
         if self._seat in self._gone:
             self._give_control(Reply(self._seat, None))
         else:
@@ -266,7 +265,8 @@ class QaSociety(LoggedGame):
         self._give_control(Reply(seat, None))
 
     def _finish(self, end: End, why: str, final: Reply | None) -> None:
-        self._end, self._search = end, None
+        self._wait_for(None)
+        self._end = end
         self._final = final if final and final.kind else None
         self._log.tell(words.over(why, self._final))
         score = words.score(self._f1(self._final), self._searches, self._result())
