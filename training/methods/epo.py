@@ -84,7 +84,7 @@ class Epo:
         """Return the advantages of each trajectory's turns."""
         gamma, rewards = self.config.gamma, [trajectory.rewards for _, trajectory in learners]
         if self.config.baseline == "max":
-            return [np.array(reinforce_returns(row, gamma)) for row in rewards]
+            return [np.asarray(reinforce_returns(row.tolist(), gamma), dtype=np.float64) for row in rewards]
         to_go = [gae(row, np.zeros(len(row)), gamma, 1.0) for row in rewards]  # without values: discounted returns
         by_role = self.config.baseline == "role"
         return centred(to_go, [_role(*learner) if by_role else "" for learner in learners])
