@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.runs.views import by_role, checkpoints, episodes, league, lists, new, run, suite
+from webapp.runs.views import by_role, checkpoints, episodes, league, lists, new, provision, run, suite
 
 app_name = "runs"
 urlpatterns = [
@@ -28,6 +28,7 @@ urlpatterns = [
     path("runs/<int:run_id>/stop/", run.stop, name="stop"),
     path("runs/<int:run_id>/resume/", run.resume, name="resume"),
     path("runs/<int:run_id>/delete/", run.delete, name="delete"),
+    path("provision/", provision.provision, name="provision"),
     path("checkpoints/", checkpoints.checkpoint_list, name="checkpoints"),
     path("checkpoints/add/", checkpoints.add_base, name="add-base"),
     path("checkpoints/<int:checkpoint_id>/", checkpoints.checkpoint, name="checkpoint"),

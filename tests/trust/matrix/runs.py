@@ -89,6 +89,7 @@ ROUTES = [
     Route("runs:stop", RESEARCHERS, ADMIN, method="POST", make=run),
     Route("runs:resume", RESEARCHERS, ADMIN, method="POST", make=run),
     Route("runs:delete", RESEARCHERS, ADMIN, method="POST", make=run),
+    Route("runs:provision", MEMBERS),
     Route("runs:checkpoints", MEMBERS),
     Route("runs:checkpoint", RESEARCHERS, RESEARCHERS, make=closed),
     Route("runs:checkpoint", MEMBERS, MEMBERS, make=opened),
