@@ -133,7 +133,7 @@ def test_goals_become_wishes(goal, said):
 
 
 def test_unknown_players_and_games_are_named():
-    with pytest.raises(BadInput, match="known: cfr, mcts:N, nash, random, scripted"):
+    with pytest.raises(BadInput, match="known: cfr, follower:N, mcts:N, nash, random, scripted"):
         player("oracle", items(), 0)
     with pytest.raises(BadInput, match="unknown game 'ludo'"):
         player("scripted", Scenario(id="x", game="ludo", seats=("A",)), 0)
