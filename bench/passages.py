@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from training.retrieval.base import bm25s
 from training.store import dumps
 
 if TYPE_CHECKING:
@@ -49,10 +50,9 @@ def _drawn(
 
 def _words(count: int) -> Iterator[str]:
     """Yield the words in the order of their ranks; each is different."""
-    from bm25s.stopwords import STOPWORDS_EN
-
-    yield from STOPWORDS_EN[:count]
-    for number in range(count - len(STOPWORDS_EN)):
+    common = bm25s().stopwords.STOPWORDS_EN
+    yield from common[:count]
+    for number in range(count - len(common)):
         rest, syllables = divmod(number, len(_SYLLABLES))
         word = _SYLLABLES[syllables]
         while rest or len(word) < 4:  # two syllables and more, so that none is a stop word

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
 from typing import Protocol
 
 from training.reading import Record
@@ -14,6 +18,24 @@ of the unfinished index is kept."""
 
 def no_progress(done: int, total: int, phase: str) -> None:
     """Do nothing."""
+
+
+def bm25s() -> ModuleType:
+    """Return the library bm25s, imported without numba, which it would use for other ways to search.
+
+    vLLM's CPU engine reads the attributes of all modules as it begins, and fails at one of llvmlite's, numba's base.
+    """
+    if "bm25s" not in sys.modules:
+        before = sys.modules.pop("numba", None)
+        sys.modules["numba"] = None  # type: ignore[assignment]  # so that an import of it fails
+        try:
+            import_module("bm25s")
+        finally:
+            del sys.modules["numba"]
+            if before is not None:
+                sys.modules["numba"] = before
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it logs every step and sets itself to DEBUG
+    return sys.modules["bm25s"]
 
 
 class Passage(Record):

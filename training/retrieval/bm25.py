@@ -11,7 +11,6 @@ are not returned.
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,7 @@ from pydantic import Field
 
 from training.errors import BadInput
 from training.reading import Record
-from training.retrieval.base import Passage, Progress
+from training.retrieval.base import Passage, Progress, bm25s
 from training.retrieval.passages import Passages, best, check_k
 from training.retrieval.words import words
 
@@ -48,7 +47,7 @@ class Bm25Settings(Record):
 
     def left_out(self) -> frozenset[str]:
         """Return the words that are not indexed."""
-        return frozenset(_bm25s().stopwords.STOPWORDS_EN if self.stopwords == "english" else ())
+        return frozenset(bm25s().stopwords.STOPWORDS_EN if self.stopwords == "english" else ())
 
 
 def build(folder: Path, passages: Passages, settings: Bm25Settings, on_progress: Progress) -> None:
@@ -61,7 +60,7 @@ def build(folder: Path, passages: Passages, settings: Bm25Settings, on_progress:
         vocabulary = _tokenize(passages, settings, token_ids, on_progress)
         if not vocabulary:
             raise BadInput("no passage contains a word that can be searched", "text")
-        bm25 = _bm25s().BM25(method="lucene", k1=settings.k1, b=settings.b, csc_backend="scipy")
+        bm25 = bm25s().BM25(method="lucene", k1=settings.k1, b=settings.b, csc_backend="scipy")
         bm25.index(SimpleNamespace(ids=token_ids, vocab=vocabulary), create_empty_token=False, show_progress=False)
     bm25.save(folder, show_progress=False)
 
@@ -116,7 +115,7 @@ class Bm25Retriever:
 
     @cached_property
     def _bm25(self) -> Any:
-        return _bm25s().BM25.load(self._folder, mmap=True, show_progress=False)
+        return bm25s().BM25.load(self._folder, mmap=True, show_progress=False)
 
     @cached_property
     def _left_out(self) -> frozenset[str]:
@@ -132,11 +131,3 @@ class Bm25Retriever:
         matching = np.flatnonzero(scores)
         places = matching[best(scores[matching], k)]
         return self._passages.ranked(places.tolist(), scores[places].tolist())
-
-
-def _bm25s() -> Any:
-    """Import bm25s, which loads numba where that is installed, and let it log warnings only."""
-    import bm25s
-
-    logging.getLogger("bm25s").setLevel(logging.WARNING)
-    return bm25s

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+
+from training.retrieval.base import bm25s
 
 MOST_RESULTS = 50
 """Results of a search at most, as in WebShop."""
@@ -26,11 +27,8 @@ class Index:
     """An index of texts by id. Building it takes some seconds for 50,000 texts."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        from bm25s import BM25
-
-        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it logs every step and sets itself to DEBUG
         self._ids = tuple(texts)
-        self._scorer = BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
+        self._scorer = bm25s().BM25(k1=K1, b=B, method="lucene", backend="numpy", csc_backend="numpy")
         self._scorer.index([words(text) for text in texts.values()], show_progress=False)
         self._ranked = lru_cache(maxsize=1024)(self._rank)
 
