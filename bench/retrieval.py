@@ -20,7 +20,7 @@ import statistics
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -120,29 +120,41 @@ def _build(home: Path, corpus: Path, settings: Bm25Settings | DenseSettings) -> 
 def _search(folder: Path, corpus: Path, count: int, k: int, seed: int) -> dict[str, Any]:
     """Search by known passages; return the time of the first query, loading included, and quantiles of the others."""
     queries = _queries(corpus, count + 1, seed)
-    began = time.perf_counter()
+    found, clock = 0, Clock()
     retriever = index.open_index(folder)
-    found, times = 0, []
     for identifier, query in queries:
         passage_ids = [passage.id for passage in retriever.search(query, k)]
+        clock.lap()
         found += identifier in passage_ids
-        times.append(time.perf_counter() - began)
-        began = time.perf_counter()
-    return {**_latency(times), "found": found / len(times)}
+    return {**clock.latency(), "found": found / len(queries)}
 
 
-def _latency(times: Sequence[float]) -> dict[str, Any]:
-    """Return the first time, the rate and the quantiles of the others, and this process's memory."""
-    first, *rest = times
-    cuts = statistics.quantiles(rest, n=100, method="inclusive")
-    return {
-        "first_s": first,
-        "queries_per_second": len(rest) / sum(rest),
-        "p50_ms": 1000 * cuts[49],
-        "p95_ms": 1000 * cuts[94],
-        "peak_bytes": _memory("VmHWM"),
-        "private_bytes": _memory("RssAnon"),
-    }
+class Clock:
+    """The seconds of each query, by the wall and of this process's CPU time, which other programs hardly change."""
+
+    def __init__(self) -> None:
+        self._laps: list[tuple[float, float]] = []
+        self.start()
+
+    def start(self) -> None:
+        """Begin a query."""
+        self._began = time.perf_counter(), time.process_time()
+
+    def lap(self) -> None:
+        """End a query and begin the next one."""
+        wall, cpu = self._began
+        self._laps.append((time.perf_counter() - wall, time.process_time() - cpu))
+        self.start()
+
+    def latency(self) -> dict[str, Any]:
+        """Return the first query's seconds, the rate and the quantiles of the others, and this process's memory."""
+        (first, _), *rest = self._laps
+        row = {"first_s": first}
+        for name, seconds in zip(("", "cpu_"), zip(*rest, strict=True), strict=True):
+            cuts = statistics.quantiles(seconds, n=100, method="inclusive")
+            row[f"{name}queries_per_second"] = len(seconds) / sum(seconds)
+            row |= {f"{name}p50_ms": 1000 * cuts[49], f"{name}p95_ms": 1000 * cuts[94]}
+        return {**row, "peak_bytes": _memory("VmHWM"), "private_bytes": _memory("RssAnon")}
 
 
 def _exact(file: Path, count: int, queries: int, k: int, seed: int) -> dict[str, Any]:
@@ -153,14 +165,14 @@ def _exact(file: Path, count: int, queries: int, k: int, seed: int) -> dict[str,
             vectors = rng.standard_normal((min(block, count - begin), DIMENSIONS), dtype=np.float32)
             stream.write((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(NUMBER).tobytes())
     stored = np.memmap(file, dtype=NUMBER, mode="r").reshape(count, DIMENSIONS)
-    found, times = 0, []
+    found, clock = 0, Clock()
     for place in rng.integers(count, size=queries + 1).tolist():
         query = np.array(stored[place])
-        began = time.perf_counter()
+        clock.start()
         places, _ = nearest(stored, query, k)
-        times.append(time.perf_counter() - began)
+        clock.lap()
         found += place == places[0]
-    return {"vectors": count, "dimensions": DIMENSIONS, **_latency(times), "found": found / len(times)}
+    return {"vectors": count, "dimensions": DIMENSIONS, **clock.latency(), "found": found / (queries + 1)}
 
 
 def _queries(corpus: Path, count: int, seed: int) -> list[tuple[str, str]]:
