@@ -80,7 +80,7 @@ def _tables(add: Callable[..., ArgumentParser]) -> None:
 def _retrieval(command: ArgumentParser) -> None:
     command.add_argument("--kind", choices=("bm25", "dense", "both"), default="both", help="kind of index (both)")
     command.add_argument("--passages", type=COUNT, default=1_000_000, metavar="N", help="passages (1000000)")
-    command.add_argument("--dense", type=COUNT, default=8000, metavar="N", help="passages of dense at most (8000)")
+    command.add_argument("--dense", type=COUNT, default=20_000, metavar="N", help="passages of dense at most (20000)")
     command.add_argument("--length", type=COUNT, default=100, metavar="N", help="mean words of a passage (100)")
     command.add_argument("--queries", type=SEVERAL, default=500, metavar="N", help="counted queries of each (500)")
     command.add_argument("-k", type=COUNT, default=5, metavar="K", help="passages per query (5)")
