@@ -546,6 +546,21 @@ def _shares(row: Raw, name: str) -> str:
     return "none" if largest is None else f"{largest:.2f} ({'none' if lasting is None else f'{lasting:.2f}'})"
 
 
+def retrieval(raw: Raw) -> Iterator[str]:
+    """Yield two rows per kind of index, how it was built and how it is searched; then the exact search alone."""
+    for kind in ("bm25", "dense"):
+        row, build = raw[kind], raw[kind]["build"]
+        size = f"{row['bytes_per_passage']:,.0f} | {build['peak_bytes'] / 2**30:.2f} GiB"
+        yield f"| `{kind}` | {row['passages']:,} | {build['seconds'] / 60:.1f} min | {size} |"
+    searched = {"`bm25`": raw["bm25"]["search"], "`dense`": raw["dense"]["search"], "vectors": raw["exact"]}
+    for title, row in searched.items():
+        times = " | ".join(f"{row[name]:.1f} ms" for name in ("p50_ms", "p95_ms"))
+        memory = " | ".join(f"{row[name] / 2**30:.2f} GiB" for name in ("peak_bytes", "private_bytes"))
+        yield f"| {title} | {times} | {row['queries_per_second']:.0f} | {row['first_s']:.1f} s | {memory} |"
+    for kind in ("bm25", "dense"):
+        yield f"`{kind}` returns the passage of the query in {100 * raw[kind]['search']['found']:.0f} % of cases"
+
+
 PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "toy": toy,
     "miniature": miniature,
@@ -560,6 +575,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "mars": mars,
     "listen_speak": listen_speak,
     "silence": silence,
+    "retrieval": retrieval,
     "speed": speed,
 }
 FILES = {
