@@ -95,12 +95,12 @@ def test_the_factor_of_the_kind_with_few_words_in_common():
 
 def test_attributes_are_found_in_the_list_and_literally_in_the_texts():
     bought = item("Quick-dry towel", attributes=("machine wash",), features=("Soft touch.",), description="No lint")
-    found = [
+    matches = [
         text
         for text in ("machine washable", "quick-dry", "soft touch", "no lint", "cotton")
         if has_attribute(bought, text)
     ]
-    assert found == ["machine washable", "quick-dry", "soft touch", "no lint"]  # 24/28 letters: 86 %
+    assert matches == ["machine washable", "quick-dry", "soft touch", "no lint"]  # 24/28 letters: 86 %
 
 
 def test_a_reward_by_hand():
@@ -130,8 +130,8 @@ def test_the_generated_catalogue_never_changes():
 
 def test_there_are_enough_products_and_goals():
     assert len(CATALOGUE.products) == len(KINDS) * PER_KIND >= 1000
-    assert len(CATALOGUE.goals) == GOALS == len({one.instruction for one in CATALOGUE.goals}) >= 500
-    assert sum(one.best < 1 for one in CATALOGUE.goals) >= 30
+    assert len(CATALOGUE.goals) == GOALS == len({goal.instruction for goal in CATALOGUE.goals}) >= 500
+    assert sum(goal.best < 1 for goal in CATALOGUE.goals) >= 30
 
 
 def test_no_attribute_or_value_stands_for_another_one():
@@ -141,9 +141,9 @@ def test_no_attribute_or_value_stands_for_another_one():
         values = [*(value for shares in kind.options.values() for value in shares), *UNSTOCKED]
         assert not [pair for pair in combinations(values, 2) if same_value(*pair)]
     attributes = {kind.noun: kind.attributes for kind in KINDS}
-    for one in CATALOGUE.products.values():
-        assert [text for text in attributes[one.query] if has_attribute(one, text)] == [
-            text for text in attributes[one.query] if text in one.attributes
+    for product in CATALOGUE.products.values():
+        assert [text for text in attributes[product.query] if has_attribute(product, text)] == [
+            text for text in attributes[product.query] if text in product.attributes
         ]
 
 
@@ -168,21 +168,24 @@ def best(one):
 
 
 def test_the_stated_best_reward_is_the_highest_of_all_purchases():
-    for one in CATALOGUE.goals:
-        assert best(one) == pytest.approx(one.best), one.instruction
-        target = CATALOGUE.products[one.product]
-        missing = [value for value in one.options if value in UNSTOCKED]
-        assert (one.best == 1) == (not missing)
+    for goal in CATALOGUE.goals:
+        assert best(goal) == pytest.approx(goal.best), goal.instruction
+        target = CATALOGUE.products[goal.product]
+        missing = [value for value in goal.options if value in UNSTOCKED]
+        assert (goal.best == 1) == (not missing)
         chosen = {
-            name: value.name for name, values in target.options.items() for value in values if value.name in one.options
+            name: value.name
+            for name, values in target.options.items()
+            for value in values
+            if value.name in goal.options
         }
-        assert reward(target, chosen, one, target).total == pytest.approx(one.best)  # by what it was made from
+        assert reward(target, chosen, goal, target).total == pytest.approx(goal.best)  # by what it was made from
 
 
 def test_samples_are_goals_of_the_catalogue():
     stated = [scenario.settings["goal"] for scenario in samples.load("shop") if "goal" in scenario.settings]
     assert len(stated) >= 12
-    assert all(Goal.model_validate(one) in CATALOGUE.goals for one in stated)
+    assert all(Goal.model_validate(data) in CATALOGUE.goals for data in stated)
 
 
 # --- the search ------------------------------------------------------------------------------------------------------
@@ -216,9 +219,9 @@ def bm25(query, text):
 
 @pytest.mark.parametrize("query", [["red"], ["shirt", "cotton"], ["red", "shirt"], ["tea", "red"], ["shirt", "shirt"]])
 def test_results_are_ranked_by_bm25_and_ties_keep_their_order(query):
-    found = sorted((text for text in TEXTS if bm25(query, text)), key=lambda text: -bm25(query, text))
-    assert found
-    assert Index(TEXTS).search(" ".join(query)) == tuple(found)
+    ranked = sorted((text for text in TEXTS if bm25(query, text)), key=lambda text: -bm25(query, text))
+    assert ranked
+    assert Index(TEXTS).search(" ".join(query)) == tuple(ranked)
 
 
 def test_words_that_nothing_has_find_nothing():
@@ -267,7 +270,7 @@ def test_a_visit_by_hand():
 
 
 def test_options_change_the_price_and_another_product_starts_without_them():
-    bundle = next(one for one in CATALOGUE.products.values() if one.query == "granola")
+    bundle = next(product for product in CATALOGUE.products.values() if product.query == "granola")
     extra = bundle.options["pack"][1].extra
     game = make(shop(goal=goal(), turn_limit=20))
     say(game, f"<search>{bundle.text()[:250]}</search>")

@@ -25,8 +25,8 @@ A, B, C = ((0, "answer"),), ((0, "ask"), (1, "answer"), (0, "answer")), ((0, "he
     ],
 )
 def test_the_best_sequence_has_the_highest_mean_of_enough_episodes(played, support, best):
-    found = best_sequence([sequence for sequence, _ in played], [reward for _, reward in played], support)
-    assert found == (best if best is None else (best[0], pytest.approx(best[1])))
+    chosen = best_sequence([sequence for sequence, _ in played], [reward for _, reward in played], support)
+    assert chosen == (best if best is None else (best[0], pytest.approx(best[1])))
 
 
 def played(sequence, reward, passed=None):

@@ -96,8 +96,8 @@ def test_the_strategist_reads_its_seat_and_its_strategies_and_the_speaker_both()
 
     read = chat_tokenizer().decode(asked[1].prompt)
     assert "You are the strategist of Ann" in read
-    told = [read.index(part) for part in ("Ann begins.", "Strategy: ask for the food", "Ann: All the food for me?")]
-    assert told == sorted(told)
+    places = [read.index(part) for part in ("Ann begins.", "Strategy: ask for the food", "Ann: All the food for me?")]
+    assert places == sorted(places)
     assert "Bob: Not all of it." in read
     assert asked[0].seed != asked[1].seed
 
@@ -123,8 +123,8 @@ def test_tokens_of_the_strategist_are_the_learners_and_those_of_the_speaker_are_
     decode = chat_tokenizer().decode
     for policy, said in ((LEARNER, "Strategy: greet"), ("speaker", "Hello there.")):
         trace = by_policy[policy]
-        own = [token for token, turn in zip(trace.tokens, trace.turn, strict=True) if turn == 0]
-        assert decode(own).startswith(said)
+        tokens = [token for token, turn in zip(trace.tokens, trace.turn, strict=True) if turn == 0]
+        assert decode(tokens).startswith(said)
     assert set(by_policy[LEARNER].turn) - {-1} == set(by_policy["speaker"].turn) - {-1}
     assert Episode.from_dict(episode.to_dict()) == episode
 
@@ -180,8 +180,8 @@ def test_a_refused_reply_has_a_strategy_of_its_own_and_is_read_by_both():
     engine = strategies("Strategy: dance", "Strategy: greet")
     player = AdvisedPlayer(strategist(engine, scenario), RemotePlayer(remote, Sampling(), scenario.seats))
     episode = asyncio.run(play(scenario, [player, Fixed()], rules=RolloutPolicy(retries=1)))
-    own = [turn for turn in episode.turns if turn.seat == 0]
-    assert [(turn.strategy, turn.passed) for turn in own] == [("dance", False), ("greet", True)]
+    turns = [turn for turn in episode.turns if turn.seat == 0]
+    assert [(turn.strategy, turn.passed) for turn in turns] == [("dance", False), ("greet", True)]
     last = [message.content for message in remote.asked[1][0]]
     assert "is not an action that is possible now" in last[-1]
     assert last[-1].endswith("Your strategist advises: greet")
@@ -255,8 +255,8 @@ def test_a_follower_without_a_strategist_moves_at_random():
     episode = asyncio.run(play(scenario, [make("follower:100", scenario, seat) for seat in (0, 1)]))
     assert episode.error is None
     assert all(turn.passed for turn in episode.turns)
-    text, own = advice(games.make(scenario).observe(0))
-    assert (text, own) == ("", games.make(scenario).observe(0))
+    text, observation = advice(games.make(scenario).observe(0))
+    assert (text, observation) == ("", games.make(scenario).observe(0))
 
 
 def test_more_than_all_strategies_cannot_be_followed():
@@ -305,8 +305,8 @@ def test_a_strategist_learns_against_its_past_another_strategist_and_the_speaker
     by_source = {policy for episode, _ in played for trace in episode.traces for policy in [trace.policy]}
     assert LEARNER in by_source
     for episode, credit in played:
-        for trace, given in zip(episode.traces, credit, strict=True):
-            assert (given is not None) == (trace.policy == LEARNER)
+        for trace, trace_credit in zip(episode.traces, credit, strict=True):
+            assert (trace_credit is not None) == (trace.policy == LEARNER)
         assert all(
             turn.strategy
             for turn in episode.turns

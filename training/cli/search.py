@@ -15,11 +15,11 @@ SNIPPET = 200
 def main(arguments: Namespace) -> dict[str, Any]:
     """Search and return the passages with their ranks from 1, and the seconds that it took to load and search."""
     began = time.perf_counter()
-    found = open_index(arguments.index).search(arguments.query, arguments.k)
+    passages = open_index(arguments.index).search(arguments.query, arguments.k)
     return {
         "index": arguments.index,
         "query": arguments.query,
-        "passages": [{"rank": rank, **passage.to_dict()} for rank, passage in enumerate(found, 1)],
+        "passages": [{"rank": rank, **passage.to_dict()} for rank, passage in enumerate(passages, 1)],
         "seconds": time.perf_counter() - began,
     }
 

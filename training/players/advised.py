@@ -59,14 +59,14 @@ class AdvisedPlayer:
 
     def traces(self) -> tuple[Trace, ...]:
         """Return the traces of both, the strategist's first."""
-        own, theirs = self._strategist.traces(), self._speaker.traces()
+        strategist_traces, speaker_traces = self._strategist.traces(), self._speaker.traces()
         moved = (
             trace
             if trace.parent is None
-            else trace.model_copy(update={"parent": (trace.parent[0] + len(own), trace.parent[1])})
-            for trace in theirs
+            else trace.model_copy(update={"parent": (trace.parent[0] + len(strategist_traces), trace.parent[1])})
+            for trace in speaker_traces
         )
-        return (*own, *moved)
+        return (*strategist_traces, *moved)
 
     def totals(self) -> Mapping[str, float]:
         """Return what the strategist measures of its strategies, and how many were in the form asked for."""

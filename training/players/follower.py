@@ -31,11 +31,11 @@ class Follower:
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Return the move that the newest strategy names, if it follows it, or a random one."""
-        strategy, own = advice(observation)
-        move = named_move(strategy, own.actions)
-        if move and rng(seed, "follow").random() * 100 < self._percent and _legal(move, own):
+        strategy, game_observation = advice(observation)
+        move = named_move(strategy, game_observation.actions)
+        if move and rng(seed, "follow").random() * 100 < self._percent and _legal(move, game_observation):
             return Reply(move)
-        return await self._random.act(seat, own, derive(seed, "own"))
+        return await self._random.act(seat, game_observation, derive(seed, "own"))
 
     def traces(self) -> tuple[Trace, ...]:
         """Return nothing: this player samples no tokens."""

@@ -60,8 +60,8 @@ class Passages:
 
     def ranked(self, positions: Sequence[int], scores: Sequence[float]) -> list[Passage]:
         """Return the passages at these positions of the corpus, with their scores."""
-        found = zip(map(self.__getitem__, positions), scores, strict=True)
-        return [Passage(**document._asdict(), score=score) for document, score in found]
+        scored = zip(map(self.__getitem__, positions), scores, strict=True)
+        return [Passage(**document._asdict(), score=score) for document, score in scored]
 
 
 def best(scores: NDArray[np.floating[Any]], k: int) -> list[int]:

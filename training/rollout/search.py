@@ -31,12 +31,12 @@ class SearchTool:
         if search.corpus not in self._retrievers:
             raise OutsideError(f"no index is named for the corpus {search.corpus!r}")
         try:
-            found = await asyncio.to_thread(self._retrievers[search.corpus].search, search.query, self._passages)
+            passages = await asyncio.to_thread(self._retrievers[search.corpus].search, search.query, self._passages)
         except BadInput as error:
             raise OutsideError(f"the search in {search.corpus!r} failed: {error}") from error
         assert isinstance(game, QaSociety)
         return game.retrieval(
-            f"{passage.title}: {passage.text}" if passage.title else passage.text for passage in found
+            f"{passage.title}: {passage.text}" if passage.title else passage.text for passage in passages
         )
 
 

@@ -70,9 +70,11 @@ def line_of(strategy: str) -> Message:
 
 def advice(observation: Observation) -> tuple[str, Observation]:
     """Return the newest strategy that an observation of a speaker holds, empty if none, and the game's observation."""
-    told = [message.text for message in observation.messages if message.channel == ADVICE]
-    own = tuple(message for message in observation.messages if message.channel != ADVICE)
-    return (told[-1].removeprefix(ADVISES) if told else ""), observation.model_copy(update={"messages": own})
+    strategies = [message.text for message in observation.messages if message.channel == ADVICE]
+    game_messages = tuple(message for message in observation.messages if message.channel != ADVICE)
+    return (strategies[-1].removeprefix(ADVISES) if strategies else ""), observation.model_copy(
+        update={"messages": game_messages}
+    )
 
 
 def strategist_news(observation: Observation, heard: int, name: str, names: Sequence[str], form: Form) -> list[Chat]:

@@ -245,12 +245,12 @@ def test_a_model_of_a_cooperative_game_has_no_weakness_to_find(client, base, res
         assert (client.get(address).status_code == 200) == offered[name]
     assert offered == {"mars-hanabi": False, "mars-kuhn-poker": True, "mars-generalist": True}
     tiny = Checkpoint.objects.get(name="tiny")
-    found = {
+    statuses = {
         query: client.get(f"{reverse('runs:new')}?exploit={tiny.pk}&{query}").status_code
         for query in ("preset=eval", "preset=sft", "preset=mars-hanabi", "preset=mars-kuhn-poker")
     }
-    assert found.pop("preset=mars-kuhn-poker") == 200
-    assert {*found.values()} == {404}
+    assert statuses.pop("preset=mars-kuhn-poker") == 200
+    assert {*statuses.values()} == {404}
     cold_start = make_run(researcher, kind="sft", game="hanabi")
     assert "Find its weakness" not in get(client, "checkpoint", make_checkpoint(cold_start).pk)
     gone = make_run(researcher, config={**CONFIG, "game": {"name": "uninstalled"}}, game="uninstalled")

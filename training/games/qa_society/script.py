@@ -80,8 +80,8 @@ class QaScript(Script):
         sentences = [sentence for passage in _RETRIEVAL.findall(heard) for sentence in _SENTENCE.split(passage)]
         best = max(sentences, key=lambda sentence: len(asked & set(tokens(sentence))), default="")
         share = len(asked & set(tokens(best))) / max(1, len(asked))
-        found = _first(_candidates(self._question, best), self._question)
-        return (found, share >= SURE) if found else (UNKNOWN, False)
+        answer = _first(_candidates(self._question, best), self._question)
+        return (answer, share >= SURE) if answer else (UNKNOWN, False)
 
 
 def fits(question: str, corpus: str) -> bool:

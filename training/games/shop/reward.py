@@ -1,9 +1,10 @@
 """WebShop's reward for a purchase (Yao et al. 2022, section 3; details as in the released environment).
 
-Three parts of the released environment need models or long lists and are simplified: the nouns of a title are its words
-without function words and numbers (there: spaCy's part-of-speech tags); of the values of options only those with one of
-the basic colour words are compared by that word (there: a list of about a hundred); and thefuzz's token set ratio is
-computed with the standard library's `SequenceMatcher`, which thefuzz uses where no faster library is installed.
+It differs from the released environment in two parts, so that it needs no language model and no list of colours: the
+words of a title that count are those that are no function words or numbers (there: nouns, by spaCy's part-of-speech
+tags), and of the values of options those with a basic colour word are compared by that word (there: by about a hundred
+colours). thefuzz's token set ratio is computed with the standard library's `SequenceMatcher`, which thefuzz uses where
+no faster library is installed.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def nouns(title: str) -> frozenset[str]:
 
 def has_attribute(product: Product, attribute: str) -> bool:
     """Return whether the attribute is similar to one of the product's, or stands literally in one of its texts."""
-    if any(similar(own, attribute) for own in product.attributes):
+    if any(similar(of_product, attribute) for of_product in product.attributes):
         return True
     texts = (product.title, " ".join(product.features), product.description)
     return any(attribute.lower() in text.lower() for text in texts)

@@ -77,8 +77,8 @@ class ShopScript(Script):
 
     def _clicks(self, observation: Observation) -> Sequence[str]:
         """Return what this seat has clicked, in order."""
-        own = (message.text for message in observation.messages if message.author == self.seat)
-        return [match[1] for match in map(_CLICK.search, own) if match]
+        replies = (message.text for message in observation.messages if message.author == self.seat)
+        return [match[1] for match in map(_CLICK.search, replies) if match]
 
     def _results(self, observation: Observation) -> set[str]:
         """Return the numbers of all products that were shown as results."""
@@ -96,9 +96,9 @@ class Option:
     def wanted(self, instruction: str) -> str:
         """Return the longest value that the instruction names, best with the option's name; empty without one."""
         for before in (rf"\b{re.escape(self.name)}:? ", r"(?<!\w)"):
-            found = [v for v in self.extras if re.search(rf"{before}{re.escape(v)}(?!\w)", instruction, re.IGNORECASE)]
-            if found:
-                return max(found, key=len)
+            values = [v for v in self.extras if re.search(rf"{before}{re.escape(v)}(?!\w)", instruction, re.IGNORECASE)]
+            if values:
+                return max(values, key=len)
         return ""
 
     def misses(self, instruction: str) -> bool:
@@ -108,7 +108,7 @@ class Option:
 
 def read_options(page: str, links: Sequence[str]) -> list[Option]:
     """Return the options of a product's page, between its price and what is chosen."""
-    found = []
+    options = []
     for line in page.partition("\nPrice: ")[2].split("\n")[1:]:
         name, _, values = line.partition(": ")
         if name in ("Chosen", "You can click"):
@@ -117,8 +117,8 @@ def read_options(page: str, links: Sequence[str]) -> list[Option]:
             link: re.search(rf"(?:^|, ){re.escape(link)}(?: \(\+\$([\d,.]+)\))?(?=, |$)", values) for link in links
         }
         extras = {link: _dollars(match[1] or "0") for link, match in shown.items() if match}
-        found.append(Option(name, extras))
-    return found
+        options.append(Option(name, extras))
+    return options
 
 
 def _limit(instruction: str) -> float:

@@ -46,8 +46,8 @@ class Index:
 
 def words(text: str) -> list[str]:
     """Return the words that count: lower case, without stop words and without the s of a plural."""
-    found = re.findall(r"[a-z0-9]+", text.lower())
-    return [singular(word) for word in found if word not in STOP_WORDS]
+    terms = re.findall(r"[a-z0-9]+", text.lower())
+    return [singular(word) for word in terms if word not in STOP_WORDS]
 
 
 def singular(word: str) -> str:

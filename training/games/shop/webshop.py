@@ -52,10 +52,10 @@ def _name(path: Path) -> str:
 
 def _file(folder: Path, pattern: str) -> Path:
     """Return the one file of a pattern."""
-    found = [path for path in sorted(folder.glob(pattern)) if path.is_file()]
-    if len(found) != 1:
-        raise BadInput(f"needs one file {pattern}, not {len(found)}", folder.name)
-    return found[0]
+    files = [path for path in sorted(folder.glob(pattern)) if path.is_file()]
+    if len(files) != 1:
+        raise BadInput(f"needs one file {pattern}, not {len(files)}", folder.name)
+    return files[0]
 
 
 def _digest(files: list[Path]) -> str:
@@ -131,15 +131,15 @@ def _options(options: Any, where: str) -> dict[str, tuple[Value, ...]]:
         return {}
     if not isinstance(options, dict):
         raise BadInput("expected an object of lists", where)
-    found: dict[str, tuple[Value, ...]] = {}
+    options_by_name: dict[str, tuple[Value, ...]] = {}
     for name, contents in options.items():
         if contents is not None and not isinstance(contents, list):
             raise BadInput("expected a list of values", f"{where}.{name}")
         values = (_need(entry, "value", f"{where}.{name}.{at}") for at, entry in enumerate(contents or ()))
         names = dict.fromkeys(_clickable(value.replace("/", " | ")) for value in values)
         if any(names) and _clickable(name):
-            found[_clickable(name)] = tuple(Value(value) for value in names if value)
-    return found
+            options_by_name[_clickable(name)] = tuple(Value(value) for value in names if value)
+    return options_by_name
 
 
 def _clickable(text: str) -> str:
@@ -160,8 +160,8 @@ def _human_goals(products: Mapping[str, Product], instructed: Mapping[str, Any],
             text = _need(entry, "instruction", where).strip().strip(".")
             attributes = _texts(entry, "instruction_attributes", where)
             options = entry.get("instruction_options")
-            given = tuple(options.values()) if isinstance(options, dict) else options
-            values = _texts({**entry, "instruction_options": given}, "instruction_options", where)
+            chosen = tuple(options.values()) if isinstance(options, dict) else options
+            values = _texts({**entry, "instruction_options": chosen}, "instruction_options", where)
             if attributes:
                 yield _goal(products[asin], text, attributes, values, number, where)
 
