@@ -168,18 +168,18 @@ def best(one):
 
 
 def test_the_stated_best_reward_is_the_highest_of_all_purchases():
-    for goal in CATALOGUE.goals:
-        assert best(goal) == pytest.approx(goal.best), goal.instruction
-        target = CATALOGUE.products[goal.product]
-        missing = [value for value in goal.options if value in UNSTOCKED]
-        assert (goal.best == 1) == (not missing)
+    for each in CATALOGUE.goals:
+        assert best(each) == pytest.approx(each.best), each.instruction
+        target = CATALOGUE.products[each.product]
+        missing = [value for value in each.options if value in UNSTOCKED]
+        assert (each.best == 1) == (not missing)
         chosen = {
             name: value.name
             for name, values in target.options.items()
             for value in values
-            if value.name in goal.options
+            if value.name in each.options
         }
-        assert reward(target, chosen, goal, target).total == pytest.approx(goal.best)  # by what it was made from
+        assert reward(target, chosen, each, target).total == pytest.approx(each.best)  # by what it was made from
 
 
 def test_samples_are_goals_of_the_catalogue():
