@@ -101,6 +101,7 @@ def test_points_of_hanabi_come_as_they_are_played_and_go_with_the_last_life():
     for turns, points in ((1, 1.0), (2, 1.0), (3, 1.0), (4, 0.0)):
         assert hanabi(["Play card 0"] * turns, **wrong).state.returns() == [points, points]
     assert hanabi(["Play card 0"] * 4, **wrong).returns() == {0: 0.0, 1: 0.0}
+    assert [hanabi(["Play card 0"] * turns, **wrong).in_reach()[0] for turns in range(5)] == [0, 1, 1, 1, 0]
 
 
 def test_a_finished_stack_brings_back_an_information_token():

@@ -269,6 +269,35 @@ def test_a_visit_by_hand():
     }
 
 
+def test_what_a_purchase_would_bring_by_hand():
+    """Two attributes, two options and the price are fifths of the reward; a page of texts is one click away from it."""
+    game = make(shop(goal=goal(), turn_limit=9))
+    within = [game.in_reach()[0]]
+    for text in (
+        "<search>wide-fit reflective running shoes</search>",
+        "<click>P0290</click>",
+        "<click>red</click>",
+        "<click>6</click>",
+        "<click>11</click>",
+        "<click>features</click>",
+        "<click>back to search</click>",
+    ):
+        say(game, text)
+        within.append(game.in_reach()[0])
+    assert within == pytest.approx([0, 0, 3 / 5, 4 / 5, 4 / 5, 1, 1, 0])
+
+
+def test_the_last_turn_is_only_enough_to_buy():
+    game = make(shop(goal=goal(), turn_limit=4))
+    say(game, "<search>wide-fit reflective running shoes</search>")
+    say(game, "<click>P0290</click>")
+    assert game.in_reach() == {0: pytest.approx(3 / 5)}
+    say(game, "<click>features</click>")
+    assert game.in_reach() == {0: 0.0}
+    say(game, "<click>previous page</click>")
+    assert (game.in_reach(), game.returns()) == ({0: 0.0}, {0: 0.0})  # nothing was bought
+
+
 def test_options_change_the_price_and_another_product_starts_without_them():
     bundle = next(product for product in CATALOGUE.products.values() if product.query == "granola")
     extra = bundle.options["pack"][1].extra

@@ -90,6 +90,7 @@ SPECS = (
         high=6.0,
         bounds=hanabi.bounds,
         pays=True,
+        reach=True,
         cooperative=True,
         marks=hanabi.ALL_MARKS,
         label=_size,

@@ -114,6 +114,9 @@ class OpenSpielGame(LoggedGame):
     def earned(self) -> Mapping[Seat, float]:
         return dict(enumerate(self._result())) if self._pays else {}
 
+    def in_reach(self) -> Mapping[Seat, float]:
+        return dict(enumerate(self._result())) if self.view.keeps else {}
+
     def _result(self) -> Sequence[float]:
         if self._loser is not None:
             return self.view.forfeit(self.state, self._loser)

@@ -109,6 +109,7 @@ class Hanabi(View):
 
     game = "hanabi"
     model: ClassVar[type[OpenSpielSettings]] = HanabiSettings
+    keeps = True  # who only discards and reveals loses no life, and so no point
 
     @property
     def size(self) -> Size:

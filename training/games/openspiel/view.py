@@ -37,13 +37,14 @@ class View(ABC):
     """One game in words, for one scenario. `names` are the seats' display names; seat i is OpenSpiel's player i.
 
     `game` is OpenSpiel's name; `model` the settings; `marked`: choices stand in angle brackets; `public`: everybody may
-    know every move.
+    know every move. `keeps`: players can keep what they have received so far until the end.
     """
 
     game: str
     model: ClassVar[type[OpenSpielSettings]] = OpenSpielSettings
     marked: ClassVar[bool] = True
     public: bool = True
+    keeps: ClassVar[bool] = False
 
     def __init__(self, settings: OpenSpielSettings, names: Sequence[str]) -> None:
         self.settings = settings

@@ -37,6 +37,7 @@ SPEC = GameSpec(
     players=(1, 1),
     low=0.0,
     high=1.0,
+    reach=True,
     label=label,
     private=private,
     start=start,

@@ -72,6 +72,16 @@ class Shop(LoggedGame):
             return {0: None}
         return {0: self._reward.total if self._reward else 0.0}
 
+    def in_reach(self) -> Mapping[Seat, float]:
+        """Return the reward for buying the open product as it is, 0 where none is open or the turns do not suffice."""
+        visit, left = self._visit, self.settings.turn_limit - self._turn
+        if not self.to_act():
+            return {0: self._reward.total if self._reward else 0.0}
+        needed = 1 if visit.view == "product" else 2  # from a page of the product's texts one goes back first
+        if visit.product is None or left < needed:
+            return {0: 0.0}
+        return {0: reward(visit.product, visit.chosen, self.goal, self._target).total}
+
     def metrics(self) -> Mapping[str, float]:
         """Return the reward's parts as shares, all 0 without a purchase; `regret` where the best reward is known."""
         if self.to_act():
