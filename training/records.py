@@ -70,7 +70,10 @@ class Scenario(Record):
 class Argument(Record):
     """One argument of an action: an integer in [low, high], one of `choices`, or free text.
 
-    `marked` choices are written in angle brackets, `<BET>`; a game names all it ever offers in `GameSpec.marks`.
+    `marked` choices are written in angle brackets, `<BET>`; a game names all it ever offers in `GameSpec.marks`. With
+    `open`, other values are legal as well, and the game says what comes of them; `choices` are those that work, and
+    where there are none, no button or list offers the action. One of `prepositions` may stand before the value instead
+    of the name; a command is written with the first: `take mug 1 from shelf 2`.
     """
 
     name: str
@@ -79,6 +82,8 @@ class Argument(Record):
     low: int = 0
     high: int = 0
     marked: bool = False
+    open: bool = False
+    prepositions: tuple[str, ...] = ()
 
 
 class Action(Record):
@@ -86,7 +91,8 @@ class Action(Record):
 
     A reply performs it by the tag `<name>…</name>`; the one action with `bare` is performed by a reply without a tag.
     `text` says whether speech beside the tag belongs to the move; `private` words beside it are the seat's reasoning,
-    which nobody else reads.
+    which nobody else reads. With `verbs` it is a command as well: a reply without a tag performs it if it begins with
+    one of them. The first verb makes its canonical form, in which nothing stands beside it.
     """
 
     name: str
@@ -94,6 +100,13 @@ class Action(Record):
     text: Literal["none", "optional", "required", "private"] = "optional"
     bare: bool = False
     label: str = ""
+    verbs: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _commands_stand_alone(self) -> Self:
+        if self.verbs and self.text not in ("none", "private"):
+            raise ValueError(f"{self.name} is a command: no text for others can stand beside it")
+        return self
 
 
 class Message(Record):

@@ -98,7 +98,7 @@ def illegal_moves(game, seat):
         bad.append(Move(action=action.name, args=args, text=text, origin=origin))
         bad.append(Move(action=action.name, args=args, text="x", origin="seat" if origin == "tool" else "tool"))
         for arg in action.args:
-            wrong = {"integer": arg.high + 1, "choice": "no such choice", "text": "  "}[arg.kind]
+            wrong = {"integer": arg.high + 1, "choice": "  " if arg.open else "no such choice", "text": "  "}[arg.kind]
             bad.append(Move(action=action.name, args={**args, arg.name: wrong}, text="x", origin=origin))
             bad.append(Move(action=action.name, args={n: v for n, v in args.items() if n != arg.name}, origin=origin))
     return bad

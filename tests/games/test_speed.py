@@ -33,7 +33,8 @@ def turns(scenario, seed, times):
             seen = game.observe(seat)
             chat(seen, seat, scenario.seats)
             times.append(time.perf_counter() - start)
-            action = chance.choice([a for a in seen.actions if a.name not in ("leave", "walk_away", "accept", "none")])
+            listed = [a for a in seen.actions if all(arg.kind != "choice" or arg.choices for arg in a.args)]
+            action = chance.choice([a for a in listed if a.name not in ("leave", "walk_away", "accept", "none")])
             args = {arg.name: value(arg, chance) for arg in action.args}
             reply = write(action, args, "I would like to hear more" if action.text in ("optional", "required") else "")
             start = time.perf_counter()

@@ -3,10 +3,12 @@
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from training.errors import ParseError
 from training.games.actions import how_to, plain
 from training.records import Action, Argument, Observation
+from training.text import choices
 from training.text.parsing import parse, split_private, write
 
 TALK = Action(name="talk", text="required", bare=True, label="Say something")
@@ -316,3 +318,104 @@ def test_a_choice_needs_its_tag_and_must_be_legal(reply):
     with pytest.raises(ParseError) as refused:
         parse(reply, seen(CHOOSE, max_chars=0))
     assert "<answer><X(0,0)></answer>" in str(refused.value)
+
+
+# --- commands ---
+
+
+def thing(name, *choices, prepositions=()):
+    return Argument(name=name, kind="choice", choices=choices, open=True, prepositions=prepositions)
+
+
+GO = Action(name="go_to", args=(thing("place", "shelf 2", "desk 1"),), text="private", verbs=("go to",), label="Go")
+TAKE = Action(
+    name="take",
+    args=(thing("object", "mug 1", "CD 2"), thing("place", "shelf 2", prepositions=("from",))),
+    text="private",
+    verbs=("take",),
+)
+PUT = Action(
+    name="put",
+    args=(thing("object"), thing("place", "shelf 2", prepositions=("in/on", "into", "in", "on", "to"))),
+    text="none",
+    verbs=("put", "move"),
+)
+LOOK = Action(name="look", text="private", verbs=("look",))
+EXAMINE = Action(name="examine", args=(thing("what"),), text="private", verbs=("examine", "look at"))
+COMMANDS = (GO, TAKE, PUT, LOOK, EXAMINE)
+FROM_SHELF = {"object": "mug 1", "place": "shelf 2"}
+
+
+@pytest.mark.parametrize(
+    "reply, action, args, text",
+    [
+        ("go to shelf 2", "go_to", {"place": "shelf 2"}, "go to shelf 2"),
+        ("> Go to  Shelf 2.", "go_to", {"place": "shelf 2"}, "go to shelf 2"),
+        ("`go to the moon`", "go_to", {"place": "the moon"}, "go to the moon"),
+        ("<go to>desk 1</go to>", "go_to", {"place": "desk 1"}, "go to desk 1"),
+        ("go to place desk 1", "go_to", {"place": "desk 1"}, "go to desk 1"),
+        ("take mug 1 from shelf 2", "take", FROM_SHELF, "take mug 1 from shelf 2"),
+        ("take cd 2 from shelf 9", "take", {"object": "CD 2", "place": "shelf 9"}, "take CD 2 from shelf 9"),
+        ("<take>mug 1 from shelf 2</take>", "take", FROM_SHELF, "take mug 1 from shelf 2"),
+        ("<take>place shelf 2, object mug 1</take>", "take", FROM_SHELF, "take mug 1 from shelf 2"),
+        ("take object: mug 1, place: shelf 2", "take", FROM_SHELF, "take mug 1 from shelf 2"),
+        ("put mug 1 in shelf 2", "put", FROM_SHELF, "put mug 1 in/on shelf 2"),
+        ("Move mug 1 to shelf 2!", "put", FROM_SHELF, "put mug 1 in/on shelf 2"),
+        ("put mug 1 in/on inkstand 3", "put", {"object": "mug 1", "place": "inkstand 3"}, "put mug 1 in/on inkstand 3"),
+        ("LOOK", "look", {}, "look"),
+        ("<look/>", "look", {}, "look"),
+        ("look at mug 1", "examine", {"what": "mug 1"}, "examine mug 1"),
+    ],
+)
+def test_a_command_is_an_action_without_a_tag(reply, action, args, text):
+    assert read(reply, *COMMANDS) == (action, args, text)
+    assert read(text, *COMMANDS) == (action, args, text)
+
+
+@pytest.mark.parametrize(
+    "reply, says",
+    [
+        ("take mug 1", "Take lacks: place. Write one of these"),
+        ("take from shelf 2", "Take lacks: object"),
+        ("go to", "Place must not be empty"),
+        ("take mug 1 from shelf 2 from desk 1", "Take names place twice"),
+        ("look around", "no action that is possible now"),
+        ("looking", "no action that is possible now"),
+        ("I take mug 1 from shelf 2", "no action that is possible now"),
+        ("go to " + "x" * 501, "at most 500 are allowed"),
+        ("now <put>mug 1 on shelf 2</put>", "put must stand alone"),
+    ],
+)
+def test_what_is_no_command(reply, says):
+    with pytest.raises(ParseError) as refusal:
+        parse(reply, seen(*COMMANDS))
+    assert says.lower() in str(refusal.value).lower()
+
+
+def test_words_beside_a_commands_tag_are_private():
+    move, private = parse("The mug is there. <take>mug 1 from shelf 2</take>", seen(*COMMANDS))
+    assert (move.args, move.text, private) == (FROM_SHELF, "take mug 1 from shelf 2", "The mug is there.")
+    assert write(TAKE, FROM_SHELF, "The mug is there.") == "The mug is there. <take>mug 1 from shelf 2</take>"
+    assert write(TAKE, FROM_SHELF) == move.text
+
+
+def test_the_ways_to_write_commands_show_few_of_the_open_choices():
+    assert how_to([*COMMANDS, GO.model_copy(update={"args": (thing("place", *"abcdefg"),)})]).splitlines() == [
+        "- Go: go to shelf 2, without a tag (place: shelf 2, desk 1).",
+        "- take: take mug 1 from shelf 2, without a tag (object: mug 1, CD 2).",
+        "- put: put ... in/on shelf 2, without a tag.",
+        "- look: look, without a tag.",
+        "- examine: examine ..., without a tag.",
+        "- Go: go to a, without a tag (place: a, b, c, d, e, …).",
+    ]
+
+
+def test_only_what_an_open_choice_lists_is_listed():
+    listed = [reply for action in COMMANDS for reply in choices.replies([action])]
+    assert listed == ["go to shelf 2", "go to desk 1", "take mug 1 from shelf 2", "take CD 2 from shelf 2", "look"]
+    assert choices.count(COMMANDS) == 5
+
+
+def test_nothing_that_others_read_stands_beside_a_command():
+    with pytest.raises(ValidationError, match="no text for others"):
+        Action(name="look", verbs=("look",), text="optional")

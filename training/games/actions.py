@@ -40,7 +40,9 @@ def plain(text: str) -> str:
 
 
 def body(action: Action, args: Mapping[str, ArgValue]) -> str:
-    """Return the arguments as text: `food 2, water 1`, or the bare value of a single argument."""
+    """Return the arguments as text: `food 2, water 1`, the bare value of a single argument, `mug 1 from shelf 2`."""
+    if action.verbs:
+        return " ".join(part for arg in action.args for part in (*arg.prepositions[:1], _value(arg, args)))
     if len(action.args) == 1:
         return _value(action.args[0], args)
     return ", ".join(f"{arg.name} {_value(arg, args)}" for arg in action.args)
@@ -56,6 +58,11 @@ def tag(action: Action, args: Mapping[str, ArgValue]) -> str:
     if not action.args:
         return f"<{action.name}/>"
     return f"<{action.name}>{body(action, args)}</{action.name}>"
+
+
+def canonical(action: Action, args: Mapping[str, ArgValue]) -> str:
+    """Return the text that performs `action` alone: its command, or its tag if it has no verbs."""
+    return clean(f"{action.verbs[0]} {body(action, args)}") if action.verbs else tag(action, args)
 
 
 def write(action: Action, args: Mapping[str, ArgValue] | None = None, speech: str = "") -> str:
@@ -75,7 +82,7 @@ def write(action: Action, args: Mapping[str, ArgValue] | None = None, speech: st
         return speech
     if action.args and not _readable(action, arguments):
         raise ValueError(f"the arguments of {action.name} cannot be written so that they are read back: {arguments}")
-    return f"{speech} {tag(action, arguments)}".strip()
+    return f"{speech} {tag(action, arguments)}" if speech else canonical(action, arguments)
 
 
 def _readable(action: Action, args: Mapping[str, ArgValue]) -> bool:
@@ -132,13 +139,15 @@ def _names(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _pieces(action: Action, content: str) -> dict[str, str]:
-    """Split `food 2, water 1` (or `2 food, 1 water`) into texts by argument name."""
-    by_name = {arg.name.lower(): arg for arg in action.args}
+    """Split `food 2, water 1` (or `2 food, 1 water`) into texts by the arguments' names or prepositions."""
+    by_name = {word.lower(): arg for arg in action.args for word in (arg.name, *arg.prepositions)}
     if content[:1].isdigit():
         content = _name_first(content, by_name)
+    if action.verbs and content and not _names(tuple(by_name)).match(content):
+        content = f"{action.args[0].name} {content}"  # the first argument of a command needs no name
     pieces: dict[str, str] = {}
     name, start, text_last = "", 0, False
-    for match in _names(tuple(arg.name for arg in action.args)).finditer(content):
+    for match in _names(tuple(by_name)).finditer(content):
         if text_last:
             break
         before = content[start : match.start()].strip(" ,;:=")
@@ -185,6 +194,10 @@ def read_value(arg: Argument, written: str) -> ArgValue:
         for choice in arg.choices:
             if choice.lower() == bare.lower():
                 return choice
+        if arg.open and bare:
+            return bare
+        if arg.open:
+            raise IllegalMove(f"{arg.name} must not be empty")
         raise IllegalMove(f"{arg.name} must be one of {', '.join(arg.choices)}, not {_short(written)}")
     if not written:
         raise IllegalMove(f"{arg.name} must not be empty")
@@ -223,17 +236,18 @@ def check_move(move: Move, actions: Iterable[Action], max_chars: int, max_words:
 
 
 def own_tag(action: Action, move: Move) -> str:
-    """Return the tag that performs a move, as its text holds it; nothing for the bare action."""
-    return "" if action.bare and not action.args else tag(action, move.args)
+    """Return the tag or command that performs a move, as its text holds it; nothing for the bare action."""
+    return "" if action.bare and not action.args else canonical(action, move.args)
 
 
 def too_long(action: Action, move: Move, max_chars: int, max_words: int) -> str:
     """Return why a move holds too much free text, or nothing; a bound of 0 is none.
 
-    Free text is what stands beside the tag, and text arguments.
+    Free text is what stands beside the tag, text arguments, and what an open choice does not list.
     """
     beside = move.text.replace(own_tag(action, move), "", 1).strip() if own_tag(action, move) else move.text
-    texts = [beside, *(str(move.args[arg.name]) for arg in action.args if arg.kind == "text")]
+    values = [(arg, str(move.args[arg.name])) for arg in action.args]
+    texts = [beside, *(value for arg, value in values if arg.kind == "text" or (arg.open and value not in arg.choices))]
     characters, words = sum(map(len, texts)), sum(len(text.split()) for text in texts)
     if max_chars and characters > max_chars:
         return f"your text has {characters} characters; at most {max_chars} are allowed"
@@ -246,12 +260,23 @@ def _check_value(arg: Argument, value: ArgValue) -> None:
     if arg.kind == "integer":
         if not isinstance(value, int) or not arg.low <= value <= arg.high:
             raise IllegalMove(f"{arg.name} must be a whole number from {arg.low} to {arg.high}, not {value!r}")
-    elif not isinstance(value, str) or (arg.kind == "choice" and value not in arg.choices) or not value.strip():
-        expected = f"one of {', '.join(arg.choices)}" if arg.kind == "choice" else "some text"
+    elif not isinstance(value, str) or not value.strip() or (_listed(arg) and value not in arg.choices):
+        expected = f"one of {', '.join(arg.choices)}" if _listed(arg) else "some text"
         raise IllegalMove(f"{arg.name} must be {expected}, not {value!r}")
 
 
+def _listed(arg: Argument) -> bool:
+    """Return whether the choices of an argument are all its values."""
+    return arg.kind == "choice" and not arg.open
+
+
 # --- explaining ------------------------------------------------------------------------------------------------------
+
+
+ALONE = ", without a tag"
+"""What follows a command in its explanation."""
+MOST_SHOWN = 5
+"""Choices of an open argument in an explanation."""
 
 
 def how_to(actions: Iterable[Action]) -> str:
@@ -263,8 +288,10 @@ def _how_line(action: Action) -> str:
     label = action.label or action.name.replace("_", " ")
     if action.bare and not action.args:
         return f"- {label}: just write it, without a tag."
-    example = tag(action, {arg.name: _example(arg) for arg in action.args})
-    bounds = "; ".join(_bounds(arg) for arg in action.args if arg.kind != "text")
+    example = canonical(action, {arg.name: _example(arg) for arg in action.args})
+    bounds = "; ".join(filter(None, map(_bounds, action.args)))
+    if action.verbs:
+        return f"- {label}: {example}{ALONE}{f' ({bounds})' if bounds else ''}."
     beside = {
         "none": " Write nothing else.",
         "optional": "",
@@ -277,8 +304,14 @@ def _how_line(action: Action) -> str:
 def _example(arg: Argument) -> ArgValue:
     if arg.kind == "integer":
         return (arg.low + arg.high) // 2
-    return arg.choices[0] if arg.kind == "choice" else "..."
+    return arg.choices[0] if arg.choices else "..."
 
 
 def _bounds(arg: Argument) -> str:
-    return f"{arg.name} {arg.low} to {arg.high}" if arg.kind == "integer" else f"{arg.name}: {', '.join(arg.choices)}"
+    """Return the values of an argument; of an open choice the first few, unless the example shows all."""
+    if arg.kind == "integer":
+        return f"{arg.name} {arg.low} to {arg.high}"
+    if arg.open and len(arg.choices) <= 1:
+        return ""
+    shown = arg.choices[:MOST_SHOWN] if arg.open else arg.choices
+    return f"{arg.name}: {', '.join(shown)}{', …' if len(shown) < len(arg.choices) else ''}" if shown else ""

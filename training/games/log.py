@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from training.errors import BadInput, IllegalMove
-from training.games.actions import check_move, clean, tag
+from training.games.actions import canonical, check_move, clean
 from training.reading import explain
 from training.records import ALL, SPECTATOR, Action, Message, Move, Observation, Probe, Scenario, Seat, Viewer, Zone
 
@@ -210,4 +210,4 @@ class LoggedGame(ABC):
         """Return the text of a chosen move that others read; a move without text reads as its tag."""
         if move.text.strip():
             return move.text
-        return next(tag(action, move.args) for action in self._offered(seat) if action.name == move.action)
+        return next(canonical(action, move.args) for action in self._offered(seat) if action.name == move.action)

@@ -25,7 +25,8 @@ class RandomPlayer:
         if not observation.actions:
             raise BadInput("a player was asked for a move, and no action is possible", f"seat {seat}")
         chance = rng(seed, "random")
-        action = chance.choice(observation.actions)
+        listed = [action for action in observation.actions if all(map(_valued, action.args))]
+        action = chance.choice(listed)
         args = {arg.name: _value(arg, chance, observation) for arg in action.args}
         speech = _words(chance, observation) if action.text == "required" else ""
         return Reply(write(action, args, speech))
@@ -33,6 +34,11 @@ class RandomPlayer:
     def traces(self) -> tuple[Trace, ...]:
         """Return nothing: this player samples no tokens."""
         return ()
+
+
+def _valued(arg: Argument) -> bool:
+    """Return whether some value is known to be legal and to work."""
+    return arg.kind != "choice" or bool(arg.choices)
 
 
 def _value(arg: Argument, chance: Random, observation: Observation) -> ArgValue:

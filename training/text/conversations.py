@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from training.engines.base import Sample
 from training.errors import BadInput, IllegalMove
 from training.games import advance, make
-from training.games.actions import clean, tag
+from training.games.actions import canonical, clean
 from training.records import LEARNER, Episode, Move, Observation, Seat, Trace, Turn
 from training.text.messages import Chat, news
 from training.text.strategies import Form, strategist_news
@@ -97,9 +97,9 @@ def traces(
 def _reply_text(move: Move, turn: Turn | None, observation: Observation) -> str:
     """Return a seat's reply: its private reasoning, if it was recorded, then its move as text."""
     action = next((action for action in observation.actions if action.name == move.action), None)
-    text = move.text or ("" if action is None else tag(action, move.args))
+    text = move.text or ("" if action is None else canonical(action, move.args))
     if turn is None or not turn.private:
         return text
-    if action is not None and action.text == "private":
+    if action is not None and action.text == "private" and not action.verbs:
         return f"{clean(turn.private)} {text}"
     return f"<think>\n{turn.private}\n</think>\n\n{text}"

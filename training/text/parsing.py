@@ -1,8 +1,8 @@
 """Converts replies to moves and back, for any declared actions: `parse` and `write`.
 
-A reply performs an action by its tag, `<name>…</name>`, `<name/>` or `<name>`, and the bare action without a tag. Text
-in `<think>…</think>` is private. A reply that cannot be parsed raises `ParseError` with a line that says how to write
-it; the line is shown to the seat.
+A reply performs an action by its tag, `<name>…</name>`, `<name/>` or `<name>`, by its command, `take mug 1 from shelf
+2`, and the bare action without either. Text in `<think>…</think>` is private. A reply that cannot be parsed raises
+`ParseError` with a line that says how to write it; the line is shown to the seat.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from training.errors import IllegalMove, ParseError
 from training.games.actions import (
     TAG,
+    canonical,
     clean,
     how_to,
     plain,
@@ -27,6 +28,8 @@ from training.records import Action, ArgValue, Move, Observation
 
 __all__ = ["parse", "plain", "split_private", "write"]
 
+_AROUND = " .!>`'\"*"
+"""What is ignored around a command."""
 _THINK = re.compile(r"<\s*+(/?)\s*+think(?:ing)?\s*>", re.IGNORECASE)
 
 
@@ -80,7 +83,9 @@ def _ways(actions: Sequence[Action]) -> str:
 
 
 def _bare(text: str, actions: Sequence[Action]) -> Move:
-    """Parse a reply without a tag."""
+    """Parse a reply without a tag: a command, or the bare action."""
+    if command := _command(text, actions):
+        return command
     action = next((action for action in actions if action.bare), None)
     if action is None:
         raise ParseError(f"Your reply contains no action that is possible now. {_ways(actions)}")
@@ -90,6 +95,22 @@ def _bare(text: str, actions: Sequence[Action]) -> Move:
         return Move(action=action.name, args=read_args(action, text), text=text)
     except IllegalMove as error:
         raise ParseError(f"{error}. {_ways(actions)}") from error
+
+
+def _command(text: str, actions: Sequence[Action]) -> Move | None:
+    """Return the move of a reply that begins with a verb, the longest one; None if there is none."""
+    written = text.strip(_AROUND)
+    verbs = [(verb, action) for action in actions for verb in action.verbs]
+    for verb, action in sorted(verbs, key=lambda pair: -len(pair[0])):
+        begins = written[: len(verb)].lower() == verb and written[len(verb) : len(verb) + 1] in ("", " ")
+        if not begins or bool(written[len(verb) :]) > bool(action.args):
+            continue
+        try:
+            args = read_args(action, written[len(verb) :]) if action.args else {}
+        except IllegalMove as error:
+            raise ParseError(f"{str(error)[:1].upper()}{str(error)[1:]}. {_ways([action])}") from error
+        return Move(action=action.name, args=args, text=canonical(action, args))
+    return None
 
 
 def _with_tag(text: str, actions: Sequence[Action]) -> tuple[Move, str]:
@@ -136,7 +157,7 @@ def _assemble(before: str, action: Action, content: str, after: str) -> tuple[Mo
     parts = [part for part in (before.strip(), inside) if part]
     if action.text == "private":
         beside = " ".join(part for part in (*parts, after.strip()) if part)
-        return Move(action=action.name, args=args, text=tag(action, args)), beside
+        return Move(action=action.name, args=args, text=canonical(action, args)), beside
     if action.bare and not action.args:
         text = " ".join([*parts, after.strip()]).strip()
         spoken = bool(text)

@@ -6,11 +6,12 @@ import pytest
 from django.template.loader import render_to_string
 
 from tests.webapp.arena import vigil
-from training.records import ALL, SPECTATOR, Action, Argument, Cell, Observation, Zone
+from training.games.actions import how_to
+from training.records import ALL, SPECTATOR, Action, Argument, Cell, Message, Observation, Zone
 from webapp.arena.live import client_state, controls
 from webapp.arena.play import moves, services
 from webapp.arena.setup import tables
-from webapp.arena.templatetags.table import speech
+from webapp.arena.templatetags.table import announced, speech
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("registered")]
 registered = vigil.registered
@@ -189,3 +190,44 @@ def test_a_choice_with_a_colon_is_read_whole():
 )
 def test_deeds_are_labels(text, shown):
     assert speech(text) == shown
+
+
+def commands(*names):
+    objects = Argument(name="object", kind="choice", choices=names, open=True)
+    places = Argument(name="place", kind="choice", choices=("shelf 2",), open=True, prepositions=("from",))
+    take = Action(name="take", args=(objects, places), text="private", verbs=("take",), label="Take something")
+    look = Action(name="look", text="private", verbs=("look",))
+    return Observation(messages=(Message(author=None, text="x"),), actions=(take, look), max_chars=50)
+
+
+def test_a_command_has_a_button_for_all_its_arguments():
+    take, look = controls.controls(commands("mug 1", "cd 2").actions)
+    assert take["buttons"] == [
+        ("take:mug 1 from shelf 2", "mug 1 from shelf 2"),
+        ("take:cd 2 from shelf 2", "cd 2 from shelf 2"),
+    ]
+    assert (look["buttons"], look["fields"]) == ([], [])
+    take, _ = controls.controls(commands(*(f"mug {number}" for number in range(17))).actions)
+    assert not take["buttons"]
+    assert [field["name"] for field in take["fields"]] == ["take.object", "take.place"]
+
+
+def test_a_command_that_nothing_is_known_to_do_has_no_control():
+    [look] = controls.controls(commands().actions)
+    assert look["action"].name == "look"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"choice": "take:mug 1 from shelf 2"},
+        {"action": "take", "take.object": "mug 1", "take.place": "shelf 2"},
+    ],
+)
+def test_a_command_is_chosen_by_its_button_or_its_fields(data):
+    move = moves.read_move(data, commands("mug 1"))
+    assert (move.args, move.text) == ({"object": "mug 1", "place": "shelf 2"}, "take mug 1 from shelf 2")
+
+
+def test_the_ways_to_write_a_command_are_no_help_to_who_has_buttons():
+    assert announced(how_to(commands("mug 1", "cd 2").actions)) == "- Take something.\n- look."

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
+from training.games.actions import body
 from training.records import Action, Zone
 from webapp.arena.play import moves
 
@@ -60,13 +63,30 @@ def areas(board: Sequence[Zone], actions: Sequence[Action] = ()) -> list[Area]:
 
 
 def controls(actions: Sequence[Action], board: Sequence[Area] = ()) -> list[dict[str, object]]:
-    """The offered actions with the names of their form fields, and with the buttons of those that are one choice."""
+    """The offered actions with the names of their form fields, and with the buttons of commands and single choices.
+
+    An action is left out where a choice of it has no values.
+    """
     laid = {square.press for area in board for row in area.rows for square in row if square.press}
-    return [_control(action, laid) for action in actions]
+    return [
+        _control(action, laid) for action in actions if all(arg.kind != "choice" or arg.choices for arg in action.args)
+    ]
+
+
+def _choices(action: Action) -> Sequence[str]:
+    """What the buttons of an action say: its choices, or all arguments of a command."""
+    if _single_choice(action):
+        return action.args[0].choices
+    if not action.args or not action.verbs or prod(len(arg.choices) for arg in action.args) > MOST_BUTTONS:
+        return ()
+    names = [arg.name for arg in action.args]
+    return [
+        body(action, dict(zip(names, values, strict=True))) for values in product(*(arg.choices for arg in action.args))
+    ]
 
 
 def _control(action: Action, laid: set[str]) -> dict[str, object]:
-    choices = action.args[0].choices if _single_choice(action) else ()
+    choices = _choices(action)
     buttons = [(moves.press(action, choice), choice) for choice in choices if moves.press(action, choice) not in laid]
     return {
         "action": action,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from training.errors import BadInput
-from training.games.actions import check_move, plain, read_value, write
+from training.games.actions import check_move, plain, read_args, read_value, write
 from training.records import Action, ArgValue, Move, Observation
 
 LONGEST = 20_000
@@ -27,7 +27,7 @@ def label(action: Action) -> str:
 
 
 def press(action: Action, choice: str) -> str:
-    """The value of a button named `choice` that performs an action whose one argument is that choice."""
+    """The value of a button named `choice` that performs an action with the arguments that a choice says."""
     return f"{action.name}:{choice}"
 
 
@@ -49,12 +49,16 @@ def turn_of(data: Mapping[str, Any]) -> int:
 
 
 def _pressed(data: Mapping[str, Any], offered: Sequence[Action]) -> Mapping[str, Any]:
-    """The form's fields, with a pressed choice expanded to its action and argument."""
+    """The form's fields, with a pressed choice expanded to its action and arguments."""
     name, _, choice = _text(data, "choice").partition(":")
     if not name:
         return data
-    fields = {field(action, arg.name): choice for action in offered if action.name == name for arg in action.args}
-    return {**data, "action": name, **fields}
+    action = next((action for action in offered if action.name == name and action.args), None)
+    if action is None:
+        return {**data, "action": name}
+    single = len(action.args) == 1
+    values = {action.args[0].name: choice} if single else read_args(action, choice)
+    return {**data, "action": name, **{field(action, argument): str(value) for argument, value in values.items()}}
 
 
 def _action(data: Mapping[str, Any], offered: Sequence[Action]) -> Action:
@@ -69,7 +73,7 @@ def _action(data: Mapping[str, Any], offered: Sequence[Action]) -> Action:
 
 def read_move(data: Mapping[str, Any], observation: Observation) -> Move:
     """The move in a person's form: `action`, `text`, and one field `<action>.<argument>` per argument;
-    or `choice`, a pressed button, instead of the action and its one argument.
+    or `choice`, a pressed button, instead of the action and its arguments.
 
     The move's text is the speech (tags in it are escaped) followed by the action's own tag.
     """

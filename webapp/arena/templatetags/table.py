@@ -7,6 +7,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from training.games import REGISTRY
+from training.games.actions import ALONE
 from training.text.messages import kept
 from webapp.arena.models import MatchSeat, ViewerRow
 from webapp.arena.setup.rules import in_words
@@ -22,6 +23,7 @@ DEED = re.compile(
 
 WAY = re.compile(
     r"^- (?P<label>[^\n<]+?): (?:(?P<bare>just write it, without a tag)"
+    rf"|(?P<command>[^\n<]+?){ALONE}(?: \([^\n]*\))?"
     r"|<(?P<name>[\w ]+)(?:/>|>[^\n]*?</(?P=name)>)(?P<bounds> \([^\n]*\))?)\.(?P<beside>[^\n]*)$",
     re.MULTILINE,
 )
@@ -61,6 +63,8 @@ def _as_text(tag: re.Match[str]) -> str:
 def _way(line: re.Match[str]) -> str:
     if line["bare"]:
         return f"- {line['label']}: in the text field."
+    if line["command"]:
+        return f"- {line['label']}."
     needs_text = "sentence" in line["beside"]
     return f"- {line['label']}{line['bounds'] or ''}.{' Write a sentence with it.' if needs_text else ''}"
 
