@@ -30,6 +30,7 @@ from training.records import LEARNER
 from training.reward_section import RewardSection
 from training.run_sections import (
     MOST_GAMES,
+    SELF,
     DataSection,
     EngineSection,
     EvaluateSection,
@@ -186,15 +187,18 @@ class RunConfig(Record):
     def _check_speaker(self) -> None:
         """Raise `BadInput` for what does not fit with a speaker, or needs one."""
         named = [*self.sources(), *self.suite.sources()] if self.kind == "suite" else list(self.sources())
-        if not self.speaker.source:
-            if where := next((where for where, source in named if source == SPEAKER), None):
-                raise BadInput("this run has no speaker: name one in speaker.source", where)
-            return
         source = self.speaker.source
+        alone = next((where for where, each in named if each == SPEAKER), None)
+        if alone and (not source or self.speaker.react):
+            raise BadInput("this run has no speaker: name one in speaker.source", alone)
+        if not source:
+            return
         if of_learner(source) or source == SPEAKER:
-            raise BadInput(f"{source} is no speaker: name a model, an address or follower:N", "speaker.source")
+            raise BadInput(f"{source} is no speaker: name a model, an address, follower:N or self", "speaker.source")
         if players.known(source) and not players.reads_strategies(source):
             raise BadInput(f"{source} reads no strategies: name follower:N, a model or an address", "speaker.source")
+        if players.known(source) and self.speaker.alone == "react":
+            raise BadInput(f"{source} writes no strategies: only a model can, or one at an address", "speaker.alone")
         if self.sampling.constrain:
             why = "a strategy is free text: leave it out; speaker.constrain limits the speaker's replies"
             raise BadInput(why, "sampling.constrain")
@@ -308,7 +312,7 @@ class RunConfig(Record):
 
     def sources(self) -> Iterator[tuple[str, str]]:
         """Yield who may play beside the learner in the run and its phases, and who speaks, each with its field."""
-        if self.speaker.source:
+        if self.speaker.source and not self.speaker.react:
             yield "speaker.source", self.speaker.source
         for where, entry in self.entries():
             yield from ((f"{where}.{field}", source) for field, source in entry.sources.items())
@@ -474,7 +478,7 @@ def _opponents(entries: Sequence[Opponent], folder: Path) -> tuple[Opponent, ...
 def _model(base: str, folder: Path) -> str:
     """Return a known name unchanged; return any other, if it is a folder beside the configuration, as absolute path."""
     beside = folder / base
-    is_name = not base or base == SPEAKER or bases.find(base) is not None or players.known(base)
+    is_name = base in ("", SPEAKER, SELF) or bases.find(base) is not None or players.known(base)
     return base if is_name or not bases.is_folder(beside) else str(beside.absolute())
 
 

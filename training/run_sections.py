@@ -76,6 +76,10 @@ class SamplingSection(Sampling):
     )
 
 
+SELF = "self"
+"""The source of a speaker that is the strategist itself: one model writes strategies and replies."""
+
+
 class SpeakerSection(Record):
     """Who speaks and moves at the seats of models, each of which then only advises a speaker, as a strategist."""
 
@@ -83,18 +87,32 @@ class SpeakerSection(Record):
         default="",
         max_length=500,
         description="The speaker, whose weights stay as they are: a model's name or folder, ADDRESS MODEL [SECRET], or "
-        "follower:N, which follows N % of the strategies that name a move and else moves at random. Empty = models "
-        "speak themselves.",
+        "follower:N, which follows N % of the strategies that name a move and else moves at random. self = each model "
+        "writes a strategy and its reply in one answer, all of which is learned. Empty = models speak themselves, "
+        "without strategies.",
+    )
+    alone: Literal["plain", "react"] = Field(
+        default="plain",
+        description="How the speaker plays without a strategist (as opponent or measured model: speaker). react = it "
+        "writes a strategy of its own before each reply.",
     )
     label: Literal["Strategy", "Thought"] = Field(default="Strategy", description="What a strategy begins with.")
     words: int = Field(default=10, ge=1, le=200, description="Longest strategy, in words; the speaker reads no more.")
     temperature: float | None = Field(
-        default=None, gt=0, le=5, description="The speaker's sampling temperature; empty = sampling.temperature."
+        default=None,
+        ge=0,
+        le=5,
+        description="The speaker's sampling temperature; 0 = greedy, empty = sampling.temperature.",
     )
     max_tokens: int = Field(default=128, ge=1, le=LONGEST_REPLY, description="The speaker's longest reply in tokens.")
     constrain: bool = Field(
         default=False, description="The speaker samples legal moves only, as with sampling.constrain."
     )
+
+    @property
+    def react(self) -> bool:
+        """Whether a model at a seat writes strategy and reply in one answer."""
+        return self.source == SELF
 
 
 class SearchSection(Record):

@@ -21,6 +21,7 @@ from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config, secret_from_environment
 from training.errors import BadInput
 from training.opponent_sections import SPEAKER, of_learner
+from training.run_sections import SELF
 from training.rundir import RunDir
 from training.store import write_json
 from training.suites import BEST_RESPONSE, SuiteSection, with_starts
@@ -118,7 +119,7 @@ def put_pool(config: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
     ]
     pool: dict[str, Any] = {"opponents": put_opponents(config.get("opponents", ()), "opponents", folder)}
     pool |= {"phases": phases}
-    if (speaker := config.get("speaker", {})).get("source"):
+    if (speaker := config.get("speaker", {})).get("source") not in (None, "", SELF):
         pool["speaker"] = {**speaker, "source": str(put_opponent(speaker["source"], "speaker.source", folder))}
     return pool | {"suite": put_tasks(config["suite"], folder)} if config.get("kind") == "suite" else pool
 

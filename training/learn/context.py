@@ -29,10 +29,9 @@ from training.learn.scenarios import MixtureSampler
 from training.learn.update import Updater
 from training.learn.watchdog import Watchdog
 from training.methods import Method
-from training.players.advised import Strategist
 from training.players.base import Player
 from training.players.contestants import window_of
-from training.players.model import ModelPlayer, check_choices
+from training.players.model import check_choices
 from training.players.uniform import UniformPlayer
 from training.records import Move, Scenario, Seat
 from training.rewards import Reward
@@ -120,7 +119,7 @@ class TrainingContext:
     ) -> Player:
         """Return the learner at one seat of one episode; `sampling` takes the place of the run's own.
 
-        Where the run has a speaker, the learner is its strategist.
+        Where the run has a speaker, the learner is its strategist, or both in one.
         """
         used = sampling or self.config.sampling
         places: dict[str, Any] = {
@@ -129,11 +128,9 @@ class TrainingContext:
             "window": window_of(self.config.engine, used, int(self.policy.inner.config.max_position_embeddings)),
             "version": lambda: self.engine_step,
         }
-        if self.config.speaker.source:
-            strategist = Strategist(self.engine, self.chat, used, form=self.config.speaker, **places)
-            return self.opponents.advised(strategist, scenario, seat)
-        kind = UniformPlayer if random_moves else ModelPlayer
-        return kind(self.engine, self.chat, used, **places)
+        if random_moves:
+            return UniformPlayer(self.engine, self.chat, used, **places)
+        return self.opponents.model_player(self.engine, self.chat, scenario, sampling=used, **places)
 
 
 def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -> TrainingContext:

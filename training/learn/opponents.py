@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from training import bases, phases, players
 from training.config import RunConfig
@@ -16,15 +16,16 @@ from training.engines.base import Engine
 from training.errors import BadInput
 from training.games import make
 from training.opponent_sections import MIRROR, PAST, PHASE, START, Opponent, of_learner
-from training.players.advised import Strategist
 from training.players.base import Player, PlayerFactory
 from training.players.contestants import Contestant, ContestantPool, check
-from training.records import Scenario, Seat
+from training.records import Scenario
 from training.rollout.pool import Pool, check_seats, fits, past_policy
 from training.rundir import RunDir
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from training.text.template import ChatTokenizer
 
 
 class Opponents:
@@ -62,9 +63,9 @@ class Opponents:
         engines = rollout.past_loaded if self.pool.uses_past else 0
         self._past += [self._contestants.load(self._base) for _ in range(engines - len(self._past))]
 
-    def advised(self, strategist: Strategist, scenario: Scenario, seat: Seat) -> Player:
-        """Return a player of one seat: the strategist with the run's speaker."""
-        return self._contestants.advised(strategist, scenario, seat)
+    def model_player(self, engine: Engine, tokenizer: ChatTokenizer, scenario: Scenario, **named: Any) -> Player:
+        """Return a model at one seat, with the run's speaker where it has one; see `ContestantPool.model_player`."""
+        return self._contestants.model_player(engine, tokenizer, scenario, **named)
 
     async def go_on(self, config: RunConfig) -> None:
         """Close the engines that the phase of `config` does not need, then open its opponents."""

@@ -8,16 +8,32 @@ strategies, and need not follow them. Nobody else reads a strategy. Both raise w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from training.players.base import Player, Reply
+from training.engines.base import ChatModel, Sampling
+from training.players.base import Measured, Player, Reply
 from training.players.model import ModelPlayer
-from training.records import Action, Message, Observation, Seat, Trace
+from training.players.remote import RemotePlayer
+from training.records import SPECTATOR, Action, Message, Observation, Seat, Trace
 from training.run_sections import SpeakerSection
 from training.seeding import derive
 from training.text.messages import Chat
 from training.text.refusals import with_lines
-from training.text.strategies import BRIEFING, line_of, read_strategy, strategist_news
+from training.text.strategies import (
+    BRIEFING,
+    Form,
+    Strategy,
+    asks_strategist,
+    line_of,
+    read_strategy,
+    strategist_news,
+)
+
+
+class Advisor(Player, Protocol):
+    """A player whose reply is a strategy in a form: its text, or its `strategy` where that is set."""
+
+    form: Form
 
 
 class Strategist(ModelPlayer):
@@ -28,7 +44,7 @@ class Strategist(ModelPlayer):
 
     def __init__(self, *arguments: Any, form: SpeakerSection, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.form = form
+        self.form: Form = form
 
     def _news(self, observation: Observation) -> list[Chat]:
         return strategist_news(observation, self._heard, self._names[self._seat], self._names, self.form)
@@ -38,23 +54,44 @@ class Strategist(ModelPlayer):
         return ()
 
 
+class RemoteStrategist:
+    """A remote model whose replies are strategies; it reads what a `Strategist` reads."""
+
+    def __init__(self, model: ChatModel, sampling: Sampling, names: Sequence[str], form: Form) -> None:
+        self.form = form
+        self._player, self._names = RemotePlayer(model, sampling, names), names
+        self._written: list[tuple[int, Sequence[Message]]] = []
+
+    async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
+        """Send the seat's observation and the earlier strategies as a chat of the strategist; return the answer."""
+        asked = asks_strategist(with_lines(observation, self._written), self._names[seat], self.form)
+        reply = await self._player.act(SPECTATOR, asked, seed)
+        strategy = f"{self.form.label}: {read_strategy(reply.text, self.form).text}"
+        self._written.append((len(observation.messages), (Message(author=SPECTATOR, text=strategy),)))
+        return reply
+
+    def traces(self) -> tuple[Trace, ...]:
+        """Return no traces: the tokens are unknown."""
+        return ()
+
+
 class AdvisedPlayer:
     """One seat of one episode."""
 
-    def __init__(self, strategist: Strategist, speaker: Player) -> None:
+    def __init__(self, strategist: Advisor, speaker: Player) -> None:
         self._strategist, self._speaker = strategist, speaker
-        self._told: list[tuple[int, tuple[Message, ...]]] = []
+        self._lines: list[tuple[int, tuple[Message, ...]]] = []
         self._formed = 0
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Return the speaker's reply, with the strategy that it was given."""
-        form = self._strategist.form
         written = await self._strategist.act(seat, observation, derive(seed, "strategist"))
-        strategy = read_strategy(written.text, form)
+        form = self._strategist.form
+        strategy = Strategy(written.strategy, formed=True) if written.strategy else read_strategy(written.text, form)
         self._formed += strategy.formed
-        self._told = self._told or [(1, (BRIEFING,))]
-        self._told.append((len(observation.messages), (line_of(strategy.text),)))
-        reply = await self._speaker.act(seat, with_lines(observation, self._told), derive(seed, "speaker"))
+        self._lines = self._lines or [(1, (BRIEFING,))]
+        self._lines.append((len(observation.messages), (line_of(strategy.text),)))
+        reply = await self._speaker.act(seat, with_lines(observation, self._lines), derive(seed, "speaker"))
         return Reply(reply.text, written.tokens + reply.tokens, strategy.text)
 
     def traces(self) -> tuple[Trace, ...]:
@@ -70,4 +107,5 @@ class AdvisedPlayer:
 
     def totals(self) -> Mapping[str, float]:
         """Return what the strategist measures of its strategies, and how many were in the form asked for."""
-        return {**self._strategist.totals(), "strategies_formed": float(self._formed)}
+        measured = self._strategist.totals() if isinstance(self._strategist, Measured) else {}
+        return {**measured, "strategies_formed": float(self._formed)}

@@ -19,9 +19,10 @@ from training.engines.remote.addresses import AllowList
 from training.engines.remote.config import remote_config
 from training.errors import BadInput, OutsideError
 from training.opponent_sections import SPEAKER
-from training.players.advised import AdvisedPlayer, Strategist
+from training.players.advised import AdvisedPlayer, Advisor, RemoteStrategist, Strategist
 from training.players.base import Player, PlayerFactory
 from training.players.model import ModelPlayer, check_choices
+from training.players.react import ReActPlayer
 from training.players.remote import RemotePlayer
 from training.records import Scenario, Seat
 from training.run_sections import EngineSection, SpeakerSection
@@ -45,7 +46,8 @@ class Contestant:
 class ContestantPool:
     """Opens contestants and closes their engines and connections; contestants with the same weights share an engine.
 
-    `device` is where engines sample. Where `form` names a speaker, models are its strategists.
+    `device` is where engines sample. Where `form` names a speaker, models are its strategists, or write strategies and
+    replies themselves.
     """
 
     engine: EngineSection
@@ -61,7 +63,7 @@ class ContestantPool:
     def open(self, source: str, policy: str) -> Contestant:
         """Return the contestant of `source`; `policy` is the policy's name in its traces."""
         if source == SPEAKER:
-            return self.speaker
+            return self.speaker_alone
         if players.known(source):
             return Contestant(
                 source, lambda scenario, seat: players.make(source, scenario, seat), players.facts(source)
@@ -76,13 +78,37 @@ class ContestantPool:
         if self._speakers is None or self._speaker is None:
             form = self.form
             changed = {"max_tokens": form.max_tokens, "constrain": form.constrain}
-            warmth = {"temperature": form.temperature} if form.temperature else {}
+            warmth = {} if form.temperature is None else {"temperature": form.temperature}
             sampling = self.sampling.model_copy(update={**changed, **warmth})
             self._speakers = ContestantPool(self.engine, sampling, self.device)
             self._speaker = self._speakers.open(form.source, SPEAKER)
         return self._speaker
 
-    def advised(self, strategist: Strategist, scenario: Scenario, seat: Seat) -> AdvisedPlayer:
+    @property
+    def speaker_alone(self) -> Contestant:
+        """The speaker without a strategist, which may write strategies of its own first."""
+        if self.form.alone == "plain":
+            return self.speaker
+        plain = self.speaker.player
+        forgets = "://" in self.form.source
+
+        def player(scenario: Scenario, seat: Seat) -> Player:
+            return ReActPlayer(plain(scenario, seat), self.form, forgets=forgets)
+
+        return Contestant(self.speaker.title, player, {**self.speaker.facts, "alone": self.form.alone})
+
+    def model_player(self, engine: Engine, tokenizer: ChatTokenizer, scenario: Scenario, **named: Any) -> Player:
+        """Return a local model at one seat: by itself, as the strategist of the speaker, or as both in one.
+
+        The keyword arguments are those of `ModelPlayer`, with `sampling`.
+        """
+        form, sampling = self.form, named.pop("sampling")
+        if form.source and not form.react:
+            return self.advised(Strategist(engine, tokenizer, sampling, form=form, **named), scenario, named["seat"])
+        player = ModelPlayer(engine, tokenizer, sampling, **named)
+        return ReActPlayer(player, form) if form.react else player
+
+    def advised(self, strategist: Advisor, scenario: Scenario, seat: Seat) -> AdvisedPlayer:
         """Return a player of one seat: the strategist with a speaker."""
         return AdvisedPlayer(strategist, self.speaker.player(scenario, seat))
 
@@ -131,9 +157,7 @@ class ContestantPool:
 
         def player(scenario: Scenario, seat: Seat) -> Player:
             places: dict[str, Any] = {"seat": seat, "names": scenario.seats, "policy": policy, "window": window}
-            if not self.form.source:
-                return ModelPlayer(engine, tokenizer, sampling, **places)
-            return self.advised(Strategist(engine, tokenizer, sampling, form=self.form, **places), scenario, seat)
+            return self.model_player(engine, tokenizer, scenario, sampling=sampling, **places)
 
         return player
 
@@ -167,12 +191,16 @@ class ContestantPool:
         model = RemoteModel(remote)
         self._remotes.append(model)
 
-        def player(scenario: Scenario, seat: Seat) -> RemotePlayer:
-            return RemotePlayer(model, self.sampling, scenario.seats)
+        def player(scenario: Scenario, seat: Seat) -> Player:
+            if self.form.source and not self.form.react:
+                strategist = RemoteStrategist(model, self.sampling, scenario.seats, self.form)
+                return self.advised(strategist, scenario, seat)
+            plain = RemotePlayer(model, self.sampling, scenario.seats)
+            return ReActPlayer(plain, self.form, forgets=True) if self.form.react else plain
 
         sampling = model.parameters(self.sampling, None)
         facts = {"kind": "remote", "address": remote.address, "model": remote.model, "sampling": sampling}
-        return Contestant(f"{remote.model} at {remote.address}", player, facts)
+        return Contestant(f"{remote.model} at {remote.address}", player, facts | self._speaker_facts())
 
     def _local(self, source: str, policy: str) -> Contestant:
         folder = _folder(source)
@@ -190,9 +218,15 @@ class ContestantPool:
             "window": self.engine.window,
             "sampling": self.sampling.to_dict(),
         }
-        if self.form.source:
-            conditions["speaker"] = {**self.speaker.facts, **self.form.to_dict(), "source": unplaced(self.form.source)}
+        conditions |= self._speaker_facts()
         return Contestant(title, player, {"kind": "model", "source": unplaced(source), **facts(folder), **conditions})
+
+    def _speaker_facts(self) -> dict[str, Any]:
+        """Return what results report about the speaker of models, under its name; nothing where there is none."""
+        if not self.form.source:
+            return {}
+        weights = {} if self.form.react else self.speaker.facts
+        return {"speaker": {**weights, **self.form.to_dict(), "source": unplaced(self.form.source)}}
 
 
 def check(source: str) -> None:

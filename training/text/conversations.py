@@ -14,7 +14,7 @@ from training.games import advance, make
 from training.games.actions import canonical, clean
 from training.records import LEARNER, Episode, Move, Observation, Seat, Trace, Turn
 from training.text.messages import Chat, news
-from training.text.strategies import Form, strategist_news
+from training.text.strategies import Form, asks_react, strategist_news
 from training.text.template import ChatTokenizer
 from training.text.tokens import TraceBuilder
 
@@ -40,6 +40,8 @@ class _Reader:
     def _news(self, observation: Observation) -> list[Chat]:
         if self._form is None:
             return news(observation, self._heard, self._seat, self._names)
+        if self._form.react:
+            return news(asks_react(observation, self._form), self._heard, self._seat, self._names)
         return strategist_news(observation, self._heard, self._names[self._seat], self._names, self._form)
 
     def traces(self, start: int) -> list[Trace]:
@@ -64,7 +66,8 @@ def traces(
 
     Only moves of origin `seat` become sampled tokens. `turn` is an index into `episode.turns`, or into `episode.moves`
     if the conversation has no turns. Log-probabilities are 0. Conversations longer than `window` continue in a branch.
-    With `form` they are the traces of the seats' strategists, in which the strategies of the moves are sampled.
+    With `form` they are the traces of the seats' strategists, in which the strategies of the moves are sampled; of a
+    form `react` strategy and reply are, without private reasoning.
     """
     game = make(episode.scenario)
     names = episode.scenario.seats
@@ -83,7 +86,8 @@ def traces(
             if form is None:
                 reader.say(observation, _reply_text(entry.move, turn, observation), place)
             elif turn is not None and turn.strategy:
-                reader.say(observation, f"{form.label}: {turn.strategy}", place)
+                reply = f"\n{_reply_text(entry.move, None, observation)}" if form.react else ""
+                reader.say(observation, f"{form.label}: {turn.strategy}{reply}", place)
         try:
             pending = advance(game, pending, entry)
         except IllegalMove as error:

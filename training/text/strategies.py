@@ -1,7 +1,8 @@
 """Strategies as text: what a strategist is asked, what it wrote, and what its speaker reads.
 
-Source: "EPO: Explicit Policy Optimization for Strategic Reasoning in LLMs via Reinforcement Learning", eq. 1 and 2.
-Pure functions that raise nothing, but for `name_move`.
+A ReAct player writes a strategy and its reply in one answer. Source: "EPO: Explicit Policy Optimization for Strategic
+Reasoning in LLMs via Reinforcement Learning", eq. 1 and 2, and table 8. Pure functions that raise nothing, but for
+`name_move`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ ADVICE = "strategy"
 """The channel of the lines by which a speaker reads strategies."""
 ADVISES = "Your strategist advises: "
 """What each of these lines begins with."""
+REMEMBERS = "Your earlier strategy: "
+"""What the line begins with by which a ReAct player without a memory reads what it wrote."""
 BRIEFING = Message(
     author=None,
     text="You have a strategist. Before each of your replies you read its advice, which nobody else can read. Follow "
@@ -31,7 +34,7 @@ BRIEFING = Message(
 
 
 class Form(Protocol):
-    """How a strategy is written: `label`, a colon, and at most `words` words."""
+    """How a strategy is written: `label`, a colon, and at most `words` words; if `react`, followed by the reply."""
 
     @property
     def label(self) -> str:
@@ -40,6 +43,10 @@ class Form(Protocol):
     @property
     def words(self) -> int:
         """The number of words that its speaker reads."""
+
+    @property
+    def react(self) -> bool:
+        """Whether the same answer holds strategy and reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +64,34 @@ def read_strategy(reply: str, form: Form) -> Strategy:
     """
     public, _ = split_private(reply)
     first, _, rest = public.strip().partition("\n")
-    labelled = re.match(rf"\s*{form.label}\s*:\s*", first, re.IGNORECASE)
-    words = clean(first[labelled.end() :] if labelled else first).split()
+    labelled = _labelled(first, form)
+    words = clean(first if labelled is None else labelled).split()
     formed = labelled is not None and 0 < len(words) <= form.words and not rest.strip()
     return Strategy(" ".join(words[: form.words]), formed)
+
+
+def split_strategy(answer: str, form: Form) -> tuple[Strategy, str]:
+    """Return the strategy in a ReAct player's answer, and the reply after it; without a strategy the whole answer.
+
+    The strategy is the first line with the label, of which the first `form.words` words count. What stands before it is
+    reasoning, which the reply holds as private text.
+    """
+    public, private = split_private(answer)
+    lines = public.strip().split("\n")
+    for number, each in enumerate(lines):
+        if (labelled := _labelled(each, form)) is not None:
+            words = clean(labelled).split()
+            before, after = "\n".join(lines[:number]).strip(), "\n".join(lines[number + 1 :]).strip()
+            thoughts = "\n".join(part for part in (private, before) if part)
+            reply = f"<think>\n{thoughts}\n</think>\n\n{after}" if thoughts else after
+            return Strategy(" ".join(words[: form.words]), 0 < len(words) <= form.words), reply
+    return Strategy("", formed=False), answer
+
+
+def _labelled(line: str, form: Form) -> str | None:
+    """Return what follows the label, None where the line does not begin with it."""
+    match = re.match(rf"\s*{form.label}\s*:\s*", line, re.IGNORECASE)
+    return line[match.end() :] if match else None
 
 
 def line_of(strategy: str) -> Message:
@@ -77,20 +108,40 @@ def advice(observation: Observation) -> tuple[str, Observation]:
     )
 
 
+def asks_strategist(observation: Observation, name: str, form: Form) -> Observation:
+    """Return the observation with the task of the strategist of the seat called `name` after the rules."""
+    return _with_task(
+        observation,
+        f"You are the strategist of {name} and do not speak yourself. {name} reads what you write, and nobody else "
+        f"does. Before each reply of {name} write one line, '{form.label}: ' and then one phrase or sentence of at "
+        f"most {form.words} words: what to do next. Give no reasons, repeat no earlier line, and do not write what "
+        f"{name} is to say.",
+    )
+
+
+def asks_react(observation: Observation, form: Form, *, reasons: bool = False) -> Observation:
+    """Return the observation with the task of a player that writes strategies and replies; `reasons` asks for both."""
+    reasoning = "First reason step by step about what helps you in the long run. Then write " if reasons else "Write "
+    return _with_task(
+        observation,
+        f"Every answer of yours has a strategy and a reply. {reasoning}one line, '{form.label}: ' and then one phrase "
+        f"or sentence of at most {form.words} words: what to do next; repeat no earlier one. After it, on a new line, "
+        "write your reply. Only the reply counts as what you say; nobody else reads what stands before it.",
+    )
+
+
+def _with_task(observation: Observation, task: str) -> Observation:
+    rules, *rest = observation.messages
+    asked = (rules.model_copy(update={"text": f"{rules.text}\n\n{task}"}), *rest)
+    return observation.model_copy(update={"messages": asked})
+
+
 def strategist_news(observation: Observation, heard: int, name: str, names: Sequence[str], form: Form) -> list[Chat]:
     """Return what the strategist of the seat called `name` has not read yet; `heard` as in `news`.
 
     It reads what its seat is shown, and its seat's replies as those of all others.
     """
-    rules, *rest = observation.messages
-    task = (
-        f"You are the strategist of {name} and do not speak yourself. {name} reads what you write, and nobody else "
-        f"does. Before each reply of {name} write one line, '{form.label}: ' and then one phrase or sentence of at "
-        f"most {form.words} words: what to do next. Give no reasons, repeat no earlier line, and do not write what "
-        f"{name} is to say."
-    )
-    asked = (rules.model_copy(update={"text": f"{rules.text}\n\n{task}"}), *rest)
-    return news(observation.model_copy(update={"messages": asked}), heard, SPECTATOR, names)
+    return news(asks_strategist(observation, name, form), heard, SPECTATOR, names)
 
 
 def name_move(move: Move, actions: Sequence[Action]) -> str:

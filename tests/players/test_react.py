@@ -1,0 +1,178 @@
+"""A player that writes strategy and reply in one answer; who reads what, and what of it is learned."""
+
+import asyncio
+
+import pytest
+
+from tests.chat_tokenizers import tokenizer
+from tests.learn.small_runs import make_run
+from tests.learn.test_constrained import episodes
+from tests.players.test_advised import FORM, Fixed
+from tests.players.test_model_players import Remote
+from tests.table_talk import negotiation, reply_tokens
+from training import config, games
+from training.engines.base import Sampling
+from training.engines.scripted import ScriptedEngine
+from training.errors import BadInput
+from training.learn import trainer
+from training.players import make
+from training.players.advised import AdvisedPlayer, RemoteStrategist
+from training.players.contestants import ContestantPool
+from training.players.model import ModelPlayer
+from training.players.react import NamingPlayer, ReActPlayer
+from training.players.remote import RemotePlayer
+from training.records import LEARNER, Move
+from training.rollout import play
+from training.run_sections import EngineSection, SpeakerSection
+from training.text.conversations import traces
+from training.text.strategies import Strategy, split_strategy
+from training.text.template import ChatTokenizer
+
+REACT = SpeakerSection(source="self")
+TEN = "one two three four five six seven eight nine ten"
+
+
+def chat_tokenizer():
+    return ChatTokenizer(tokenizer("chatml"))
+
+
+@pytest.mark.parametrize(
+    "answer, strategy, formed, reply",
+    [
+        ("Strategy: ask for food\nAll the food for me?", "ask for food", True, "All the food for me?"),
+        ("\nstrategy :  wait \n\n<accept/>", "wait", True, "<accept/>"),
+        (f"Strategy: {TEN} eleven\nHello.", TEN, False, "Hello."),
+        ("Strategy: be kind", "be kind", True, ""),
+        ("Strategy:\nHello.", "", False, "Hello."),
+        ("Hello.", "", False, "Hello."),
+        (
+            "Water is cheap.\nStrategy: give it\nTake the water.\nAll of it.",
+            "give it",
+            True,
+            "<think>\nWater is cheap.\n</think>\n\nTake the water.\nAll of it.",
+        ),
+        (
+            "<think>hm</think>Strategy: wait\nStrategy: no",
+            "wait",
+            True,
+            "<think>\nhm\n</think>\n\nStrategy: no",
+        ),
+    ],
+)  # fmt: skip
+def test_an_answer_is_split_at_the_line_of_the_strategy(answer, strategy, formed, reply):
+    assert split_strategy(answer, FORM) == (Strategy(strategy, formed), reply)
+
+
+def test_a_remote_react_player_reads_its_earlier_strategies():
+    scenario = negotiation()
+    game = games.make(scenario)
+    remote = Remote("I think so.\nStrategy: ask for food\nAll the food for me?", "<accept/>")
+    player = ReActPlayer(RemotePlayer(remote, Sampling(), scenario.seats), FORM, reasons=True, forgets=True)
+    first = asyncio.run(player.act(0, game.observe(0), 7))
+    assert first.strategy == "ask for food"
+    assert first.text == "<think>\nI think so.\n</think>\n\nAll the food for me?"
+    game.step({0: Move(action="talk", text="All the food for me?")})
+    game.step({1: Move(action="talk", text="Not all of it.")})
+    assert asyncio.run(player.act(0, game.observe(0), 8)).strategy == ""  # the answer has none
+    said = [(message.role, message.content) for message in remote.asked[1][0]]
+    assert [role for role, _ in said] == ["system", "user", "assistant", "user"]
+    assert "First reason step by step" in said[0][1]
+    assert said[1][1].endswith("Your earlier strategy: ask for food")
+    assert said[2] == ("assistant", "All the food for me?")
+    assert "First reason" not in said[3][1]
+    assert "strategy" not in said[3][1]
+    assert player.totals() == {"strategies_formed": 1.0}
+
+
+def test_a_local_react_player_keeps_its_answers_as_its_context():
+    scenario = negotiation(turn_limit=4)
+    answers = iter(["Strategy: greet\nHello there.", "Strategy: wait\nWell."])
+    asked = []
+    engine = ScriptedEngine(lambda request: asked.append(request) or reply_tokens(next(answers)))
+    model = ModelPlayer(engine, chat_tokenizer(), Sampling(), seat=0, names=scenario.seats)
+    episode = asyncio.run(play(scenario, [ReActPlayer(model, REACT), Fixed()]))
+    turns = [turn for turn in episode.turns if turn.seat == 0]
+    assert [(turn.strategy, turn.reply) for turn in turns] == [("greet", "Hello there."), ("wait", "Well.")]
+    read = chat_tokenizer().decode(asked[1].prompt)
+    assert read.count("Strategy: greet\nHello there.") == 1
+    assert read.count("Hello there.") == 1
+    [sampled] = episode.traces
+    [made] = traces(episode, chat_tokenizer(), seats=[0], form=REACT)
+    assert (made.tokens, made.mask, made.turn) == (sampled.tokens, sampled.mask, sampled.turn)
+
+
+def test_reasoning_of_a_teacher_is_not_learned():
+    scenario = negotiation(turn_limit=2)
+    remote = Remote("She is in a hurry.\nStrategy: greet\nHello.")
+    teacher = ReActPlayer(RemotePlayer(remote, Sampling(), scenario.seats), REACT, reasons=True, forgets=True)
+    episode = asyncio.run(play(scenario, [teacher, Fixed()]))
+    assert episode.turns[0].private == "She is in a hurry."
+    decode = chat_tokenizer().decode
+    for form, text in ((REACT, "Strategy: greet\nHello."), (FORM, "Strategy: greet")):
+        [trace] = traces(episode, chat_tokenizer(), seats=[0], form=form)
+        said = decode([token for token, sampled in zip(trace.tokens, trace.mask, strict=True) if sampled])
+        assert said.removesuffix("<|im_end|>") == text
+        assert "hurry" not in decode(trace.tokens)
+
+
+def test_a_remote_strategist_reads_what_a_local_one_reads():
+    scenario = negotiation(turn_limit=4)
+    remote = Remote("Strategy: ask for water", "Strategy: insist")
+    strategist = RemoteStrategist(remote, Sampling(), scenario.seats, FORM)
+    episode = asyncio.run(play(scenario, [AdvisedPlayer(strategist, Fixed()), Fixed()]))
+    assert [turn.strategy for turn in episode.turns if turn.seat == 0] == ["ask for water", "insist"]
+    sent = [(message.role, message.content) for message in remote.asked[1][0]]
+    [trace] = traces(episode, chat_tokenizer(), seats=[0], form=FORM)
+    last = max(at for at, place in enumerate(trace.turn) if place == 0)
+    until = next(at for at in range(last + 1, len(trace.mask)) if trace.mask[at])
+    prompt = chat_tokenizer().prompt([{"role": role, "content": content} for role, content in sent])
+    assert list(trace.tokens[:until]) == prompt
+
+
+def test_a_naming_player_advises_the_moves_that_it_would_make():
+    scenario = negotiation()
+    seats = [AdvisedPlayer(NamingPlayer(make("scripted", scenario, 0), FORM), make("follower:100", scenario, 0))]
+    seats.append(NamingPlayer(make("scripted", scenario, 1), FORM))
+    episode = asyncio.run(play(scenario, seats))
+    assert episode.error is None
+    proposals = [turn for turn in episode.turns if turn.move and turn.move.action == "propose"]
+    assert proposals
+    for turn in proposals:
+        assert turn.strategy == "propose " + ", ".join(f"{name} {count}" for name, count in turn.move.args.items())
+
+
+def test_the_speaker_alone_may_write_strategies_of_its_own(monkeypatch):
+    monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:9/v1")
+    forms = [SpeakerSection(source="http://127.0.0.1:9/v1 m", alone=alone) for alone in ("plain", "react")]
+    pools = [ContestantPool(EngineSection(), Sampling(), "cpu", form) for form in forms]
+    scenario = negotiation()
+    kinds = [type(pool.open("speaker", "b").player(scenario, 0)) for pool in pools]
+    assert kinds == [RemotePlayer, ReActPlayer]
+    assert type(pools[1].open("http://127.0.0.1:9/v1 other", "a").player(scenario, 0)) is AdvisedPlayer
+    itself = ContestantPool(EngineSection(), Sampling(), "cpu", REACT)
+    assert type(itself.open("http://127.0.0.1:9/v1 other", "a").player(scenario, 0)) is ReActPlayer
+
+
+@pytest.mark.parametrize(
+    "sections, where, why",
+    [
+        ({"speaker": {"source": "self"}, "opponents": [{"source": "speaker"}]}, "opponents.0.source", "no speaker"),
+        ({"speaker": {"source": "follower:9", "alone": "react"}}, "speaker.alone", "writes no strategies"),
+        ({"speaker": {"source": "self"}, "sampling": {"constrain": True}}, "sampling.constrain", "free text"),
+    ],
+)
+def test_a_speaker_that_cannot_write_strategies_is_refused_by_its_field(sections, where, why):
+    with pytest.raises(BadInput, match=why) as caught:
+        config.parse(sections)
+    assert caught.value.where == where
+
+
+def test_one_model_learns_strategies_and_replies_together(tmp_path):
+    made, run_dir = make_run(tmp_path, steps=1, speaker={"source": "self"}, method={"name": "epo"})
+    assert trainer.run(made, run_dir)["result"] == "succeeded"
+    for episode, credit in episodes(run_dir, 1):
+        assert {trace.policy for trace in episode.traces} == {LEARNER}
+        for trace, of_trace in zip(episode.traces, credit, strict=True):
+            assert len(of_trace["reinforce"]) == len(trace.tokens)
+            sampled = [place for place, value in enumerate(trace.mask) if value]
+            assert all(of_trace["reinforce"][place] for place in sampled) or not any(of_trace["reinforce"])
