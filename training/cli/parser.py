@@ -132,6 +132,7 @@ def build() -> ArgumentParser:
         add("export-metrics", "write a run's metrics for TensorBoard and W&B", "training.cli.export_metrics")
     )
     _models(add("models", "list or prepare base models", "training.cli.models"))
+    _corpus(add("corpus", "write the passages of a question set as a corpus", "training.cli.corpus"))
     _index(add("index", "index a corpus of passages, so that it can be searched", "training.cli.index"))
     _search(add("search", "search an index of passages", "training.cli.search"))
     return parser
@@ -286,6 +287,14 @@ def _models(parser: ArgumentParser) -> None:
     for parser_, action in ((listing, "list"), (prepare, "prepare")):
         parser_.add_argument("--json", action="store_true", default=SUPPRESS, help="print one JSON object")
         parser_.set_defaults(action=action)
+
+
+def _corpus(parser: ArgumentParser) -> None:
+    parser.add_argument("format", choices=("popqa-passages", "pubmedqa"), help="how the passages are stored")
+    parser.add_argument("source", type=Path, metavar="SOURCE", help="folder of popqa-passages, file of pubmedqa")
+    parser.add_argument("--table", type=Path, metavar="CSV", help="PopQA's questions, for popqa-passages")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the corpus (JSONL), a new file")
+    parser.add_argument("--words", type=COUNT, default=100, metavar="N", help="longest passage in words (100)")
 
 
 def _index(parser: ArgumentParser) -> None:

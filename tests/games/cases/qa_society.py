@@ -95,6 +95,9 @@ def _worlds():
         Worlds("what another helper does", v, society(), society(**other), _over, _other_helper_answers(v))
         for v in (1, 2)
     ]
+    worlds += [
+        Worlds("the metadata", viewer, society(), society(metadata={"decision": "no"})) for viewer in (0, 1, SPECTATOR)
+    ]
     return [*worlds, Worlds("the right answers, alone", 0, *(alone(society(**m), "wiki") for m in ({}, other)))]
 
 

@@ -52,7 +52,7 @@ SPEC = GameSpec(
     label=label,
     private=private,
     actions=("ask", "search", "answer", "hedge"),
-    scenario_only=("question", "answers", "tools", "asking"),
+    scenario_only=("question", "answers", "tools", "asking", "metadata"),
     script="training.games.qa_society.script:QaScript",
     samples=sample_files("qa_society"),
 )

@@ -49,6 +49,11 @@ class QaSocietySettings(Settings):
         default=2000, ge=20, le=100_000, description="Longest result of one search, in characters."
     )
     max_chars: int = Field(default=200, ge=20, le=20_000, description="Longest answer, in characters.")
+    metadata: dict[str, Line] = Field(
+        default_factory=dict,
+        max_length=20,
+        description="What the question's source states besides, such as its relation. Nobody reads it.",
+    )
 
     @field_validator("question")
     @classmethod
