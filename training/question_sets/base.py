@@ -21,7 +21,7 @@ from training.games.prose import NAMES
 from training.games.qa_society import QaSocietySettings
 from training.games.qa_society.scoring import tokens
 from training.records import Scenario
-from training.store import check_file, from_json, loads, numbered_lines
+from training.store import check_file, loads
 
 
 class Entry(NamedTuple):
@@ -75,6 +75,11 @@ class QuestionSet:
     options: type[SetOptions] = SetOptions
     settings: Mapping[str, Any] | None = None
 
+    @property
+    def source(self) -> str:
+        """What the set is called."""
+        return self.title.partition(":")[0]
+
 
 def read(questions: QuestionSet, path: Path, options: SetOptions | None = None) -> list[Question]:
     """Return the questions of a file that can be scored.
@@ -123,22 +128,24 @@ def scenario(questions: QuestionSet, question: Question, options: SetOptions) ->
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def json_lines(path: Path) -> Iterator[Entry]:
-    """Yield the lines of a JSONL file, read."""
-    for number, line in numbered_lines(path):
-        where = f"{path.name} line {number}"
-        yield Entry(where, str(number), from_json(line, where))
+def text_of(path: Path) -> str:
+    """Return a file's text without a byte order mark; raise `BadInput` for what is no regular file or not UTF-8."""
+    try:
+        check_file(path)
+        return path.read_bytes().decode("utf-8-sig")
+    except BadInput as error:
+        raise BadInput(error.why, path.name) from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
 
 
 def json_file(path: Path) -> Any:
     """Return the content of a JSON file; raise `BadInput` with line and column."""
-    check_file(path)
+    content = text_of(path)
     try:
-        return loads(path.read_bytes().decode("utf-8-sig"))
+        return loads(content)
     except json.JSONDecodeError as error:
         raise BadInput(f"not JSON: {error.msg}", f"{path.name} line {error.lineno} column {error.colno}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
     except ValueError as error:
         raise BadInput(f"not JSON: {error}", path.name) from error
 
@@ -182,5 +189,5 @@ def _field(entry: Entry, field: str) -> Any:
 
 
 def in_order(paths: Iterable[Path]) -> list[Path]:
-    """Return the files among `paths` by name."""
-    return sorted(path for path in paths if path.is_file())
+    """Return what is no folder among `paths`, by name."""
+    return sorted(path for path in paths if not path.is_dir())

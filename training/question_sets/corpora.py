@@ -14,10 +14,10 @@ from typing import NamedTuple
 from training.errors import BadInput
 from training.games.actions import clean
 from training.question_sets import popqa, pubmedqa
-from training.question_sets.base import text, texts
+from training.question_sets.base import text, text_of, texts
 from training.retrieval.corpus import Document
 from training.retrieval.words import words as words_of
-from training.store import atomic_file, check_file, dumps
+from training.store import atomic_file, dumps
 
 CORRECT, INCORRECT, SOURCES = "ref_correct", "ref_incorrect", "sources"
 _NEXT = re.compile(r"\s*;\s+(?=[^a-z\s;:][^;:]{0,99}: )")
@@ -86,11 +86,7 @@ def pubmedqa_contexts(path: Path, longest: int) -> Iterator[Document]:
 
 def _lines(path: Path) -> list[str]:
     """Return the lines of a text file, whose last one may lack its line break."""
-    check_file(path)
-    try:
-        return path.read_bytes().decode("utf-8-sig").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
+    return text_of(path).removesuffix("\n").split("\n")
 
 
 def _parts(key: str, title: str, content: str, longest: int) -> Iterator[Document]:

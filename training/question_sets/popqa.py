@@ -15,8 +15,8 @@ import numpy as np
 from pydantic import Field
 
 from training.errors import BadInput
-from training.question_sets.base import Entry, Question, QuestionSet, SetOptions, as_texts, text
-from training.store import check_file, from_json
+from training.question_sets.base import Entry, Question, QuestionSet, SetOptions, as_texts, text, text_of
+from training.store import from_json
 
 COLUMNS = ("id", "question", "possible_answers", "prop", "s_pop")
 
@@ -35,11 +35,7 @@ class PopqaOptions(SetOptions):
 
 def entries(path: Path) -> Iterator[Entry]:
     """Yield the rows of a table by column; the place of a row is the line on which it begins."""
-    check_file(path)
-    try:
-        table = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
+    table = text_of(path)
     delimiter = "\t" if "\t" in table.partition("\n")[0] else ","
     rows = csv.reader(io.StringIO(table, newline=""), delimiter=delimiter, strict=True)
     header, line = None, 1

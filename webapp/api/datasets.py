@@ -12,6 +12,7 @@ from ninja.files import UploadedFile
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.errors import BadInput
+from training.store import from_json
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import Key, caller
 from webapp.api.shapes import DatasetOut, ImportOut, Problem
@@ -37,10 +38,20 @@ def get_dataset(request: HttpRequest, name: str) -> Dataset:
 
 @router.post("", response={201: ImportOut, 422: ImportOut | Problem})
 def import_dataset(
-    request: HttpRequest, format: Form[str], name: Form[str], files: File[list[UploadedFile]]
+    request: HttpRequest,
+    format: Form[str],
+    name: Form[str],
+    files: File[list[UploadedFile]],
+    options: Form[str] = "{}",
 ) -> Status[dict[str, object]]:
-    """Import one upload. If it has an error, nothing is stored and the status is 422."""
+    """Import one upload. If it has an error, nothing is stored and the status is 422.
+
+    `options` are those of the format, as a JSON object.
+    """
     user = caller(request)
+    chosen = from_json(options, "options")
+    if not isinstance(chosen, dict):
+        raise BadInput("expected a JSON object", "options")
     importers.check_upload(format, [(file.name or "", file.size or 0) for file in files])
     with tempfile.TemporaryDirectory(prefix="parley-api-") as folder:
         for file in files:
@@ -48,7 +59,7 @@ def import_dataset(
                 target.writelines(file.chunks())
         single = Path(folder) / Path(files[0].name or "file").name
         path = Path(folder) if importers.FORMATS[format].reads_folder(len(files)) else single
-        reading, version = imports.import_sent(format=format, path=path, name=name, owner=user)
+        reading, version = imports.import_sent(format=format, path=path, name=name, owner=user, options=chosen)
     report = {**reading.report(), "version": version.number if version else None}
     return Status(201 if version else 422, report)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -52,8 +53,31 @@ class FilesField(forms.FileField):
         return [super(FilesField, self).clean(file, initial) for file in files]
 
 
+def option_fields() -> dict[str, forms.Field]:
+    """Return a field for every option of every format, by name; formats share options of the same name.
+
+    `data-formats` of a field's control names its formats, so that the page shows those of the chosen one.
+    """
+    fields: dict[str, forms.Field] = {}
+    formats: dict[str, list[str]] = {}
+    for format_name, fmt in importers.FORMATS.items():
+        if fmt.options is None:
+            continue
+        options = fmt.options().model_dump(mode="json")
+        form = SchemaForm(options, fmt.options.model_json_schema())
+        for name, value in options.items():
+            field = form.fields[json.dumps([name])]
+            field.required, field.initial, field.label = False, value, name.capitalize()
+            fields.setdefault(name, field)
+            formats.setdefault(name, []).append(format_name)
+    for name, field in fields.items():
+        field.help_text = f"{field.help_text} Of the formats: {', '.join(formats[name])}."
+        field.widget.attrs["data-formats"] = " ".join(formats[name])
+    return fields
+
+
 class UploadForm(forms.Form):
-    """The upload: format, files and the dataset's name."""
+    """The upload: format, files, the dataset's name, and the options of the format."""
 
     format = forms.ChoiceField(
         choices=[(name, fmt.title) for name, fmt in importers.FORMATS.items()], help_text="How the file is written."
@@ -61,7 +85,8 @@ class UploadForm(forms.Form):
     chosen = FilesField(
         label="File",
         help_text="One file. Several together: the four files of SOTOPIA's JSONL form, episodes.jsonl with "
-        "scores.json for played episodes, all files of nine-player Werewolf (one per game). "
+        "scores.json for played episodes, all files of nine-player Werewolf (one per game), any relations of "
+        "EntityQuestions. "
         f"At most {importers.MAX_BYTES // 2**20} MiB.",
     )
     name = NameField()
@@ -69,6 +94,18 @@ class UploadForm(forms.Form):
         max_length=400, required=False, help_text="Where the data comes from. Empty: the format's."
     )
     licence = forms.CharField(max_length=120, required=False, help_text="Its licence. Empty: the format's.")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields.update({f"option-{name}": field for name, field in option_fields().items()})
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the chosen format; call it on cleaned data only. An empty number has its default."""
+        model = importers.FORMATS[self.cleaned_data["format"]].options
+        names = model.model_fields if model else {}
+        values = {name: self.cleaned_data.get(f"option-{name}") for name in names}
+        return {name: value for name, value in values.items() if value is not None}
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -78,6 +115,11 @@ class UploadForm(forms.Form):
                 importers.check_upload(cleaned["format"], [(file.name or "", file.size or 0) for file in files])
             except BadInput as error:
                 self.add_error("chosen", error.why)
+        if cleaned.get("format"):
+            try:
+                importers.options_of(cleaned["format"], self.options)
+            except BadInput as error:
+                self.add_error(f"option-{error.where}", error.why)
         return cleaned
 
 

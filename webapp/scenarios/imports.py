@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from django.db import DataError, transaction
 from django.db.models.functions import Now
 
 from training.errors import BadInput
+from training.games.log import Settings
 from webapp.accounts.models import User
 from webapp.core import queue, quotas
 from webapp.scenarios import importers
@@ -34,20 +35,28 @@ UNFINISHED = timedelta(hours=1)
 
 
 def upload(
-    *, owner: User, format: str, name: str, files: Iterable[UploadedFile], source: str = "", licence: str = ""
+    *,
+    owner: User,
+    format: str,
+    name: str,
+    files: Iterable[UploadedFile],
+    source: str = "",
+    licence: str = "",
+    options: Mapping[str, Any] | None = None,
 ) -> Import:
-    """Store the uploaded files and queue their reading; raise `BadInput` if they do not fit the format.
+    """Store the uploaded files and queue their reading; raise `BadInput` if they or the options do not fit the format.
 
     The row is created before the first file is saved, so that no failure leaves a file without a row.
     """
     uploaded = list(files)
     importers.check_upload(format, [(file.name or "", file.size or 0) for file in uploaded])
+    chosen = importers.options_of(format, options or {})
     check_name(name)
     with transaction.atomic():
         open_imports = Import.objects.filter(owner=owner).exclude(state__in=OVER)
         quotas.check(user=owner, quota="open_imports", used=open_imports)
         quotas.check(user=owner, quota="imports_per_hour", used=quotas.within_hour(owner.imports.all()))
-        record = _begin_upload(owner, format, name, source, licence)
+        record = _begin_upload(owner, format, name, source, licence, chosen)
     try:
         _keep(record, uploaded)
     finally:
@@ -56,13 +65,14 @@ def upload(
     return record
 
 
-def _begin_upload(owner: User, format: str, name: str, source: str, licence: str) -> Import:
+def _begin_upload(owner: User, format: str, name: str, source: str, licence: str, options: Settings | None) -> Import:
     return Import.objects.create(
         owner=owner,
         format=format,
         dataset_name=name,
         source=source or importers.FORMATS[format].source,
         licence=licence or importers.FORMATS[format].licence,
+        options=options.model_dump(mode="json") if options else {},
         folder=f"imports/{secrets.token_hex(12)}",
         state=Import.State.UPLOADING,
     )
@@ -147,7 +157,8 @@ def _read_stored(claimed: Import) -> Reading:
             return failed
         fmt = importers.FORMATS[claimed.format]
         whole = fmt.reads_folder(len(claimed.files))
-        return importers.read(claimed.format, Path(folder) if whole else Path(folder) / claimed.files[0], progress)
+        path = Path(folder) if whole else Path(folder) / claimed.files[0]
+        return importers.read(claimed.format, path, progress, claimed.options)
 
 
 @transaction.atomic
@@ -211,12 +222,18 @@ def _store(pk: int, reading: Reading) -> DatasetVersion | None:
         lines=reading.lines,
         source=storing.source,
         licence=storing.licence,
-        note=f"imported from {', '.join(storing.files)}"[:400],
+        note=_note(storing.files, storing.options),
     )
     storing.state, storing.version, storing.progress = Import.State.STORED, version, 1
     storing.save(update_fields=["state", "version", "progress"])
     transaction.on_commit(partial(_delete_files, storing.folder), robust=True)
     return version
+
+
+def _note(files: Iterable[str], options: Mapping[str, Any]) -> str:
+    """Return where a version comes from: its files and the options of the import, cut to the column's length."""
+    chosen = ", ".join(f"{name}: {value}" for name, value in options.items() if value != "")
+    return f"imported from {', '.join(files)}{f' with {chosen}' if chosen else ''}"[:400]
 
 
 @transaction.atomic
@@ -241,30 +258,37 @@ def _delete_files(folder: str) -> None:
 
 
 @transaction.atomic
-def import_sent(*, format: str, path: Path, name: str, owner: User) -> tuple[Reading, DatasetVersion | None]:
+def import_sent(
+    *, format: str, path: Path, name: str, owner: User, options: Mapping[str, Any] | None = None
+) -> tuple[Reading, DatasetVersion | None]:
     """Read and store at once, for the API: as `import_path`, within the owner's quota and one at a time.
 
     Raises `BadInput`, too, if the quota is used up or another import of the owner is being read.
     """
     recent = quotas.within_hour(Dataset.objects.filter(owner=owner))
     quotas.check(user=owner, quota="imports_per_hour", used=recent, wait=False)
-    return import_path(format=format, path=path, name=name, owner=owner)
+    return import_path(format=format, path=path, name=name, owner=owner, options=options)
 
 
-def import_path(*, format: str, path: Path, name: str, owner: User) -> tuple[Reading, DatasetVersion | None]:
+def import_path(
+    *, format: str, path: Path, name: str, owner: User, options: Mapping[str, Any] | None = None
+) -> tuple[Reading, DatasetVersion | None]:
     """Read and store at once, for the command line; with any error nothing is stored.
 
-    Raises `BadInput` for a name that cannot be given, and for what the database cannot hold.
+    Raises `BadInput` for a name that cannot be given, for options that do not fit, and for what the database cannot
+    hold.
     """
     check_name(name)
-    reading = importers.read(format, path, lambda _done, _total: None)
+    chosen = importers.options_of(format, options or {})
+    used = chosen.model_dump(mode="json") if chosen else {}
+    reading = importers.read(format, path, lambda _done, _total: None, used)
     if reading.errors:
         return reading, None
     fmt = importers.FORMATS[format]
     try:
         version = create_dataset(
             name=name, owner=owner, lines=reading.lines, source=fmt.source, licence=fmt.licence,
-            note=f"imported from {path.name}",
+            note=_note([path.name], used),
         )  # fmt: skip
     except DataError as error:
         raise _unstorable(error) from error

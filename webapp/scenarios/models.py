@@ -231,6 +231,7 @@ class Import(models.Model):
     licence = models.CharField(max_length=120, blank=True)
     folder = models.CharField(max_length=200, help_text="Folder of its files in the default storage.")
     files = models.JSONField(default=list, help_text="Names of the uploaded files.")
+    options = models.JSONField(default=dict, help_text="Options of its format, by name.")
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     progress = models.FloatField(default=0, help_text="0 to 1.")
     report = models.JSONField(

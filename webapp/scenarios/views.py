@@ -54,7 +54,7 @@ def upload(request: HttpRequest) -> HttpResponseBase:
         try:
             record = imports.upload(
                 owner=current_user(request), format=cleaned["format"], name=cleaned["name"], files=cleaned["chosen"],
-                source=cleaned["source"], licence=cleaned["licence"],
+                source=cleaned["source"], licence=cleaned["licence"], options=form.options,
             )  # fmt: skip
         except BadInput as error:  # somebody took the name meanwhile, or a quota is used up
             form.add_error(None if error.where in quotas.WORDS else "name", error.why)

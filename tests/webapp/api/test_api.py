@@ -7,6 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from tests.question_sets import files as questions
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
 from tests.webapp.judgments.make import finished_match, judged_by_a_model, people_queue, rated, version
 from tests.webapp.runs.making import make_league, make_run
@@ -111,6 +112,18 @@ def test_a_format_of_one_file_or_a_folder_takes_one_file(call):
     file = SimpleUploadedFile("log.jsonl", json.dumps(files.episode_log()).encode())
     made = call.client.post("/api/v1/datasets", {"format": "sotopia-episodes", "name": "played", "files": file})
     assert (made.status_code, made.json()["errors"], made.json()["conversations"]) == (201, [], 1)
+
+
+def test_an_import_takes_options_as_json(call):
+    def sent(options):
+        file = SimpleUploadedFile("pop.csv", questions.table(*questions.ROWS).encode())
+        fields = {"format": "popqa", "name": "rare", "files": file, "options": options}
+        return call.client.post("/api/v1/datasets", fields)
+
+    for wrong in ("[1]", "{", '{"popularity": 2}', '{"views": 1}'):
+        assert sent(wrong).status_code == 422, wrong
+    made = sent('{"popularity": 1, "tools": "wiki"}')
+    assert (made.status_code, made.json()["scenarios"]) == (201, 5)
 
 
 def test_datasets_come_in_pages(call, researcher, django_assert_max_num_queries):

@@ -20,10 +20,15 @@ SEEDS = {"generated-1": 1}
 """Seeds of the generated catalogues. They never change: a change of the generator gets a new name."""
 
 
+def named(name: str) -> Catalogue:
+    """Return the catalogue of a name; raise `BadInput` if there is none."""
+    return _generated(name) if name in SEEDS else _stored(name)
+
+
 def find(settings: ShopSettings) -> Catalogue:
     """Return the catalogue of some settings; raise `BadInput` if there is none of that name and hash."""
     name = settings.catalogue
-    catalogue = _generated(name) if name in SEEDS else _stored(name)
+    catalogue = named(name)
     if settings.sha256 != catalogue.sha256 and (settings.sha256 or name not in SEEDS):
         why = "another one than the scenario states" if settings.sha256 else "which the scenario must state"
         raise BadInput(f"the catalogue {name} has the hash {catalogue.sha256}, {why}", "settings.sha256")

@@ -36,13 +36,25 @@ def read(folder: Path) -> Catalogue:
     """Return the catalogue of a folder, named after it. Without `HUMAN` its goals are the synthetic instructions."""
     patterns = (PRODUCTS, ATTRIBUTES, HUMAN) if any(folder.glob(HUMAN)) else (PRODUCTS, ATTRIBUTES)
     files = [_file(folder, pattern) for pattern in patterns]
-    described, *instructed = (_load(path, list if number == 0 else dict) for number, path in enumerate(files))
     names = [_name(path) for path in files]
+    kinds = (list, dict, dict)
+    described, *instructed = (_load(*each) for each in zip(files, kinds, names, strict=False))
     products = dict(_products(described, instructed[0], names))
     if not products:
         raise BadInput("no entry has a proper number in `asin`", names[0])
     goals = (_human_goals if HUMAN in patterns else _synthetic_goals)(products, instructed[-1], names[-1])
     return Catalogue(folder.name, _digest(files), products, tuple(goals))
+
+
+def goals(catalogue: Catalogue, path: Path) -> tuple[list[Goal], list[str]]:
+    """Return the goals of a file of instructions, and the numbers of products there that the catalogue does not have.
+
+    The file is as `HUMAN`, with a list of instructions for each product, or as `ATTRIBUTES`, with one object for each.
+    """
+    instructed = _load(path, dict, path.name)
+    by_people = any(isinstance(entry, list) for entry in instructed.values())
+    wanted = (_human_goals if by_people else _synthetic_goals)(catalogue.products, instructed, path.name)
+    return list(wanted), [asin for asin in instructed if asin not in catalogue.products]
 
 
 def _name(path: Path) -> str:
@@ -67,13 +79,13 @@ def _digest(files: list[Path]) -> str:
     return whole.hexdigest()
 
 
-def _load(path: Path, kind: type) -> Any:
+def _load(path: Path, kind: type, name: str) -> Any:
     try:
         data = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"not JSON in UTF-8: {error}", _name(path)) from error
+        raise BadInput(f"not JSON in UTF-8: {error}", name) from error
     if not isinstance(data, kind):
-        raise BadInput(f"expected {'a list of products' if kind is list else 'an object by asin'}", _name(path))
+        raise BadInput(f"expected {'a list of products' if kind is list else 'an object by asin'}", name)
     return data
 
 

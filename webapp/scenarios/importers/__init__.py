@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from training.errors import BadInput
+from training.games.log import Settings
 from training.plugins import Registry
+from training.question_sets import SETS
+from training.reading import explain
 from webapp.scenarios.importers import (
     casino,
     deal_or_no_deal,
     parley_jsonl,
+    question_sets,
     sotopia,
     sotopia_episodes,
+    webshop,
     werewolf6,
     werewolf9,
 )
@@ -31,16 +39,18 @@ LONGEST_NAME = 150
 class Format:
     """One import format. A `folder` format consists of the files in `names`, or of `several` files of any name.
 
-    `alone`: the format also accepts a single file of any name.
+    `alone`: the format also accepts a single file of any name. `read` takes a path and the progress, and where the
+    format has `options`, these as a third argument.
     """
 
     title: str
-    read: Callable[[Path, Progress], Reading]
+    read: Callable[..., Reading]
     source: str = ""
     licence: str = ""
     names: tuple[str, ...] = ()
     several: bool = False
     alone: bool = False
+    options: type[Settings] | None = None
 
     @property
     def folder(self) -> bool:
@@ -74,6 +84,25 @@ BUILT_IN = {
     "werewolf9": Format(
         "Werewolf: nine people (JSON files)", werewolf9.read, "Werewolf games of people", "MIT", several=True
     ),
+    **{
+        name: Format(
+            each.title,
+            partial(question_sets.read, each),
+            each.source,
+            each.licence,
+            several=name == "entityquestions",
+            alone=name == "entityquestions",
+            options=each.options,
+        )
+        for name, each in SETS.items()
+    },
+    "webshop": Format(
+        "WebShop: instructions for products of a catalogue (JSON)",
+        webshop.read,
+        "WebShop",
+        "MIT",
+        options=webshop.WebshopOptions,
+    ),
     "jsonl": Format("Parley: JSONL of scenarios and conversations", parley_jsonl.read),
 }
 
@@ -87,7 +116,7 @@ def _check(name: str, loaded: Any) -> Format:
 FORMATS: Registry[Format] = Registry("parley.importers", BUILT_IN, _check)
 """All formats by name: those that come with Parley, then those of installed distributions."""
 
-__all__ = ["FORMATS", "MAX_BYTES", "Format", "Progress", "Reading", "check_upload", "read"]
+__all__ = ["FORMATS", "MAX_BYTES", "Format", "Progress", "Reading", "check_upload", "options_of", "read"]
 
 
 def check_upload(format: str, files: Sequence[tuple[str, int]]) -> None:
@@ -109,17 +138,38 @@ def check_upload(format: str, files: Sequence[tuple[str, int]]) -> None:
         raise BadInput(f"missing {', '.join(sorted(missing))}", "file")
 
 
-def read(format: str, path: Path, progress: Progress) -> Reading:
-    """Read a file (or, for a folder format, a folder); a path that cannot be read is an error of the reading."""
+def options_of(format: str, chosen: Mapping[str, Any]) -> Settings | None:
+    """Return the options of a format, its defaults where nothing is chosen; None for a format without options.
+
+    Raises `BadInput` with the name of an option that the format does not have, or whose value does not fit.
+    """
     if format not in FORMATS:
         FORMATS.refuse(format, f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
+    model = FORMATS[format].options
+    if model is None:
+        if chosen:
+            raise BadInput(f"the format {format} has no options", next(iter(chosen)))
+        return None
+    try:
+        return model.model_validate(dict(chosen))
+    except ValidationError as error:
+        where, why = explain(error)
+        raise BadInput(why, where) from error
+
+
+def read(format: str, path: Path, progress: Progress, chosen: Mapping[str, Any] | None = None) -> Reading:
+    """Read a file (or, for a folder format, a folder) with the `chosen` options.
+
+    What cannot be read is an error of the reading; options that do not fit raise `BadInput`.
+    """
+    options = options_of(format, chosen or {})
     reading, name, fmt = Reading(), path.name or str(path), FORMATS[format]
     if fmt.folder != path.is_dir() and path.exists() and not fmt.alone:
         kind = f"a folder with {', '.join(fmt.names) or 'files'}" if fmt.folder else "a file"
         reading.error(BadInput(f"expected {kind}, not a {'folder' if path.is_dir() else 'file'}", name))
         return reading
     try:
-        return fmt.read(path, progress)
+        return fmt.read(path, progress) if options is None else fmt.read(path, progress, options)
     except BadInput as error:
         reading.error(error)
     except OSError as error:

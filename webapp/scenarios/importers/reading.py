@@ -100,12 +100,17 @@ def noted(reading: Reading, where: str) -> Iterator[None]:
         reading.error(BadInput(f"cannot be read: {error}", where))
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return a file's content without a byte order mark; raise `BadInput` for what is no regular file."""
+def check_regular(path: Path) -> None:
+    """Raise `BadInput` with the file's name for what is no regular file."""
     try:
         check_file(path)
     except BadInput as error:
         raise BadInput(error.why, path.name) from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's content without a byte order mark; raise `BadInput` for what is no regular file."""
+    check_regular(path)
     return path.read_bytes().removeprefix(BOM_UTF8)
 
 

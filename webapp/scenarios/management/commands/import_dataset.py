@@ -26,6 +26,13 @@ class Command(BaseCommand):
         )
         parser.add_argument("--name", required=True, help="name of the dataset: letters, digits, hyphens")
         parser.add_argument("--owner", default="", help="who owns it (default: the first admin)")
+        parser.add_argument(
+            "--option",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=f"option of the format; may be repeated. {_options()}",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -35,8 +42,9 @@ class Command(BaseCommand):
             owner = _owner(options["owner"])
             services.check_name(options["name"])
             reading, version = imports.import_path(
-                format=options["format"], path=options["path"], name=options["name"], owner=owner
-            )
+                format=options["format"], path=options["path"], name=options["name"], owner=owner,
+                options=_chosen(options["option"]),
+            )  # fmt: skip
         except BadInput as error:
             reading.error(error)
         if options["json"]:
@@ -55,6 +63,26 @@ class Command(BaseCommand):
         if reading.with_judgments:
             counts += f", {reading.judgments} judgments"
         self.stdout.write(f"{counts}; {'stored as ' + version if version else 'nothing stored'}")
+
+
+def _options() -> str:
+    """Return the names of all options, each with the formats that have it."""
+    formats: dict[str, list[str]] = {}
+    for name, fmt in importers.FORMATS.items():
+        for option in fmt.options.model_fields if fmt.options else ():
+            formats.setdefault(option, []).append(name)
+    return "; ".join(f"{option} ({', '.join(names)})" for option, names in formats.items())
+
+
+def _chosen(pairs: list[str]) -> dict[str, str]:
+    """Return the options; raise `BadInput` for one without a value, or named twice."""
+    chosen: dict[str, str] = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator or name in chosen:
+            raise BadInput("named twice" if separator else f"expected NAME=VALUE, not {pair!r}", f"--option {name}")
+        chosen[name] = value
+    return chosen
 
 
 def _owner(username: str) -> User:
