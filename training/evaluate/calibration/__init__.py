@@ -1,0 +1,1 @@
+"""How well a single agent knows when to search and when to answer: `measure` asks, `curves` and `report` compute."""
