@@ -31,6 +31,7 @@ from training.reward_section import RewardSection
 from training.run_sections import (
     MOST_GAMES,
     SELF,
+    CalibrationSection,
     DataSection,
     EngineSection,
     EvaluateSection,
@@ -100,6 +101,9 @@ class RunConfig(Record):
     reward: RewardSection = Field(default=RewardSection(), description="Rewards and the quality filter.")
     judge: RemoteConfig | None = Field(default=None, description="The model that judges; empty = none.")
     evaluate: EvaluateSection = Field(default=EvaluateSection(), description="The head-to-head.")
+    calibration: CalibrationSection = Field(
+        default=CalibrationSection(), description="When a single agent of qa_society searches and answers."
+    )
     suite: suites.SuiteSection = Field(default=suites.SuiteSection(), description="The evaluation suite.")
     stop: StopSection = Field(default=StopSection(), description="When the run ends early.")
 
@@ -202,6 +206,8 @@ class RunConfig(Record):
         if self.sampling.constrain:
             why = "a strategy is free text: leave it out; speaker.constrain limits the speaker's replies"
             raise BadInput(why, "sampling.constrain")
+        if self.calibration.sets:
+            raise BadInput("a single agent of qa_society is asked by itself, without a speaker", "calibration.sets")
         if self.evaluate.nashconv:
             raise BadInput("NashConv is that of a model that moves itself, without a speaker", "evaluate.nashconv")
         for place, task in enumerate(self.suite.tasks):
@@ -341,6 +347,13 @@ class RunConfig(Record):
         return self.sampling.model_copy(update={"temperature": self.evaluate.temperature or self.sampling.temperature})
 
     @property
+    def calibration_sampling(self) -> Sampling:
+        """How the agents of a calibration sample: as in training, unless it has a temperature of its own."""
+        warmth = self.calibration.temperature
+        changed = {"temperature": self.sampling.temperature if warmth is None else warmth, "constrain": False}
+        return self.sampling.model_copy(update=changed)
+
+    @property
     def common_opponent(self) -> str:
         """The common opponent of both models in a head-to-head over a side."""
         measured = self.kind == "eval" and not self.evaluate.model
@@ -419,6 +432,13 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
             "opponent": _model(config.evaluate.opponent, folder),
             "common": _model(config.common_opponent, folder) if config.evaluate.side else config.evaluate.common,
             "temperature": config.head_to_head_sampling.temperature,
+        },
+        "calibration": {
+            "base": _model(config.calibration.base, folder),
+            "sets": tuple(
+                each.model_copy(update={"path": _file(each.path, folder, f"calibration.sets.{place}.path")})
+                for place, each in enumerate(config.calibration.sets)
+            ),
         },
         "model": {"base": _model(config.model.base, folder)},
         "speaker": {"source": _model(config.speaker.source, folder)},

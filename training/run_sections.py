@@ -256,6 +256,54 @@ class EvaluateSection(Record):
     )
 
 
+class CalibrationSet(Record):
+    """Questions that are asked of a single agent with each of some tools."""
+
+    label: str = Field(min_length=1, max_length=100, description="The set's name in reports, such as PopQA.")
+    path: str = Field(
+        default="",
+        max_length=4096,
+        description="A dataset file (JSONL) with scenarios of qa_society. Empty = the sample dataset.",
+    )
+    tools: Names = Field(
+        default=("",),
+        min_length=1,
+        description="The corpora that the agent can search, one for each measurement; an empty name = no search.",
+    )
+    in_distribution: bool = Field(
+        default=True, description="Whether the questions are like those that the model trains on; reports say so."
+    )
+    limit: int = Field(
+        default=0, ge=0, le=10**6, description="Use only this many questions from the beginning; 0 = all."
+    )
+
+
+class CalibrationSection(Record):
+    """What a single agent of qa_society knows of when to search and when to answer, by question set and tool."""
+
+    sets: tuple[CalibrationSet, ...] = Field(
+        default=(), max_length=50, description="The question sets on which a model is measured."
+    )
+    base: str = Field(
+        default="",
+        max_length=4096,
+        description="The model whose answers show what a search is worth: a name or folder. Empty = what the run "
+        "started from.",
+    )
+    draws: int = Field(default=1, ge=1, le=100, description="Games and answers of each question, of which means count.")
+    limited: bool = Field(
+        default=True,
+        description="The agent's action is drawn among the legal ones by their probabilities, then its text sampled. "
+        "Off = whole replies are sampled, as in training, and may be refused.",
+    )
+    temperature: float | None = Field(
+        default=None,
+        ge=0,
+        le=5,
+        description="Sampling temperature of the agents; 0 = greedy, empty = sampling.temperature.",
+    )
+
+
 class CriticSection(Record):
     """The value heads: what they read and how they are fitted. Their targets and features are normalised."""
 

@@ -28,7 +28,9 @@ def start(config: RunConfig, run_dir: RunDir, folder: Path) -> RunConfig:
         part.model_copy(update={"path": copied(part.path or config.data.path, part.game)}) for part in config.mixture
     )
     evaluate = config.evaluate.model_copy(update={"path": _take_in(config.evaluate.path, run_dir)})
-    config = config.model_copy(update={"evaluate": evaluate, "mixture": mixture})
+    sets = tuple(each.model_copy(update={"path": _take_in(each.path, run_dir)}) for each in config.calibration.sets)
+    calibration = config.calibration.model_copy(update={"sets": sets})
+    config = config.model_copy(update={"evaluate": evaluate, "mixture": mixture, "calibration": calibration})
     if config.kind == "suite":
         suite = suites.with_starts(config.suite, run_dir.inputs)
         tasks = tuple(task.model_copy(update={"path": _take_in(task.path, run_dir)}) for task in suite.tasks)

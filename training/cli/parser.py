@@ -109,6 +109,13 @@ def build() -> ArgumentParser:
             "training.cli.provision",
         )
     )
+    _calibrate(
+        add(
+            "calibrate",
+            "when a single agent of qa_society searches, answers and hedges, and what that is worth",
+            "training.cli.calibrate",
+        )
+    )
     league = add("league", "a run's payoff table, checkpoint × opponent, and its meta-strategy", "training.cli.league")
     league.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
     iterations = add(
@@ -261,6 +268,19 @@ def _questions(parser: ArgumentParser) -> None:
         "--engine", choices=("auto", "vllm", "transformers"), default="auto", help="what serves a local model (auto)"
     )
     parser.add_argument("--lanes", type=LANES, default=16, metavar="N", help="conversations at once (16)")
+
+
+def _calibrate(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "source", type=Path, metavar="CONFIG", help="a configuration with the section calibration, or a run directory"
+    )
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="what is measured beside the base model: a name or folder (of a run directory its newest checkpoint)",
+    )
+    parser.add_argument("--step", type=COUNT, metavar="N", help="the run's checkpoint after step N")
+    parser.add_argument("--dir", type=Path, metavar="DIR", help="also write the result and a row per question here")
 
 
 def _behaviours(parser: ArgumentParser) -> None:
