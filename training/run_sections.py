@@ -282,7 +282,13 @@ class CalibrationSection(Record):
     """What a single agent of qa_society knows of when to search and when to answer, by question set and tool."""
 
     sets: tuple[CalibrationSet, ...] = Field(
-        default=(), max_length=50, description="The question sets on which a model is measured."
+        default=(), max_length=50, description="The question sets; empty = a run measures nothing of this."
+    )
+    every: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_STEPS,
+        description="Training steps between two evaluations; the starting model and the last step are always measured.",
     )
     base: str = Field(
         default="",

@@ -30,7 +30,7 @@ class AttemptDir:
     def events(self) -> Path:
         """One line per event: `{"at", "kind", …}`.
 
-        Kinds: started, checkpoint, warning, error, watchdog, evaluation, suite, league, finished.
+        Kinds: started, checkpoint, warning, error, watchdog, evaluation, suite, league, calibration, finished.
         """
         return self.root / "events.jsonl"
 
@@ -51,6 +51,14 @@ class AttemptDir:
     def league(self) -> Path:
         """The whole payoff table of the run's league so far: `{"version", "cells": […]}`."""
         return self.root / "league.json"
+
+    def calibration(self, step: int) -> Path:
+        """The evaluation of a single agent after training step `step`; a file with a row per question is beside it."""
+        return self.root / "calibration" / f"step_{step:06d}.json"
+
+    def calibrations(self) -> list[Path]:
+        """Return the complete evaluations of a single agent, oldest first."""
+        return sorted((self.root / "calibration").glob("step_*.json"))
 
     @property
     def index(self) -> Path:

@@ -137,7 +137,7 @@ def test_the_text_has_every_number(folder, capsys):
     [
         (["--model", "scripted"], "--model", "no local model"),
         (["--model", "http://127.0.0.1:1/v1 gpt"], "--model", "no local model"),
-        (["--model", "nothing-of-that-name"], "model", "no such model"),
+        (["--model", "nothing-of-that-name"], "--model", "no such model"),
         (["--step", "1", "--model", "tiny"], "--step", "no other model"),
     ],
 )

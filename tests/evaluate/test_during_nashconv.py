@@ -85,10 +85,10 @@ def test_a_failure_is_a_warning_and_the_run_goes_on(tmp_path, monkeypatch):
 def test_only_a_run_that_asks_for_it_is_measured(tmp_path, monkeypatch):
     seen = []
     make = Trainer.__init__
-    monkeypatch.setattr(Trainer, "__init__", lambda self, *args: seen.append(args[-1]) or make(self, *args))
+    monkeypatch.setattr(Trainer, "__init__", lambda self, *args: seen.append(args[4:]) or make(self, *args))
     config, run_dir = make_run(tmp_path, steps=1, learn={"critic_warmup": 0})
     during.run(config, run_dir)
-    assert seen == [None]
+    assert seen == [(None, None)], "neither NashConv nor a single agent"
 
 
 def test_only_the_games_with_a_best_response_can_be_named():

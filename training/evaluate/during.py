@@ -1,9 +1,10 @@
-"""What a training run measures of its learner: head-to-heads, and its distance from an equilibrium in poker.
+"""What a training run measures of its learner: head-to-heads, calibration, and its distance from an equilibrium.
 
 Head-to-heads, against the run's starting model or another opponent, are played every `evaluate.every` steps, and with
-`evaluate.at_end` after the last one. NashConv of the games `evaluate.nashconv` joins the metrics of every
-`evaluate.nashconv_every`-th step and of the last one; where that fails, a warning takes its place. A failure of an
-opponent's engine ends the run like a failure of the learner's engine; the run's checkpoints stay.
+`evaluate.at_end` after the last one. A failure of an opponent's engine ends the run like a failure of the learner's
+engine; the run's checkpoints stay. NashConv of the games `evaluate.nashconv` joins the metrics of every
+`evaluate.nashconv_every`-th step and of the last one. A single agent of `qa_society` is asked every `calibration.every`
+steps (`training.evaluate.calibration`). Where one of these two fails, a warning takes its place.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from training.config import RunConfig
 from training.errors import BadInput, OutsideError, boundary
+from training.evaluate.calibration.during import DuringCalibration
 from training.evaluate.nashconv import Point, measure, model_policy, points
 from training.evaluate.run import HeadToHead, common_opponent, draw, flat
 from training.evaluate.summary import summarise
@@ -85,7 +87,7 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, super
     """Start or resume a training run that plays the head-to-heads of its configuration.
 
     The result includes the report of the last one. Raises `BadInput`, before anything is written, also for a
-    head-to-head that cannot be played.
+    head-to-head that cannot be played, or questions that cannot be asked.
     """
     from training.learn import trainer
 
@@ -94,6 +96,7 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, super
         opponents = [config.evaluate.opponent or config.model.base, common_opponent(config, pairs)]
         for source in filter(None, opponents):
             check_replies(source, config.engine, config.head_to_head_sampling, pairs[0].scenario)
+    calibration = DuringCalibration(config, run_dir) if config.calibration.sets else None
     evaluation: dict[str, Any] = {}
     states: dict[str, Mapping[str, Point]] = {game: points(game) for game in config.evaluate.nashconv}
 
@@ -107,6 +110,7 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, super
         during,
         last if config.evaluate.at_end else None,
         partial(equilibrium, states=states) if states else None,
+        calibration,
         supervised=supervised,
     )
     return result | evaluation

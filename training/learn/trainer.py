@@ -17,7 +17,7 @@ from training import games, phases, rewards
 from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
-from training.errors import DivergedError, OutsideError, boundary
+from training.errors import BadInput, DivergedError, OutsideError, boundary
 from training.learn import checkpoint, memory, report, scenarios, sync
 from training.learn.context import TrainingContext, build
 from training.learn.score import Rollout, begin_critic, give_credit, measured, rows, score
@@ -44,6 +44,8 @@ Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
 """Plays a head-to-head with the present weights; its numbers become an event."""
 Measure = Callable[["Trainer"], Awaitable[dict[str, float]]]
 """Measures the present weights without playing; its numbers join the metrics of the step."""
+Calibrate = Callable[["Trainer"], Awaitable[bool]]
+"""Asks a single agent with the present weights, if that is due; returns whether it was."""
 AtEnd = Callable[["Trainer"], Awaitable[None]]
 """Called once the last step is done and saved."""
 
@@ -58,9 +60,10 @@ class Trainer:
         evaluate: Evaluate | None = None,
         at_end: AtEnd | None = None,
         measure: Measure | None = None,
+        calibrate: Calibrate | None = None,
     ) -> None:
         self.context, self.config, self.progress = context, context.config, progress
-        self.evaluate, self.at_end, self.measure = evaluate, at_end, measure
+        self.evaluate, self.at_end, self.measure, self.calibrate = evaluate, at_end, measure, calibrate
         self.step = context.step
         self.bad_in_a_row = self.effective = 0
         self.saved = context.step if context.resumed else -1
@@ -75,6 +78,7 @@ class Trainer:
             self.progress.phase("syncing")
             await self.sync(phases.weights_after(self.config.phases, self.step))
             await self._measure_league()
+            await self._calibrate()
             while self.step < self.config.learn.steps:
                 if why := await self._step():
                     return "stopped", self._end_early(why)
@@ -117,6 +121,7 @@ class Trainer:
         if self.progress.take_save() or due:
             self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
         await self._measure_league()
+        await self._calibrate()
         return await self._evaluate()
 
     async def _enter_phase(self, number: int) -> None:
@@ -282,6 +287,19 @@ class Trainer:
             await self._unless_stopped(self.context.league.play(self))
             await self.sync(self.step)  # as after a head-to-head
 
+    async def _calibrate(self) -> None:
+        """Ask a single agent, if that is due; a failure is a warning, and the run goes on."""
+        if self.calibrate is None:
+            return
+        try:
+            with boundary():
+                asked = await self._unless_stopped(self.calibrate(self))
+        except (OutsideError, BadInput) as error:
+            asked = True
+            self.progress.event("warning", step=self.step, why=f"no single agent was measured: {error}")
+        if asked:
+            await self.sync(self.step)  # as after a head-to-head
+
     def _compare(self, results: Mapping[str, Any]) -> str:
         """Give the watchdog a head-to-head after this step, if training rewards what it compares."""
         worth = gain_worth(self.context.active)
@@ -391,6 +409,7 @@ def run(
     evaluate: Evaluate | None = None,
     at_end: AtEnd | None = None,
     measure: Measure | None = None,
+    calibrate: Calibrate | None = None,
     *,
     supervised: bool = False,
 ) -> dict[str, Any]:
@@ -400,7 +419,7 @@ def run(
         with ExitStack() as failing:
             context = build(config, run_dir, newest)
             failing.callback(lambda: asyncio.run(context.close()))
-            trainer = Trainer(context, progress, evaluate, at_end, measure)
+            trainer = Trainer(context, progress, evaluate, at_end, measure, calibrate)
             failing.pop_all()
         return trainer
 

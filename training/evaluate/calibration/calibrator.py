@@ -47,7 +47,7 @@ class Calibrator:
         self.config = config
         self.asked = questions.read(config, run_dir)
         self._tool = search_tool(config.search, [start for asked in self.asked for start in asked.starts])
-        self._on_reply, self._on_game = on_reply, on_game
+        self.on_reply, self.on_game = on_reply, on_game
         self._base: dict[tuple[str, str, str], BaseF1] = {}
         self._done = 0
 
@@ -87,7 +87,7 @@ class Calibrator:
 
         def on_game() -> None:
             self._done += 1
-            self._on_game(self._done, total)
+            self.on_game(self._done, total)
 
         seed = derive(config.seed, "calibration", asked.label, asked.tool)
         conditions = Conditions(
@@ -96,7 +96,7 @@ class Calibrator:
             lanes=config.rollout.lanes or config.engine.max_running,
             rules=RolloutPolicy(seed, 0, config.rollout.retries, config.rollout.on_refused),
             tool=self._tool,
-            on_reply=self._on_reply,
+            on_reply=self.on_reply,
             on_game=on_game,
         )
         return await ask(agent, asked, ways, conditions)

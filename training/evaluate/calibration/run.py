@@ -52,10 +52,8 @@ def run(plan: Plan, on_game: OnGame = lambda done, of: None) -> dict[str, Any]:
     config, run_dir = _configuration(plan.source)
     model = _model(plan, config, run_dir)
     base = config.calibration.base or config.model.base
-    for where, source in (("--model", model), ("calibration.base", base)):
-        if players.known(source) or "://" in source:
-            raise BadInput(f"{source[:200]!r} is no local model, whose probabilities are known", where)
-        check(source)
+    check_local(model, "--model")
+    check_local(base, "calibration.base")
     calibrator = Calibrator(config, run_dir, on_game=on_game)
     if plan.folder is not None:
         _check_folder(plan.folder)
@@ -73,6 +71,16 @@ def run(plan: Plan, on_game: OnGame = lambda done, of: None) -> dict[str, Any]:
     if plan.folder is not None:
         _write(plan.folder, result, rows)
     return result
+
+
+def check_local(source: str, where: str) -> None:
+    """Raise `BadInput` naming `where` unless the probabilities of a model are known; this loads no model."""
+    if players.known(source) or "://" in source:
+        raise BadInput(f"{source[:200]!r} is no local model, whose probabilities are known", where)
+    try:
+        check(source)
+    except BadInput as error:
+        raise BadInput(error.why, where) from error
 
 
 def _configuration(source: Path) -> tuple[RunConfig, RunDir]:
