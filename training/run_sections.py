@@ -263,7 +263,8 @@ class CalibrationSet(Record):
     path: str = Field(
         default="",
         max_length=4096,
-        description="A dataset file (JSONL) with scenarios of qa_society. Empty = the sample dataset.",
+        description="A dataset file (JSONL) with scenarios of qa_society; on the site a dataset, by NAME or NAME v2. "
+        "Empty = the sample dataset.",
     )
     tools: Names = Field(
         default=("",),

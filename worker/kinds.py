@@ -137,6 +137,26 @@ def put_tasks(suite: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
     return {**suite, "tasks": tasks}
 
 
+def put_calibration(section: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
+    """The section `calibration` with its datasets as files and a base model that is a checkpoint as its folder.
+
+    Raises `BadInput` for one that has been deleted.
+    """
+
+    def put(each: Mapping[str, Any], place: int) -> str:
+        if not each["path"]:
+            return ""
+        version = DatasetVersion.objects.named(each["path"])
+        if version is None:
+            why = f"this run is measured on the dataset {each['path']}, which has been deleted"
+            raise BadInput(why, f"calibration.sets.{place}.path")
+        return str(put_dataset(version, folder))
+
+    sets = [{**each, "path": put(each, place)} for place, each in enumerate(section["sets"])]
+    base = str(put_opponent(section["base"], "calibration.base", folder)) if section["base"] else ""
+    return {**section, "sets": sets, "base": base}
+
+
 def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
     """The run's configuration with dataset and checkpoints as local paths."""
     config = {**run.config}
@@ -155,6 +175,8 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
             {**part, "path": str(dataset or samples.write(part["game"], folder.inputs))}
             for part in config.get("mixture", ())
         ]
+    if "calibration" in config:  # not in runs of earlier releases
+        config["calibration"] = put_calibration(config["calibration"], folder)
     if run.start_checkpoint is not None:
         put("model", base=str(put_checkpoint(run.start_checkpoint, folder)))
     if run.opponent_checkpoint is not None:

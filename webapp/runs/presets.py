@@ -37,6 +37,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "learn",
         "stop",
         "evaluate",
+        "calibration",
         "engine",
         "model",
         "data",

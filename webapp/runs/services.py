@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from training import bases, players, suites
+from training import bases, players, samples, suites
 from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
@@ -31,6 +31,8 @@ from webapp.runs.querysets import ALIVE, OVER
 from webapp.scenarios.models import DatasetVersion
 
 logger = logging.getLogger(__name__)
+QUESTIONS = "qa_society"
+"""The game of a calibration's question sets."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 TRAIN_QUEUES = {"cpu": "train-cpu", "gpu": "train-gpu"}
 
@@ -49,6 +51,7 @@ def create_run(
     """Queue a run. Raises `BadInput` with the field that is inconsistent with the other choices, or with the quota that
     is used up.
     """
+    config = _with_question_sets(config)
     _check(config, dataset_version)
     _check_size(config, owner, dataset_version)
     _check_quotas(owner)
@@ -84,12 +87,42 @@ def _game(config: RunConfig) -> str:
     return config.parts[0].game if config.kind == "train" else config.game.name
 
 
+def _with_question_sets(config: RunConfig) -> RunConfig:
+    """The configuration with the question sets of its calibration as dataset versions, such as `popqa v2`."""
+    section = config.calibration
+    versions = [_question_set(each.path, place) for place, each in enumerate(section.sets)]
+    named = zip(section.sets, versions, strict=True)
+    sets = tuple(each.model_copy(update={"path": str(version) if version else ""}) for each, version in named)
+    return config.model_copy(update={"calibration": section.model_copy(update={"sets": sets})})
+
+
+def _question_set(text: str, place: int) -> DatasetVersion | None:
+    """The dataset version that a question set names; None for the samples. Raises `BadInput` if it has no questions."""
+    if not text:
+        return None
+    where = f"calibration.sets.{place}.path"
+    version = DatasetVersion.objects.named(text)
+    if version is None:
+        raise BadInput(
+            f"no dataset is named {text[:120]!r}: write NAME or NAME v2; paths are for the command line", where
+        )
+    if QUESTIONS not in version.games:
+        raise BadInput(f"{version} has no scenario of {QUESTIONS}: it has {', '.join(version.games)}", where)
+    return version
+
+
 def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     _check_kind(config)
     _check_paths(config)
     for where, source in config.sources():
         if not of_learner(source):
             _check_opponent(source, where)
+    if base := config.calibration.base:
+        known = base in bases.REGISTRY or Checkpoint.objects.filter(name=base).exists()
+        if not known:
+            raise BadInput(
+                f"{base!r} is no checkpoint or base model; folders are for the command line", "calibration.base"
+            )
     if config.kind == "suite":
         _check_suite(config, version)
     if config.judge is not None:
@@ -123,6 +156,7 @@ def _check_kind(config: RunConfig) -> None:
         ("train", "opponents", config.opponents),
         ("train", "phases", config.phases),
         ("train", "league.every", config.league.every),
+        ("train", "calibration.sets", config.calibration.sets),
     )
     for kind, where, value in sections:
         if value and config.kind != kind:
@@ -144,12 +178,24 @@ def _check_size(config: RunConfig, owner: User, version: DatasetVersion | None) 
         steps, evaluate = config.learn.steps, config.evaluate
         head_to_heads = (steps // evaluate.every if evaluate.every else 0) + evaluate.at_end
         count = steps * config.rollout.scenarios * config.rollout.games + head_to_heads * conversations
-        count += config.league_games
+        count += config.league_games + _calibration_games(config)
         quotas.refuse_above(user=owner, quota="games_per_run", count=count)
     if config.kind == "eval":
         quotas.refuse_above(user=owner, quota="games_per_run", count=conversations)
     if config.kind == "suite":
         quotas.refuse_above(user=owner, quota="games_per_run", count=config.suite.total)
+
+
+def _calibration_games(config: RunConfig) -> int:
+    """Return how many games the evaluations of a single agent play, in two ways each, and what the base model plays."""
+    section = config.calibration
+    evaluations = config.learn.steps // section.every + 2
+    games = 0
+    for each in section.sets:
+        version = DatasetVersion.objects.named(each.path) if each.path else None
+        stored = version.scenarios.filter(game=QUESTIONS).count() if version else len(samples.for_game(QUESTIONS))
+        games += min(stored, each.limit or stored) * len(each.tools)
+    return 2 * games * section.draws * (evaluations + 1)
 
 
 def _whole_rounds(config: RunConfig, version: DatasetVersion | None) -> int:

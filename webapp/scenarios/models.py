@@ -53,6 +53,14 @@ class DatasetVersionQuerySet(models.QuerySet["DatasetVersion"]):
         versions = self.filter(scenario_count__gt=0).select_related("dataset").order_by("dataset__name", "-number")
         return versions.filter(games__contains=[game]) if game else versions
 
+    def named(self, text: str) -> DatasetVersion | None:
+        """The version that a text such as `popqa v2` names; of a dataset's name alone its newest one."""
+        name, _, number = text.strip().partition(" v")
+        versions = self.filter(dataset__name=name).select_related("dataset").order_by("-number")
+        if not number:
+            return versions.first()
+        return versions.filter(number=int(number)).first() if number.isascii() and number.isdigit() else None
+
 
 class Dataset(models.Model):
     """A named line of versions. `forked_from` names the version it was copied from."""

@@ -45,7 +45,7 @@ class DuringCalibration:
         progress, calibrator = trainer.progress, self._calibrator
         progress.phase("evaluating")
         calibrator.on_game = lambda done, of: progress.beat(done=done, of=of)
-        is_base = trainer.step == 0 and self._base == self.config.model.base
+        is_base = trainer.step == 0 and bases.resolve(self._base) == bases.resolve(self.config.model.base)
         if not (is_base or calibrator.has_base):
             await self._take_base()
         evaluation, rows = await calibrator.evaluate(self._learner(trainer), trainer.step, is_base=is_base)
