@@ -283,7 +283,10 @@ class CalibrationSection(Record):
     """What a single agent of qa_society knows of when to search and when to answer, by question set and tool."""
 
     sets: tuple[CalibrationSet, ...] = Field(
-        default=(), max_length=50, description="The question sets; empty = a run measures nothing of this."
+        default=(),
+        max_length=50,
+        description="The question sets, each with label, path, tools, in_distribution and limit, such as "
+        '{"label": "PopQA", "path": "popqa", "tools": ["wiki"]}; empty = a run measures nothing of this.',
     )
     every: int = Field(
         default=1,
@@ -293,7 +296,7 @@ class CalibrationSection(Record):
     )
     base: str = Field(
         default="",
-        max_length=4096,
+        max_length=500,
         description="The model whose answers show what a search is worth: a name or folder. Empty = what the run "
         "started from.",
     )

@@ -14,13 +14,22 @@ from worker.tail import Tail
 
 
 def unreadable(batch: Batch, tail: Tail) -> dict[str, Path]:
-    """The episode files of a batch that no page could read yet, by their names: none where the storage is local."""
-    named = {line["file"] for line in batch.episodes if files.local(line["file"]) is None}
-    return {name: tail.attempt.root / "episodes" / name.rpartition("/")[2] for name in sorted(named)}
+    """A batch's files of episodes, and of rows of calibrations, that no page could read yet, by their names: none where
+    the storage is local.
+    """
+    named = {line["file"]: "episodes" for line in batch.episodes}
+    named |= {
+        event["rows"]: "calibration" for event in batch.events if event["kind"] == "calibration" and "rows" in event
+    }
+    return {
+        name: tail.attempt.root / folder / name.rpartition("/")[2]
+        for name, folder in sorted(named.items())
+        if files.local(name) is None
+    }
 
 
 def publish(batch: Batch, played: Mapping[str, Path]) -> None:
-    """Publish these episode files and the batch's checkpoints, and keep those checkpoints that were not pruned."""
+    """Publish these files and the batch's checkpoints, and keep those checkpoints that were not pruned."""
     for name, path in played.items():
         files.publish_file(path, name)
     batch.checkpoints = [checkpoint for checkpoint in batch.checkpoints if _publish_checkpoint(checkpoint)]

@@ -58,6 +58,9 @@ class Tail:
         batch.episodes = self._lines(self.attempt.index, batch)
         for line in batch.episodes:
             line["file"] = f"{self.name}/episodes/{line['file']}"
+        for event in batch.events:
+            if event["kind"] == "calibration" and "rows" in event:
+                event["rows"] = f"{self.name}/calibration/{event['rows']}"
         if max(len(batch.metrics), len(batch.episodes)) < LINES:
             batch.checkpoints = checkpoints
             batch.offsets.update({_manifest(entry["source"]): entry["bytes"] for entry in checkpoints})

@@ -19,6 +19,7 @@ NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
     "runs:live",
     "runs:metrics",
     "runs:event-files",
+    "runs:calibration-rows",
     "runs:download",
     "scenarios:export",
     "api:openapi-json",

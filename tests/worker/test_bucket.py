@@ -17,12 +17,14 @@ from tests import bucket
 from tests.webapp.runs.making import make_checkpoint
 from tests.webapp.scenarios import files as sample
 from training.errors import BadInput
-from training.rundir import RunDir
+from training.rundir import AttemptDir, RunDir
+from training.store import append_line
 from webapp.runs import attempts, files, services
 from webapp.runs.models import Run
 from webapp.scenarios import imports
-from worker import kinds, lifecycle
+from worker import kinds, lifecycle, publishing
 from worker.supervise import supervise
+from worker.tail import Tail
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 
@@ -184,3 +186,17 @@ def test_another_node_gets_the_past_selves_that_the_run_plays_against(make_run, 
     here = RunDir(quick.RUNS_ROOT / str(run.pk))
     assert [step for step, _ in here.attempt(1).checkpoints()] == [5, 10]
     assert here.checkpoint_of(5) == here.attempt(1).checkpoint(5)
+
+
+def test_the_rows_of_a_calibration_are_published_before_their_event_is_stored(tmp_path, stored):
+    attempt = AttemptDir(tmp_path / "0001")
+    rows = attempt.calibration(2).with_suffix(".jsonl")
+    rows.parent.mkdir(parents=True)
+    rows.write_text('{"question": "q1"}\n')
+    append_line(attempt.events, {"at": 1.0, "kind": "calibration", "step": 2, "rows": rows.name})
+    tail = Tail(attempt, "runs/7/attempts/0001", 7, {})
+    batch = tail.read()
+    files = publishing.unreadable(batch, tail)
+    assert files == {"runs/7/attempts/0001/calibration/step_000002.jsonl": rows}
+    publishing.publish(batch, files)
+    assert stored["runs/7/attempts/0001/calibration/step_000002.jsonl"] == rows.read_bytes()

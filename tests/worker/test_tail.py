@@ -117,6 +117,14 @@ def test_an_earlier_attempt_is_read_up_to_the_step_that_follows_it(attempt):
     assert not tail.read_up_to(3)
 
 
+def test_the_rows_of_a_calibration_are_named_as_the_storage_does(attempt):
+    append_line(attempt.events, {"at": 1.0, "kind": "calibration", "step": 2, "cells": [], "rows": "step_000002.jsonl"})
+    append_line(attempt.events, {"at": 1.0, "kind": "started", "step": 2})
+    calibration, started = reader(attempt).read().events
+    assert calibration["rows"] == "runs/7/attempts/0001/calibration/step_000002.jsonl"
+    assert "rows" not in started
+
+
 def test_the_log_loses_colours_progress_bars_and_secrets(attempt):
     attempt.log.parent.mkdir(parents=True)
     attempt.log.write_bytes(b"\x1b[31mred\x1b[0m\n10%\r20%\r30%\nkey sk-1\nnul \x00 \xff\n")

@@ -8,6 +8,7 @@ from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.config import parse
 from training.errors import BadInput
+from training.evaluate.calibration.report import Evaluation
 from training.evaluate.league import PayoffTable
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import Key, caller
@@ -16,7 +17,7 @@ from webapp.api.shapes import CheckpointOut, MetricOut, RunIn, RunOut
 from webapp.runs import services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import CheckpointQuerySet, RunQuerySet
-from webapp.runs.reports import league
+from webapp.runs.reports import calibration, league
 
 router = Router(tags=["runs"], auth=Key(researchers=True))
 checkpoints = Router(tags=["checkpoints"])
@@ -75,6 +76,12 @@ def get_metrics(request: HttpRequest, pk: int, since: int = -1) -> list[dict[str
 def get_league(request: HttpRequest, pk: int) -> list[PayoffTable]:
     """The payoff tables of the run's league with their meta-strategies; none without a league."""
     return league.tables(get_or_404(_runs(request), pk=pk))
+
+
+@router.get("/{int:pk}/calibration", response=list[Evaluation])
+def get_calibration(request: HttpRequest, pk: int) -> list[Evaluation]:
+    """The evaluations of the run's learner as a single agent, by step; none without question sets."""
+    return calibration.evaluations(get_or_404(_runs(request), pk=pk))
 
 
 def _own(request: HttpRequest, pk: int) -> Run:

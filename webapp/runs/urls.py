@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.runs.views import by_role, checkpoints, episodes, league, lists, new, provision, run, suite
+from webapp.runs.views import by_role, calibration, checkpoints, episodes, league, lists, new, provision, run, suite
 
 app_name = "runs"
 urlpatterns = [
@@ -22,6 +22,8 @@ urlpatterns = [
     path("runs/<int:run_id>/by-role/", by_role.by_role, name="by-role"),
     path("runs/<int:run_id>/league/", league.league, name="league"),
     path("runs/<int:run_id>/league/games/", league.games, name="league-games"),
+    path("runs/<int:run_id>/calibration/", calibration.calibration, name="calibration"),
+    path("runs/<int:run_id>/calibration/questions.zip", calibration.rows, name="calibration-rows"),
     path("runs/<int:run_id>/log/", run.log, name="log"),
     path("runs/<int:run_id>/configuration/", run.configuration, name="configuration"),
     path("runs/<int:run_id>/lineage/", run.ancestry, name="lineage"),

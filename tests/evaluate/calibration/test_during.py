@@ -63,9 +63,12 @@ def test_every_second_step_the_start_and_the_last_are_measured_and_nothing_else_
             ("Others", "", False),
         ]
         assert [(row.label, row.tool) for row in rows(run_dir, step)] == [("Samples", "wiki")] * 2 + [("Others", "")]
-    named = {event["step"]: Evaluation.from_dict({k: v for k, v in event.items() if k not in ("at", "kind")})
+    named = {event["step"]: Evaluation.from_dict({k: v for k, v in event.items() if k not in ("at", "kind", "rows")})
              for event in events(run_dir, "calibration")}  # fmt: skip
     assert named == measured
+    assert [event["rows"] for event in events(run_dir, "calibration")] == [
+        rows_of(run_dir.attempt(1).calibration(step)).name for step in measured
+    ]
     plain, alone = make("plain", sets=[])
     during.run(plain, alone)
     assert losses(alone) == losses(run_dir)

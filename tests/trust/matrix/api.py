@@ -46,6 +46,7 @@ ROUTES = [
     api("api:get_run", RESEARCHERS, RESEARCHERS, make=run),
     api("api:get_metrics", RESEARCHERS, RESEARCHERS, make=run),
     api("api:get_league", RESEARCHERS, RESEARCHERS, make=run),
+    api("api:get_calibration", RESEARCHERS, RESEARCHERS, make=run),
     api("api:stop_run", RESEARCHERS, ADMIN, method="POST", make=run),
     api("api:resume_run", RESEARCHERS, ADMIN, method="POST", make=run),
     api("api:delete_run", RESEARCHERS, ADMIN, method="DELETE", make=run),

@@ -5,6 +5,8 @@ from typing import Any
 from tests.trust.matrix.base import MEMBERS, RESEARCHERS, Route
 from tests.webapp.runs.making import (
     SUITE_RESULT,
+    calibration_rows,
+    make_calibration,
     make_checkpoint,
     make_crew_suite,
     make_deduction,
@@ -34,6 +36,13 @@ def replayed(owner: Any) -> dict[str, Any]:
 
 def league(owner: Any) -> dict[str, Any]:
     return {"run_id": make_league(make_run(owner)).pk}
+
+
+def calibrated(owner: Any) -> dict[str, Any]:
+    run = make_run(owner, game="qa_society")
+    for step in (0, 1):
+        make_calibration(run, step, (calibration_rows(), True), (calibration_rows("NQ", ""), False))
+    return {"run_id": run.pk}
 
 
 def closed(owner: Any) -> dict[str, Any]:
@@ -81,6 +90,8 @@ ROUTES = [
     Route("runs:by-role", RESEARCHERS, RESEARCHERS, make=run),
     Route("runs:by-role", RESEARCHERS, RESEARCHERS, make=deduced),
     Route("runs:conversation", RESEARCHERS, RESEARCHERS, make=discussed),
+    Route("runs:calibration", RESEARCHERS, RESEARCHERS, make=calibrated),
+    Route("runs:calibration-rows", RESEARCHERS, RESEARCHERS, make=calibrated),
     Route("runs:league", RESEARCHERS, RESEARCHERS, make=league),
     Route("runs:league-games", RESEARCHERS, RESEARCHERS, make=league),
     Route("runs:conversation", RESEARCHERS, RESEARCHERS, make=episode),

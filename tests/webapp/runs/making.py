@@ -13,6 +13,7 @@ from tests.games.cases.werewolf import dealt
 from tests.games.play import played, scripted_move
 from training import config as configs
 from training.config import RunConfig
+from training.evaluate.calibration.report import Evaluation, Row, cell_of
 from training.games import make
 from training.records import Belief, Episode, Scenario, SeatMove, Turn
 from training.suites import FOLDER
@@ -318,3 +319,43 @@ SUITE_RESULT: dict[str, Any] = {
     ],
     "conditions": {"model": {"title": "tiny step 5", "note": "a note"}, "intervals": "95 %", "command": "python"},
 }  # fmt: skip
+
+
+def calibration_rows(
+    label: str = "PopQA", tool: str = "wiki", *, questions: int = 40, knows: float = 0.5, searches: float = 0.9
+) -> list[Row]:
+    """Rows of a question set: the model knows the first share `knows` of the questions, and a search finds the others.
+
+    It searches for the share `searches` of the questions, from the last one on, and its probabilities rank them so.
+    """
+    rows = []
+    for at in range(questions):
+        known, searched = at < knows * questions, bool(tool) and at >= round((1 - searches) * questions)
+        search = (at + 1) / (questions + 1) if tool else 0.0
+        answer = (1 - search) * (0.9 if known else 0.2)
+        actions = {"search": search if tool else None, "answer": answer, "hedge": 1 - search - answer, "legal": 1.0}
+        f1 = float(not known if searched else known)
+        played = {"f1": f1, "searched": float(searched), "hedged": float(not f1), "text": "otter"}
+        base = (float(not known), float(known)) if tool else (None, None)
+        names = {"label": label, "tool": tool, "question": f"q{at}-{tool or 'alone'}"}
+        by_base = dict(zip(("base_searched_f1", "base_unsearched_f1"), base, strict=True))
+        rows.append(Row(**names, **actions, **played, unsearched_f1=float(known), **by_base))
+    return rows
+
+
+def make_calibration(
+    run: Run, step: int, *sets: tuple[list[Row], bool], attempt: int = 1, started: int = 0, saved: bool = True
+) -> Evaluation:
+    """An evaluation after a step: rows of each set, and whether it is in distribution; with its rows if `saved`."""
+    cells = tuple(cell_of(rows, 1, in_distribution=inside) for rows, inside in sets)
+    evaluation = Evaluation(step=step, model=f"made step {step}" if step else "tiny", cells=cells)
+    owner, _ = Attempt.objects.get_or_create(
+        run=run, number=attempt, defaults={"fence": attempt, "pid": 1, "start_step": started, "lease_until": now()}
+    )
+    data = evaluation.to_dict()
+    if saved:
+        lines = "".join(json.dumps(row.to_dict()) + "\n" for rows, _ in sets for row in rows)
+        name = f"runs/{run.pk}/attempts/{attempt:04d}/calibration/step_{step:06d}.jsonl"
+        data["rows"] = default_storage.save(name, ContentFile(lines.encode()))
+    Event.objects.create(run=run, attempt=owner, at=now(), kind="calibration", data=data)
+    return evaluation

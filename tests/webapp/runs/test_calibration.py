@@ -112,7 +112,7 @@ def test_the_games_of_a_calibration_count_for_the_quota(animals, researcher, set
 def test_the_page_of_a_new_run_has_the_section(client_of, researcher):
     page = client_of(researcher).get("/runs/new/?preset=csp&section=calibration").content.decode()
     assert 'id="section-calibration"' in page
-    assert "The question sets; empty = a run measures nothing of this." in page
+    assert "The question sets, each with label, path, tools, in_distribution and limit" in page
 
 
 def test_versions_are_found_by_name(animals):

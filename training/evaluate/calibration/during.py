@@ -95,4 +95,4 @@ def write(progress: Progress, evaluation: Evaluation, rows: Sequence[Row]) -> No
     with atomic_file(rows_of(path)) as file:
         file.writelines(dumps(row.to_dict()) + "\n" for row in rows)
     write_json(path, evaluation.to_dict())
-    progress.event("calibration", **evaluation.to_dict())
+    progress.event("calibration", **evaluation.to_dict(), rows=rows_of(path).name)

@@ -73,13 +73,17 @@ class DrawnSeries:
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart: the labels of its points, its series, and which number it draws between which ends."""
+    """One chart: the labels of its points, its series, and which number it draws between which ends.
+
+    Without a heading of its own it has its title and the number.
+    """
 
     title: str
     number: str
     ends: tuple[float, float]
     points: Sequence[str]
     series: Sequence[DrawnSeries]
+    heading: str = ""
 
     @property
     def width(self) -> int:
@@ -229,14 +233,14 @@ def _chart(title: str, points: Mapping[str, str], series: Sequence[Series]) -> C
             label=model.label,
             place=place,
             dash=DASHES[place % len(DASHES)],
-            marks=[_mark(estimate, at, place, len(series), ends) for at, estimate in enumerate(row)],
+            marks=[placed(estimate, at, place, len(series), ends) for at, estimate in enumerate(row)],
         )
         for place, (model, row) in enumerate(zip(series, estimates, strict=True))
     ]
     return Chart(title, KINDS[kind], ends, list(points), drawn)
 
 
-def _mark(estimate: Estimate | None, at: int, place: int, of: int, ends: tuple[float, float]) -> Mark | None:
+def placed(estimate: Estimate | None, at: int, place: int, of: int, ends: tuple[float, float]) -> Mark | None:
     """Return where a number stands: series stand side by side at each point."""
     if estimate is None:
         return None

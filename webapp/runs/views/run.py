@@ -40,6 +40,8 @@ def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> H
     current = context.get("pulse") or pulse.pulse(run)
     header = {"run": run, "pulse": current, "may": pulse.actions(run, user), "over": run.state in OVER}
     header["roles_dealt"] = run.kind in {Run.Kind.TRAIN, Run.Kind.EVAL} and by_role.has_roles(run.game)
+    asked = bool(run.config.get("calibration", {}).get("sets"))
+    header["calibrates"] = run.kind == Run.Kind.TRAIN and (asked or run.game == services.QUESTIONS)
     verdict = "" if tab == "evaluation" else reports.verdict(run)  # that tab begins with it
     return render(request, f"runs/{tab}.html", {**context, **header, "verdict": verdict, "tab": tab})
 
