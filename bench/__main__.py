@@ -18,6 +18,11 @@ from training.engines.choice import NAMES
 
 SEVERAL = partial(whole, low=2, high=1_000_000)  # TRL's groups and quantiles need two
 COUNT_OR_0 = partial(whole, low=0, high=1_000_000)
+PERCENT = partial(whole, low=1, high=100)
+MINIATURES = (
+    *("toy", "negotiation", "werewolf", "hack", "critic", "kuhn", "tictactoe", "hanabi", "among_us"),
+    *("epo_negotiation", "epo_shop"),
+)
 
 
 def parser() -> ArgumentParser:
@@ -180,9 +185,10 @@ def _critic(command: ArgumentParser) -> None:
 def _miniature(command: ArgumentParser) -> None:
     command.add_argument(
         "part",
-        choices=("toy", "negotiation", "werewolf", "hack", "critic", "kuhn", "tictactoe", "hanabi", "among_us"),
+        choices=MINIATURES,
         help="the task; hack: Werewolf with a planted bug, by quality filter; critic: item negotiation, by value head; "
-        "kuhn, tictactoe, hanabi: MARS from a small start; among_us: listen_speak from a small start, by variant",
+        "kuhn, tictactoe, hanabi: MARS from a small start; among_us: listen_speak from a small start, by variant; "
+        "epo_negotiation, epo_shop: a strategist before a speaker that follows some of its strategies",
     )
     command.add_argument(
         "--forms", default="", metavar="A,B", help="forms of credit (hack: filters), compared with the first (all)"
@@ -197,6 +203,14 @@ def _miniature(command: ArgumentParser) -> None:
     )
     command.add_argument(
         "--conversations", type=COUNT, default=1000, metavar="N", help="conversations of a head-to-head (1000)"
+    )
+    command.add_argument(
+        "--following",
+        type=PERCENT,
+        nargs="+",
+        default=[30, 60, 90],
+        metavar="PERCENT",
+        help="epo: the shares of strategies that the speaker follows (30 60 90)",
     )
     command.add_argument(
         "--dir",
