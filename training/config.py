@@ -166,6 +166,10 @@ class RunConfig(Record):
             config = self.of_phase(place)
             try:
                 config.check_learning()
+                if config.method.build().needs.alone != self.method.build().needs.alone:
+                    raise BadInput(
+                        "a run reads its starts once: seats play alone in all phases or in none", "method.form"
+                    )
             except BadInput as error:
                 phase = self.phases[place]
                 where = f"phases.{place}.{error.where}" if phase.changes(error.where) else error.where
@@ -236,6 +240,10 @@ class RunConfig(Record):
         if self.rollout.random_moves and not self.sampling.constrain:
             raise BadInput("only listed moves can be drawn: set sampling.constrain", "rollout.random_moves")
         self._check_warmup()
+        if self.method.build().needs.alone:
+            for part in self.parts:
+                if games.lookup(part.game).alone is None:
+                    raise BadInput(f"in {part.game} nobody plays alone, as this form needs", "method.form")
         try:
             self.method.check(self.reward_low, self.rollout.games)
         except BadInput as error:

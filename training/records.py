@@ -374,13 +374,16 @@ class Needs:
     all episodes of a same-start set, or all episodes of a game in the batch. `probes` turns the game's probes on; a run
     in which no game has any is then refused. A method that can do without leaves it out, and uses those that
     `rollout.probes` asks for. `imitates`: credit is of the stream `nll` alone, so that nothing is measured before it
-    and only traces with credit are read.
+    and only traces with credit are read. `alone`: each seat plays by itself, without communication (`GameSpec.alone`).
+    `arguments`: episodes come with `ScoredEpisode.arguments`.
     """
 
     critic: tuple[str, ...] = ()
     group: Literal["conversation", "start", "game"] = "conversation"
     probes: bool = False
     imitates: bool = False
+    alone: bool = False
+    arguments: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +396,8 @@ class ScoredEpisode:
     `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token, 0 in traces without sampled
     tokens: `logprobs[i][t]` is the trainer's log-probability of token t; `values[head][i][p]` is read from the hidden
     state after token p, so the value *before* token t is at p = t - 1. `token_rewards[i][t]` is the reward of token t
-    itself (such as a KL penalty); empty when there are none.
+    itself (such as a KL penalty); empty when there are none. `arguments[i][t]` tells whether token t is an argument of
+    the action of its turn, such as the text of an answer, rather than its tag; empty where the method does not need it.
     """
 
     episode: Episode
@@ -403,6 +407,7 @@ class ScoredEpisode:
     logprobs: Sequence[Floats] = ()
     values: Mapping[str, Sequence[Floats]] = field(default_factory=dict)
     token_rewards: Sequence[Floats] = ()
+    arguments: Sequence[Bools] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.methods.episodes import scored, trace
@@ -80,6 +81,70 @@ def test_a_move_that_nobody_chose_is_another_action():
     silent = game.moves[0].move.model_copy(update={"origin": "default"})
     assert action_sequence(game) == ((0, "hedge"),)
     assert action_sequence(game.model_copy(update={"moves": (SeatMove(seat=0, move=silent),)})) == ((0, "default"),)
+
+
+# --- action supervision ----------------------------------------------------------------------------------------------
+
+FORM = {"form": "action_supervision"}
+
+
+def alone(actions, reward, f1=None, arguments=(), passed=None, layout=".00..111"):
+    """A game of an agent alone that made these moves, the last of which is that of turn 1."""
+    game = scored([trace(layout)], {0: reward}, passed=passed)
+    moves = tuple(
+        SeatMove(seat=0, move=Move(action=action, args={"answer": "otter"} if action != "search" else {}))
+        for action in actions
+    )
+    metrics = {} if f1 is None else {"f1": f1}
+    turns = tuple(
+        turn.model_copy(update={} if ok else {"passed": False, "move": None, "error": "?"})
+        for turn, ok in zip(game.episode.turns, passed or [True, True], strict=True)
+    )
+    episode = game.episode.model_copy(update={"moves": moves, "metrics": metrics, "turns": turns})
+    return replace(game, episode=episode, arguments=[np.isin(range(len(layout)), arguments)])
+
+
+def test_the_best_answer_is_imitated_whole_where_its_f1_is_high_enough():
+    # the second answer has a higher F1, but two searches cost more than that is worth
+    group = [
+        alone(["hedge"], 0.9, 0.9),
+        alone(["search", "answer"], 0.75, 0.8, arguments=[6]),
+        alone(["search", "answer"], 0.7, 0.9),
+        alone(["answer"], 0.2, 0.2),
+    ]
+    assert imitated(group, **FORM) == [None, [[0, 1, 1, 0, 0, 1, 1, 1]], None, None]
+
+
+def test_otherwise_the_best_hedge_is_imitated_without_its_text():
+    group = [
+        alone(["answer"], 0.5, 0.5),
+        alone(["search", "hedge"], 0.1, 0.11, arguments=[6]),
+        alone(["hedge"], 0.0, 0.0),
+    ]
+    assert imitated(group, **FORM) == [None, [[0, 1, 1, 0, 0, 1, 0, 1]], None], "0.5 is not above 0.5"
+    assert imitated(group, **FORM, sure=0.49)[0] is not None
+
+
+def test_without_a_good_answer_and_a_hedge_nothing_is_imitated():
+    assert imitated([alone(["answer"], 0.4, 0.4), alone(["search"], 0.9, 0.9)], **FORM) == [None, None]
+
+
+def test_of_equal_rewards_the_first_and_only_accepted_replies_are_imitated():
+    group = [alone(["hedge"], 0.1, 0.1, [6], passed=[False, True]), alone(["hedge"], 0.1, 0.1)]
+    assert imitated(group, **FORM) == [[[0, 0, 0, 0, 0, 1, 0, 1]], None]
+
+
+def test_a_game_that_measures_no_f1_is_judged_by_its_reward():
+    assert imitated([alone(["answer"], 0.6)], **FORM)[0] is not None
+    assert imitated([alone(["answer"], 0.5)], **FORM) == [None]
+
+
+def test_agents_play_alone_and_need_no_support():
+    config = CspConfig(**FORM, support=8)
+    config.check(0.0, 1)
+    needs = config.build().needs
+    assert (needs.alone, needs.arguments, needs.imitates, needs.group) == (True, True, True, "start")
+    assert not CspConfig().build().needs.alone
 
 
 def test_a_support_that_cannot_occur_is_refused():

@@ -99,8 +99,9 @@ class GameSpec:
     names where the seats of a new game must not read the real ones. `start` returns a default scenario for a number of
     seats, None if a game needs more than that number. `opponents`: names of players that play only this game.
     `script`: the factory of the scripted player, as `module:function` of (scenario, seat); empty if there is none.
-    `samples`: JSONL files of scenarios; a sample's name is its file's stem. `rubrics`: names of the rubrics that are
-    about this game alone.
+    `alone` returns the starts in which each seat of a scenario plays by itself, without communication; None for a game
+    in which nobody can. `samples`: JSONL files of scenarios; a sample's name is its file's stem. `rubrics`: names of
+    the rubrics that are about this game alone.
     """
 
     name: str
@@ -131,6 +132,7 @@ class GameSpec:
     start: Callable[[int], Scenario] | None = None
     opponents: tuple[str, ...] = ()
     script: str = ""
+    alone: Callable[[Scenario], tuple[Scenario, ...]] | None = None
     samples: tuple[Path, ...] = ()
     rubrics: tuple[str, ...] = ()
 

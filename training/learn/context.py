@@ -198,7 +198,11 @@ def _read_starts(config: RunConfig, run_dir: RunDir) -> tuple[list[Path], Mixtur
     """Return the dataset files of the run's games, and their starts."""
     named = [f"mixture.{place}.path" for place in range(len(config.mixture))] or ["scenarios.path"]
     files = [input_file(part.path, run_dir, where) for part, where in zip(config.parts, named, strict=True)]
-    samplers = [scenarios.read_scenarios(config, file, part) for file, part in zip(files, config.parts, strict=True)]
+    alone = config.method.build().needs.alone
+    samplers = [
+        scenarios.read_scenarios(config, file, part, alone=alone)
+        for file, part in zip(files, config.parts, strict=True)
+    ]
     return files, MixtureSampler(samplers, [part.weight for part in config.parts])
 
 

@@ -64,22 +64,25 @@ class MixtureSampler:
         return self.parts[part].start(position)
 
 
-def read_scenarios(config: RunConfig, path: Path, part: MixtureEntry | None = None) -> ScenarioSampler:
+def read_scenarios(
+    config: RunConfig, path: Path, part: MixtureEntry | None = None, *, alone: bool = False
+) -> ScenarioSampler:
     """Return a dataset file's scenarios of one game with the configured settings, each checked by the game.
 
-    The game is that of the mixture entry `part`, or the run's.
+    The game is that of the mixture entry `part`, or the run's. `alone`: each seat of a scenario as a start of its own.
     """
     part = part or MixtureEntry(game=config.game.name, settings=config.game.settings)
-    scenarios = []
-    for line in dataset.read_game(path, part.game):
+    spec = games.lookup(part.game)
+    scenarios: list[Scenario] = []
+    for count, line in enumerate(dataset.read_game(path, part.game), 1):
         scenario = line.scenario
         scenario = scenario.model_copy(update={"settings": {**scenario.settings, **part.settings}})
         try:
             games.make(scenario)
         except BadInput as error:
             raise BadInput(error.why, f"{path.name}, {scenario.id}, {error.where}") from error
-        scenarios.append(scenario)
-        if len(scenarios) == config.data.limit:
+        scenarios += spec.alone(scenario) if alone and spec.alone else [scenario]
+        if count == config.data.limit:
             break
     return ScenarioSampler(scenarios, config.seed, shuffle=config.data.shuffle)
 

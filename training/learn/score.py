@@ -9,11 +9,13 @@ import asyncio
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from training.errors import OutsideError
+from training.learn.arguments import argument_masks
 from training.learn.batch import Item
 from training.learn.critic import Critic
 from training.learn.forward import measure
@@ -134,6 +136,9 @@ def measured(
             rollout.scored = _scored(
                 rollout, rollout.score, rollout.items, by_item, needs, learn.kl_coef if learn.kl == "k1" else 0.0
             )
+            if needs.arguments:
+                decode = partial(policy.tokenizer.decode, skip_special_tokens=True)
+                rollout.scored = replace(rollout.scored, arguments=argument_masks(rollout.episode, decode))
     return items
 
 

@@ -157,6 +157,20 @@ PRESETS: dict[str, Preset] = {
         "csp/qa_society.toml",
         {"name": "CSP on questions"},
     ),
+    "csp-deanon": Preset(
+        "CSP with known helpers",
+        "As CSP on questions, but the asker reads which helper gave each answer: an ablation, in which helpers are "
+        "expected to learn less about when to hedge. Its effect has not been measured.",
+        "csp/qa_society_deanon.toml",
+        {"name": "CSP with known helpers"},
+    ),
+    "csp-action-supervision": Preset(
+        "Action supervision on questions",
+        "The baseline of CSP without communication: agents alone imitate their best answers, or the actions of their "
+        "best hedges. Its effect has not been measured.",
+        "csp/qa_society_action_supervision.toml",
+        {"name": "Action supervision on questions"},
+    ),
     "epo": Preset(
         "EPO on negotiation",
         "A strategist learns to advise a frozen speaker, which moves and speaks at its seat; both seats have one. "

@@ -37,6 +37,12 @@ def alone(scenario: Scenario, tool: str = "") -> Scenario:
     return scenario.model_copy(update={"id": name, "settings": settings, "seats": scenario.seats[:1]})
 
 
+def agents(scenario: Scenario) -> tuple[Scenario, ...]:
+    """Return the question of a scenario for a single agent with each of its tools; without tools, without a search."""
+    tools = dict.fromkeys(QaSocietySettings.model_validate(scenario.settings).tools)
+    return tuple(alone(scenario, tool) for tool in tools or ("",))
+
+
 SPEC = GameSpec(
     name="qa_society",
     title="Question answering in a society",
@@ -54,5 +60,6 @@ SPEC = GameSpec(
     actions=("ask", "search", "answer", "hedge"),
     scenario_only=("question", "answers", "tools", "asking", "metadata"),
     script="training.games.qa_society.script:QaScript",
+    alone=agents,
     samples=sample_files("qa_society"),
 )
