@@ -129,6 +129,53 @@ def test_a_remote_strategist_reads_what_a_local_one_reads():
     assert list(trace.tokens[:until]) == prompt
 
 
+@pytest.mark.parametrize("form", [FORM, REACT], ids=["advised", "react"])
+def test_players_made_anew_with_the_earlier_strategies_ask_what_one_that_stays_asks(form):
+    """As at a table, where every turn has a player of its own."""
+    scenario = negotiation(turn_limit=6)
+    answers = [f"Strategy: {text}\nWell, {text}." for text in ("greet", "ask for water", "insist")]
+    asked = []
+    for anew in (False, True):
+        game, earlier, player = games.make(scenario), [], None
+        remote = Remote(*answers)
+        for turn in range(3):
+            if player is None or anew:
+                player = remote_player(remote, scenario, form, earlier)
+            observation = game.observe(0)
+            reply = asyncio.run(player.act(0, observation, turn))
+            earlier.append((len(observation.messages), reply.strategy))
+            game.step({0: Move(action="talk", text="Hm.")})
+            game.step({1: Move(action="talk", text="No.")})
+        assert [text for _, text in earlier] == ["greet", "ask for water", "insist"]
+        asked.append(remote.asked)
+    assert asked[0] == asked[1]
+    assert "insist" not in str(asked[0])
+    assert "ask for water" in str(asked[0][2])
+
+
+def remote_player(remote, scenario, form, earlier):
+    plain = RemotePlayer(remote, Sampling(), scenario.seats)
+    if form.react:
+        return ReActPlayer(plain, form, forgets=True, earlier=earlier)
+    speaker = make("follower:1", scenario, 0)
+    return AdvisedPlayer(RemoteStrategist(remote, Sampling(), scenario.seats, form, earlier), speaker, earlier)
+
+
+def test_a_speaker_made_anew_reads_all_strategies_of_its_seat():
+    scenario = negotiation()
+    game, speaker = games.make(scenario), Remote("Hello.")
+    for text in ("Hi.", "Well?"):
+        game.step({0: Move(action="talk", text=text)})
+        game.step({1: Move(action="talk", text="No.")})
+    strategist = RemoteStrategist(Remote("Strategy: insist"), Sampling(), scenario.seats, FORM)
+    plain = RemotePlayer(speaker, Sampling(), scenario.seats)
+    earlier = [(len(game.observe(0).messages) - 4, "greet"), (len(game.observe(0).messages) - 2, "wait")]
+    asyncio.run(AdvisedPlayer(strategist, plain, earlier).act(0, game.observe(0), 3))
+    read = "\n".join(message.content for message in speaker.asked[0][0])
+    order = ["You have a strategist", "advises: greet", "Hi.", "advises: wait", "Well?", "advises: insist"]
+    assert [read.index(part) for part in order] == sorted(read.index(part) for part in order)
+
+
 def test_a_naming_player_advises_the_moves_that_it_would_make():
     scenario = negotiation()
     seats = [AdvisedPlayer(NamingPlayer(make("scripted", scenario, 0), FORM), make("follower:100", scenario, 0))]

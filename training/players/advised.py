@@ -55,20 +55,33 @@ class Strategist(ModelPlayer):
 
 
 class RemoteStrategist:
-    """A remote model whose replies are strategies; it reads what a `Strategist` reads."""
+    """A remote model whose replies are strategies; it reads what a `Strategist` reads.
 
-    def __init__(self, model: ChatModel, sampling: Sampling, names: Sequence[str], form: Form) -> None:
+    `earlier` are the strategies that it has written before, each with the number of messages that its seat had read.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        sampling: Sampling,
+        names: Sequence[str],
+        form: Form,
+        earlier: Sequence[tuple[int, str]] = (),
+    ) -> None:
         self.form = form
         self._player, self._names = RemotePlayer(model, sampling, names), names
-        self._written: list[tuple[int, Sequence[Message]]] = []
+        self._written = [(after, self._lines(text)) for after, text in earlier]
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Send the seat's observation and the earlier strategies as a chat of the strategist; return the answer."""
         asked = asks_strategist(with_lines(observation, self._written), self._names[seat], self.form)
         reply = await self._player.act(SPECTATOR, asked, seed)
-        strategy = f"{self.form.label}: {read_strategy(reply.text, self.form).text}"
-        self._written.append((len(observation.messages), (Message(author=SPECTATOR, text=strategy),)))
+        strategy = read_strategy(reply.text, self.form).text
+        self._written.append((len(observation.messages), self._lines(strategy)))
         return reply
+
+    def _lines(self, strategy: str) -> tuple[Message, ...]:
+        return (Message(author=SPECTATOR, text=f"{self.form.label}: {strategy}"),)
 
     def traces(self) -> tuple[Trace, ...]:
         """Return no traces: the tokens are unknown."""
@@ -76,11 +89,13 @@ class RemoteStrategist:
 
 
 class AdvisedPlayer:
-    """One seat of one episode."""
+    """One seat of one episode; `earlier` as for a `RemoteStrategist`."""
 
-    def __init__(self, strategist: Advisor, speaker: Player) -> None:
+    def __init__(self, strategist: Advisor, speaker: Player, earlier: Sequence[tuple[int, str]] = ()) -> None:
         self._strategist, self._speaker = strategist, speaker
         self._lines: list[tuple[int, tuple[Message, ...]]] = []
+        for after, strategy in earlier:
+            self._read(after, strategy)
         self._formed = 0
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
@@ -89,10 +104,13 @@ class AdvisedPlayer:
         form = self._strategist.form
         strategy = Strategy(written.strategy, formed=True) if written.strategy else read_strategy(written.text, form)
         self._formed += strategy.formed
-        self._lines = self._lines or [(1, (BRIEFING,))]
-        self._lines.append((len(observation.messages), (line_of(strategy.text),)))
+        self._read(len(observation.messages), strategy.text)
         reply = await self._speaker.act(seat, with_lines(observation, self._lines), derive(seed, "speaker"))
         return Reply(reply.text, written.tokens + reply.tokens, strategy.text)
+
+    def _read(self, after: int, strategy: str) -> None:
+        self._lines = self._lines or [(1, (BRIEFING,))]
+        self._lines.append((after, (line_of(strategy),)))
 
     def traces(self) -> tuple[Trace, ...]:
         """Return the traces of both, the strategist's first."""

@@ -20,13 +20,22 @@ class ReActPlayer:
     """One seat of one episode; `player` is a model's.
 
     `reasons` also asks for reasoning, which is private. A player that keeps no context `forgets` its strategies, and
-    reads them again in lines of their own.
+    reads them again in lines of their own; `earlier` are those of earlier turns, each with the number of messages that
+    its seat had read.
     """
 
-    def __init__(self, player: Player, form: Form, *, reasons: bool = False, forgets: bool = False) -> None:
+    def __init__(
+        self,
+        player: Player,
+        form: Form,
+        *,
+        reasons: bool = False,
+        forgets: bool = False,
+        earlier: Sequence[tuple[int, str]] = (),
+    ) -> None:
         self._player, self._form = player, form
         self._reasons, self._forgets = reasons, forgets
-        self._written: list[tuple[int, Sequence[Message]]] = []
+        self._written = [(after, _lines(strategy)) for after, strategy in earlier if strategy]
         self._formed = 0
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
@@ -35,8 +44,7 @@ class ReActPlayer:
         answer = await self._player.act(seat, asks_react(read, self._form, reasons=self._reasons), seed)
         strategy, reply = split_strategy(answer.text, self._form)
         if strategy.text:
-            line = Message(author=None, text=f"{REMEMBERS}{strategy.text}", channel=ADVICE)
-            self._written.append((len(observation.messages), (line,)))
+            self._written.append((len(observation.messages), _lines(strategy.text)))
         self._formed += strategy.formed
         return Reply(reply, answer.tokens, strategy.text)
 
@@ -48,6 +56,10 @@ class ReActPlayer:
         """Return what the player measures, and how many strategies were in the form asked for."""
         measured = self._player.totals() if isinstance(self._player, Measured) else {}
         return {**measured, "strategies_formed": float(self._formed)}
+
+
+def _lines(strategy: str) -> tuple[Message, ...]:
+    return (Message(author=None, text=f"{REMEMBERS}{strategy}", channel=ADVICE),)
 
 
 class NamingPlayer:
