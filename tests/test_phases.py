@@ -14,6 +14,7 @@ SPEAK = {
     "reference": "phase L",
 }
 TURNS = {"name": "turns", "steps": 20, "opponents": [{"source": "past", **WOLVES}], "learn": {"critic_warmup": 0}}
+TAUGHT = {"teacher": {"source": "scripted", "speaks": False}}
 THREE = {"learn": {"steps": 50, "save_every": 5, "critic_warmup": 4}, "phases": [LISTEN, SPEAK, TURNS]}
 
 
@@ -42,6 +43,25 @@ def test_moves_are_drawn_in_the_phases_that_say_so():
     assert [made.of_phase(place).rollout.random_moves for place in range(3)] == [True, False, False]
     made = config.parse({"rollout": {"random_moves": True}, "sampling": {"constrain": True}})
     assert made.of_phase(0).rollout.random_moves
+
+
+def test_phases_may_play_more_or_fewer_starts():
+    made = config.parse(THREE | {"rollout": {"scenarios": 4}} | but(1, rollout={"scenarios": 7, "games": 2}))
+    assert [made.of_phase(place).rollout.scenarios for place in range(3)] == [4, 7, 4]
+    # 10 steps of 4 starts, then 20 of 7, then 20 of 4
+    before = [phases.starts_before(made, step) for step in (1, 2, 10, 11, 12, 30, 31, 32, 50)]
+    assert before == [0, 4, 36, 40, 47, 173, 180, 184, 256]
+    assert [phases.starts_before(config.parse({}), step) for step in (1, 2, 4)] == [0, 8, 24]
+
+
+def test_a_phase_names_its_teacher():
+    sections = {"speaker": {"source": "follower:50"}, "teacher": {"max_tokens": 99}, "method": {"name": "epo"}}
+    plain = [{"name": name, "steps": 25} for name in ("round-0", "rounds")]
+    made = config.parse({"learn": {"steps": 50}, **sections, "phases": [plain[0] | TAUGHT, plain[1]]})
+    taught, rounds = made.of_phase(0).teacher, made.of_phase(1).teacher
+    assert (taught.source, taught.speaks, taught.max_tokens) == ("scripted", False, 99)
+    assert (rounds.source, rounds.max_tokens) == ("", 99)
+    assert ("phases.0.teacher.source", "scripted") in list(made.sources())
 
 
 def test_the_weights_that_a_step_and_later_ones_need():
@@ -97,7 +117,15 @@ def but(place, **changes):
         (but(1, begin="phase turns"), "phases.1.begin", "can name only phases before it"),
         (but(0, begin="phase L"), "phases.0.begin", "can name only phases before it"),
         (but(1, begin="start"), "phases.1.begin", "nothing, or `phase NAME`"),
-        (but(1, rollout={"games": 2}), "phases.1.rollout", "a phase cannot change 'games' of rollout; only random_mov"),
+        (
+            but(1, rollout={"lanes": 2}),
+            "phases.1.rollout",
+            "a phase cannot change 'lanes' of rollout; only scenarios, ",
+        ),
+        (but(1, rollout={"games": 4096}), "phases.1.rollout.games", "less than or equal to 256"),
+        (but(1, rollout={"scenarios": 4096, "games": 5}), "phases.1.rollout.games", "20480 games in a step"),
+        (but(1, teacher={"sorce": "scripted"}), "phases.1.teacher", "a phase cannot change 'sorce' of teacher"),
+        (but(1, teacher={"source": "scripted"}), "phases.1.teacher.source", "a strategist learns"),
         (but(1, rollout={"random_moves": 3}), "phases.1.rollout.random_moves", "valid boolean"),
         (but(1, rollout={"random_moves": True}), "phases.1.rollout.random_moves", "set sampling.constrain"),
         ({"rollout": {"random_moves": True}}, "rollout.random_moves", "set sampling.constrain"),
@@ -106,7 +134,7 @@ def but(place, **changes):
             "learn.critic_warmup",
             "in the phase L, the policy would never",
         ),
-        (but(1, learn={"epochs": 2}), "phases.1.learn", "a phase cannot change 'epochs' of learn; only lr, "),
+        (but(1, learn={"betas": [0, 0]}), "phases.1.learn", "a phase cannot change 'betas' of learn; only lr, "),
         (but(1, learn={"lr": 0}), "phases.1.learn.lr", "greater than 0"),
         (but(1, learn={"critic_warmup": 20}), "phases.1.learn.critic_warmup", "the policy would never learn"),
         (
@@ -119,6 +147,30 @@ def but(place, **changes):
 def test_phases_that_cannot_work_are_refused(changes, where, why):
     with pytest.raises(BadInput, match=why) as caught:
         config.parse(THREE | changes)
+    assert caught.value.where == where
+
+
+EPO = {"method": {"name": "epo"}, "speaker": {"source": "follower:50"}}
+
+
+@pytest.mark.parametrize(
+    "sections, where, why",
+    [
+        ({"teacher": {"source": "scripted"}}, "teacher.source", "name a speaker.source"),
+        ({**EPO, "teacher": {"source": "mirror"}}, "teacher.source", "mirror is no teacher"),
+        ({**EPO, "teacher": {"source": "speaker"}}, "teacher.source", "speaker is no teacher"),
+        ({**EPO, "teacher": {"source": "nash"}}, "teacher.source", "nash plays kuhn_poker"),
+        ({**EPO, "method": {"name": "omar"}, "teacher": {"source": "scripted"}}, "teacher.source", "itself has played"),
+        (
+            {**EPO, "speaker": {"source": "self"}, "teacher": {"source": "scripted", "speaks": False}},
+            "teacher.speaks",
+            "no speaker that it could advise",
+        ),
+    ],
+)
+def test_a_teacher_that_cannot_teach_is_refused_by_its_field(sections, where, why):
+    with pytest.raises(BadInput, match=why) as caught:
+        config.parse(sections)
     assert caught.value.where == where
 
 

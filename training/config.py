@@ -44,6 +44,7 @@ from training.run_sections import (
     SearchSection,
     SpeakerSection,
     StopSection,
+    TeacherSection,
 )
 from training.sections import SftConfig
 from training.store import loads
@@ -75,6 +76,7 @@ class RunConfig(Record):
     engine: EngineSection = Field(default=EngineSection(), description="What samples the replies.")
     sampling: SamplingSection = Field(default=SamplingSection(), description="How replies are sampled.")
     speaker: SpeakerSection = Field(default=SpeakerSection(), description="Who speaks, where models only advise.")
+    teacher: TeacherSection = Field(default=TeacherSection(), description="Whose strategies the learner learns.")
     search: SearchSection = Field(default=SearchSection(), description="What seats of qa_society search.")
     game: GameSection = Field(default=GameSection(), description="Which game is played.")
     data: DataSection = Field(default=DataSection(), description="Where the games start.")
@@ -133,8 +135,7 @@ class RunConfig(Record):
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
         _check_game(self.game.name, self.game.settings, "game", "game.name")
-        if (count := self.rollout.scenarios * self.rollout.games) > MOST_GAMES:
-            raise BadInput(f"{count} games in a step are more than {MOST_GAMES}: lower it", "rollout.games")
+        self._check_games()
         if self.kind != "sft" and 0 < self.engine.window <= self.sampling.max_tokens:
             raise BadInput(
                 "a reply would fill the whole window: raise it, or lower sampling.max_tokens", "engine.window"
@@ -149,6 +150,10 @@ class RunConfig(Record):
         if head_to_head and self.evaluate.judge and self.judge is None:
             raise BadInput("a head-to-head with a judge needs the section judge: address and model", "judge")
         return self
+
+    def _check_games(self) -> None:
+        if (count := self.rollout.scenarios * self.rollout.games) > MOST_GAMES:
+            raise BadInput(f"{count} games in a step are more than {MOST_GAMES}: lower it", "rollout.games")
 
     def _check_training(self) -> None:
         for place, part in enumerate(self.mixture):
@@ -232,13 +237,15 @@ class RunConfig(Record):
                         raise BadInput(error.why, where) from error
 
     def check_learning(self) -> None:
-        """Raise `BadInput` for what does not fit in the sections that phases change: opponents, method, learn."""
+        """Raise `BadInput` for what does not fit in the sections that phases change."""
         for place, opponent in enumerate(self.opponents):
             for field, source in opponent.sources.items():
                 if source == LEARNER:
                     raise BadInput("as an opponent the learner itself is named mirror", f"opponents.{place}.{field}")
         if self.rollout.random_moves and not self.sampling.constrain:
             raise BadInput("only listed moves can be drawn: set sampling.constrain", "rollout.random_moves")
+        self._check_games()
+        self._check_teacher()
         self._check_warmup()
         if self.method.build().needs.alone:
             for part in self.parts:
@@ -248,6 +255,19 @@ class RunConfig(Record):
             self.method.check(self.reward_low, self.rollout.games)
         except BadInput as error:
             raise BadInput(error.why, f"method.{error.where}") from error
+
+    def _check_teacher(self) -> None:
+        source = self.teacher.source
+        if not source:
+            return
+        if of_learner(source) or source == SPEAKER:
+            raise BadInput(f"{source} is no teacher: name a model, an address or a player", "teacher.source")
+        if not self.speaker.source:
+            raise BadInput("a strategist learns a teacher's strategies: name a speaker.source", "teacher.source")
+        if self.speaker.react and not self.teacher.speaks:
+            raise BadInput("this run has no speaker that it could advise: set it, or name a speaker", "teacher.speaks")
+        if not self.method.build().needs.offline:
+            raise BadInput(f"{self.method.name} learns from what the learner itself has played", "teacher.source")
 
     def _check_suite(self) -> None:
         for place, task in enumerate(self.suite.tasks):
@@ -325,9 +345,14 @@ class RunConfig(Record):
                 yield f"phases.{number}.opponents.{place}", entry
 
     def sources(self) -> Iterator[tuple[str, str]]:
-        """Yield who may play beside the learner in the run and its phases, and who speaks, each with its field."""
+        """Yield who may play beside the learner in the run and its phases, who speaks and who teaches, by field."""
         if self.speaker.source and not self.speaker.react:
             yield "speaker.source", self.speaker.source
+        if self.teacher.source:
+            yield "teacher.source", self.teacher.source
+        for place, phase in enumerate(self.phases):
+            if isinstance(source := phase.teacher.get("source"), str) and source:
+                yield f"phases.{place}.teacher.source", source
         for where, entry in self.entries():
             yield from ((f"{where}.{field}", source) for field, source in entry.sources.items())
 
@@ -450,6 +475,7 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
         },
         "model": {"base": _model(config.model.base, folder)},
         "speaker": {"source": _model(config.speaker.source, folder)},
+        "teacher": {"source": _model(config.teacher.source, folder)},
         "search": {"indexes": {corpus: _index(index, folder) for corpus, index in config.search.indexes.items()}},
     }
     updated: dict[str, Any] = {
@@ -471,11 +497,15 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
     )
     updated["suite"] = config.suite.model_copy(update={"tasks": tasks})
     updated["opponents"] = _opponents(config.opponents, folder)
-    updated["phases"] = tuple(
-        phase.model_copy(update={"opponents": _opponents(phase.opponents, folder)}) if phase.opponents else phase
-        for phase in config.phases
-    )
+    updated["phases"] = tuple(_phase(phase, folder) for phase in config.phases)
     return config.model_copy(update=updated)
+
+
+def _phase(phase: Phase, folder: Path) -> Phase:
+    changes: dict[str, Any] = {"opponents": _opponents(phase.opponents, folder)} if phase.opponents else {}
+    if source := phase.teacher.get("source"):
+        changes["teacher"] = {**phase.teacher, "source": _model(source, folder)}
+    return phase.model_copy(update=changes)
 
 
 def _index(index: str, folder: Path) -> str:

@@ -18,6 +18,8 @@ MIRROR, PAST, START = "mirror", "past", "start"
 """Sources of opponents that are the learner itself: now, after a saved step, and at the start of the run."""
 SPEAKER = "speaker"
 """The source that is the run's speaker alone, without a strategist."""
+TEACHER = "teacher"
+"""The policy that plays the learner's seats in its place, so that the learner learns from it."""
 PHASE = "phase "
 """What the source begins with that is the learner at the end of a phase: `phase NAME`."""
 

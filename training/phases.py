@@ -14,15 +14,21 @@ from pydantic import Field
 from training.errors import BadInput
 from training.opponent_sections import PAST, PHASE, START, Opponent, saved_steps
 from training.reading import Record
+from training.run_sections import TeacherSection
 from training.sections import MOST_STEPS
 
 if TYPE_CHECKING:
     from training.config import RunConfig
 
-LEARN = ("lr", "warmup", "schedule", "critic_lr", "critic_warmup", "kl", "kl_coef", "ent_coef")
+LEARN = (
+    *("lr", "warmup", "schedule", "anneal", "epochs", "tokens_per_update", "trajectories_per_update"),
+    *("critic_lr", "critic_warmup", "kl", "kl_coef", "ent_coef"),
+)
 """The fields of the section `learn` that a phase may change."""
-ROLLOUT = ("random_moves",)
+ROLLOUT = ("scenarios", "games", "random_moves")
 """The fields of the section `rollout` that a phase may change."""
+TEACHER = tuple(TeacherSection.model_fields)
+"""The fields of the section `teacher` that a phase may change: all of them."""
 S = TypeVar("S", bound=Record)
 
 
@@ -48,6 +54,9 @@ class Phase(Record):
     rollout: dict[str, Any] = Field(
         default_factory=dict, description=f"Fields of the section rollout that change: {', '.join(ROLLOUT)}."
     )
+    teacher: dict[str, Any] = Field(
+        default_factory=dict, description=f"Fields of the section teacher that change: {', '.join(TEACHER)}."
+    )
     begin: str = Field(
         default="",
         max_length=500,
@@ -65,7 +74,8 @@ class Phase(Record):
         section, _, name = field.partition(".")
         if section == "opponents":
             return self.opponents is not None
-        return name in {"learn": self.learn, "method": self.method, "rollout": self.rollout}.get(section, ())
+        sections = {"learn": self.learn, "method": self.method, "rollout": self.rollout, "teacher": self.teacher}
+        return name in sections.get(section, ())
 
 
 def ends(phases: Sequence[Phase]) -> list[int]:
@@ -74,8 +84,11 @@ def ends(phases: Sequence[Phase]) -> list[int]:
 
 
 def place_at(phases: Sequence[Phase], step: int) -> int:
-    """Return the place of the phase to which training step `step` (from 1) belongs; steps after the end to the last."""
-    return next((place for place, end in enumerate(ends(phases)) if step <= end), len(phases) - 1)
+    """Return the place of the phase to which training step `step` (from 1) belongs; steps after the end to the last.
+
+    Without phases it is 0.
+    """
+    return next((place for place, end in enumerate(ends(phases)) if step <= end), max(0, len(phases) - 1))
 
 
 def end_of(phases: Sequence[Phase], source: str) -> int:
@@ -106,7 +119,8 @@ def opponents(config: RunConfig, place: int) -> tuple[Opponent, ...]:
 def of_phase(config: RunConfig, place: int) -> RunConfig:
     """Return the configuration by which a phase trains: the run's with its changes, and `learn.steps` its own."""
     phase, where = config.phases[place], f"phases.{place}"
-    for section, changes, may in (("learn", phase.learn, LEARN), ("rollout", phase.rollout, ROLLOUT)):
+    changed = (("learn", phase.learn, LEARN), ("rollout", phase.rollout, ROLLOUT), ("teacher", phase.teacher, TEACHER))
+    for section, changes, may in changed:
         if unknown := next((name for name in changes if name not in may), None):
             why = f"a phase cannot change {unknown[:80]!r} of {section}; only {', '.join(may)}"
             raise BadInput(why, f"{where}.{section}")
@@ -119,8 +133,19 @@ def of_phase(config: RunConfig, place: int) -> RunConfig:
     learn = _changed(config.learn, phase.learn, f"{where}.learn").model_copy(update={"steps": phase.steps})
     method = _changed(config.method, phase.method, f"{where}.method")
     rollout = _changed(config.rollout, phase.rollout, f"{where}.rollout")
-    sections = {"learn": learn, "method": method, "rollout": rollout, "opponents": opponents(config, place)}
-    return config.model_copy(update={**sections, "phases": ()})
+    teacher = _changed(config.teacher, phase.teacher, f"{where}.teacher")
+    sections = {"learn": learn, "method": method, "rollout": rollout, "teacher": teacher}
+    return config.model_copy(update={**sections, "opponents": opponents(config, place), "phases": ()})
+
+
+def starts_before(config: RunConfig, step: int) -> int:
+    """Return how many starts the training steps before `step` play; phases may play more or fewer in a step."""
+    count, first = 0, 1
+    for phase, end in zip(config.phases, ends(config.phases), strict=True):
+        rollout = config.rollout.scenarios if "scenarios" not in phase.rollout else int(phase.rollout["scenarios"])
+        count += rollout * max(0, min(step - 1, end) - first + 1)
+        first = end + 1
+    return count + config.rollout.scenarios * max(0, step - first)
 
 
 def _changed(section: S, changes: Mapping[str, Any], where: str) -> S:

@@ -375,7 +375,8 @@ class Needs:
     in which no game has any is then refused. A method that can do without leaves it out, and uses those that
     `rollout.probes` asks for. `imitates`: credit is of the stream `nll` alone, so that nothing is measured before it
     and only traces with credit are read. `alone`: each seat plays by itself, without communication (`GameSpec.alone`).
-    `arguments`: episodes come with `ScoredEpisode.arguments`.
+    `arguments`: episodes come with `ScoredEpisode.arguments`. `offline`: the method may also learn from what a teacher
+    has written.
     """
 
     critic: tuple[str, ...] = ()
@@ -384,6 +385,7 @@ class Needs:
     imitates: bool = False
     alone: bool = False
     arguments: bool = False
+    offline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,31 @@ class SpeakerSection(Record):
         return self.source == SELF
 
 
+class TeacherSection(Record):
+    """Who plays the learner's seats in its place; the learner then learns from strategies that it has not sampled."""
+
+    source: str = Field(
+        default="",
+        max_length=500,
+        description="The teacher: a model's name or folder, ADDRESS MODEL [SECRET], or a player such as scripted, "
+        "whose strategies name its moves. Empty = the learner plays itself.",
+    )
+    speaks: bool = Field(
+        default=True,
+        description="The teacher writes replies as well as strategies; a model first reasons, in private. Off = it "
+        "only advises the speaker, which moves.",
+    )
+    temperature: float | None = Field(
+        default=None,
+        ge=0,
+        le=5,
+        description="The teacher's sampling temperature; 0 = greedy, empty = sampling.temperature.",
+    )
+    max_tokens: int = Field(
+        default=512, ge=1, le=LONGEST_REPLY, description="The teacher's longest answer in tokens, reasoning included."
+    )
+
+
 class SearchSection(Record):
     """The indexes that seats of qa_society search."""
 
@@ -375,6 +400,18 @@ class LearnSection(Record):
     tokens_per_update: int = Field(
         default=0, ge=0, le=10**9, description="Tokens per optimizer update; 0 = the whole step."
     )
+    trajectories_per_update: int = Field(
+        default=0,
+        ge=0,
+        le=10**6,
+        description="Trajectories (one seat of one game) per optimizer update, in place of learn.tokens_per_update; "
+        "0 = by tokens.",
+    )
+    anneal: Literal["run", "step"] = Field(
+        default="run",
+        description="run = learn.warmup and learn.schedule count the steps of the run, or of the phase. step = they "
+        "count the updates of each step and begin anew in every step, as where a run has few steps of many updates.",
+    )
     restart: bool = Field(
         default=False,
         description="Each step learns anew from the run's starting model; its games are those of the newest model.",
@@ -425,6 +462,11 @@ class LearnSection(Record):
     keep: int = Field(default=3, ge=1, le=MOST_STEPS, description="Number of newest checkpoints that are kept.")
     threads: int = Field(default=0, ge=0, le=1024, description="CPU threads; 0 = all cores.")
     deterministic: bool = Field(default=False, description="Use deterministic algorithms only.")
+
+    @property
+    def single_update(self) -> bool:
+        """Whether every step makes one update."""
+        return self.epochs == 1 and not (self.tokens_per_update or self.trajectories_per_update)
 
     @property
     def reads_reference(self) -> bool:
@@ -497,7 +539,7 @@ class StopSection(Record):
         gt=0,
         le=1,
         description="Stop when PPO clips more than this share of the tokens' weight, which says that a step moves the "
-        "policy too far; 1 = never. One update per step (learn.epochs, learn.tokens_per_update) clips nothing.",
+        "policy too far; 1 = never. One update per step clips nothing.",
     )
     silent: float = Field(
         default=0.8,

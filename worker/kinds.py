@@ -109,18 +109,28 @@ def put_opponents(entries: Iterable[Mapping[str, Any]], where: str, folder: RunD
     return [{**entry, **put(entry, place)} for place, entry in enumerate(entries)]
 
 
+def put_phase(phase: Mapping[str, Any], where: str, folder: RunDir) -> Mapping[str, Any]:
+    """A phase with the checkpoints that play in it as their folders."""
+    changes: dict[str, Any] = {}
+    if phase.get("opponents"):
+        changes["opponents"] = put_opponents(phase["opponents"], f"{where}.opponents", folder)
+    if source := phase.get("teacher", {}).get("source"):
+        changes["teacher"] = {
+            **phase["teacher"],
+            "source": str(put_opponent(source, f"{where}.teacher.source", folder)),
+        }
+    return {**phase, **changes}
+
+
 def put_pool(config: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
     """The sections of a configuration in which opponents are named, with checkpoints as their folders."""
-    phases = [
-        {**phase, "opponents": put_opponents(phase["opponents"], f"phases.{place}.opponents", folder)}
-        if phase.get("opponents")
-        else phase
-        for place, phase in enumerate(config.get("phases", ()))
-    ]
+    phases = [put_phase(phase, f"phases.{place}", folder) for place, phase in enumerate(config.get("phases", ()))]
     pool: dict[str, Any] = {"opponents": put_opponents(config.get("opponents", ()), "opponents", folder)}
     pool |= {"phases": phases}
     if (speaker := config.get("speaker", {})).get("source") not in (None, "", SELF):
         pool["speaker"] = {**speaker, "source": str(put_opponent(speaker["source"], "speaker.source", folder))}
+    if (teacher := config.get("teacher", {})).get("source"):
+        pool["teacher"] = {**teacher, "source": str(put_opponent(teacher["source"], "teacher.source", folder))}
     return pool | {"suite": put_tasks(config["suite"], folder)} if config.get("kind") == "suite" else pool
 
 

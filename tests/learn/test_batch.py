@@ -38,6 +38,16 @@ def test_no_update_is_a_small_leftover():
     assert [len(group) for group in updates([item("...")], 8, seed=0)] == [1]
 
 
+def test_updates_may_count_trajectories_which_stay_whole():
+    traces = [item("...", game) for game in range(7) for _ in range(1 + game % 2)]  # some games have two traces
+    groups = updates(traces, 0, seed=1, trajectories=3)
+    seats = [{each.trajectory for each in group} for group in groups]
+    assert [len(each) for each in seats] == [3, 4]  # the last one would be less than half of three
+    assert not seats[0] & seats[1]
+    assert sorted(id(each) for group in groups for each in group) == sorted(map(id, traces))
+    assert updates(traces, 5, seed=1, trajectories=3) == groups  # tokens do not matter then
+
+
 def test_a_pass_picks_scored_tokens_with_their_streams():
     one = item(".0.1", 0, ppo=[9, 2, 9, -1])
     two = item(".00", 1, ppo=[9, 3, 4])

@@ -180,6 +180,33 @@ def test_several_updates_and_epochs(base, progress):
     assert metrics["approx_kl"] > 0  # the policy moved away from what it was before the step
 
 
+def test_a_schedule_may_begin_anew_in_every_step(base, progress):
+    """Three updates of one trajectory each: the rate rises in the first, then falls as a cosine over the other two."""
+    settings = {"anneal": "step", "warmup": 1, "schedule": "cosine", "lr": 0.04, "steps": 99}
+    policy = make(base, heads=(), trajectories_per_update=1, **settings)
+    some = [item for number, item in enumerate(items(heads=())) if setattr(item, "trajectory", (number, 0)) is None]
+    updater, rates = Updater(policy, seed=0), []
+    measure(policy, some, old=True, reference=False)
+    updater.optimizer.register_step_pre_hook(lambda optimizer, *_: rates.append(optimizer.param_groups[0]["lr"]))
+    for step in (1, 5):
+        metrics = updater.run(updater.plan(some, step), step, progress)
+        assert metrics["lr"] == pytest.approx((0.04 + 0.04 + 0.02) / 3)
+    assert rates == pytest.approx([0.04, 0.04, 0.02] * 2)
+
+
+def test_what_nobody_sampled_has_no_gap_to_a_sampler(base, progress):
+    policy, some = make(base), items()
+    updater, wanted = Updater(policy, seed=0), items()
+    for item in some:
+        item.offline = True
+    metrics = updater.run(updater.plan(some, 1), 1, progress)
+    assert (metrics["gap_mean"], metrics["gap_max"], metrics["capped"]) == (0, 0, 0)
+    assert metrics["importance"] == pytest.approx(1)
+    policy = make(base)
+    sampled = Updater(policy, seed=0)
+    assert sampled.run(sampled.plan(wanted, 1), 1, progress)["reinforce_loss"] == metrics["reinforce_loss"]
+
+
 def test_the_policy_waits_while_the_critic_warms_up(base, progress):
     policy, some = make(base, critic_warmup=2, critic_lr=0.5), items()
     updater = Updater(policy, seed=0)

@@ -19,6 +19,7 @@ FORMS = {
     ),
     "role": ({"baseline": "role"}, [[1, 0.25, 0.75], [0, 1], [-0.75, -1.25], [-1]]),
     "process alone": ({"result": False}, [[1, 0.4, 0.8], [0.5, 1], [0, 0], [0]]),
+    "supervised": ({"form": "sft"}, [[1, 1, 1], [1, 1], [1, 1], [1]]),
 }
 
 
@@ -45,6 +46,16 @@ def test_with_the_final_score_alone_the_largest_return_cancels_it(score):
     """Every positive score gives the same advantages γ^(T−t): so normalised, good and bad games teach the same."""
     game = scored([trace(".0.1.2")], {0: score, 1: 0.0})
     assert advantages([game], EpoConfig(gamma=0.5).build()) == [pytest.approx([0.25, 0.5, 1])]
+
+
+def test_only_good_results_are_learned_above_a_threshold():
+    """The seats' results are 0, 1, -1 and 0; means of the baseline are those of the seats that are left."""
+    settings = {"gamma": 0.5, "threshold": 0.5}
+    credits_ = EpoConfig(**settings).build().credit(games())
+    learned = [[trace is not None for trace in credit.traces] for credit in credits_]
+    assert learned == [[False, True], [False, False]]
+    batch = EpoConfig(baseline="batch", **settings).build().credit(games())[0].traces[1]
+    assert batch.turn_advantages == pytest.approx({1: 1 - 1.5, 3: 2 - 1.5})
 
 
 def test_the_role_is_the_games_where_it_has_roles():

@@ -36,7 +36,8 @@ class Item:
 
     `old` are the trainer's log-probabilities before the update, `reference` those of the reference; None where
     they are not needed. `entropy` is the policy's before each token, in nats, from the first pass of the update.
-    `branches` are the items whose traces come after a prefix of this one; they are read in the same row.
+    `branches` are the items whose traces come after a prefix of this one; they are read in the same row. `offline`:
+    nobody sampled the trace, which is a teacher's text, so that the sampler's log-probabilities are not known.
     """
 
     trace: Trace
@@ -47,6 +48,7 @@ class Item:
     entropy: Floats | None = None
     player: str = ""
     branches: list[Item] = field(default_factory=list)
+    offline: bool = False
 
     def __len__(self) -> int:
         return len(self.trace.tokens)
@@ -143,33 +145,42 @@ class Batch:
                 item.entropy[places] = part
 
 
-def updates(items: Sequence[Item], tokens: int, seed: int) -> list[list[Item]]:
+def updates(items: Sequence[Item], tokens: int, seed: int, trajectories: int = 0) -> list[list[Item]]:
     """Return the items in an order drawn from `seed`, cut into updates of about `tokens` tokens (0 = one update).
 
-    No update has fewer than half of them, unless all items together have: it would be a full-size optimizer step on
-    little evidence, so a small group joins the one before it (the first joins the second).
+    With `trajectories` they are cut into updates of so many trajectories instead, each of which stays whole. No update
+    has fewer than half of that, unless all items together have: it would be a full-size optimizer step on little
+    evidence, so a small group joins the one before it (the first joins the second).
     """
-    order = list(items)
+    if trajectories:
+        whole: dict[tuple[int, int], list[Item]] = {}
+        for item in items:
+            whole.setdefault(item.trajectory, []).append(item)
+        units, sizes, most = list(whole.values()), [1] * len(whole), trajectories
+    else:
+        units, sizes, most = [[item] for item in items], [item.width for item in items], tokens
+    order = list(range(len(units)))
     random.Random(seed).shuffle(order)
-    groups: list[list[Item]] = [[]]
-    size = 0
-    for item in order:
-        if tokens and groups[-1] and size + item.width > tokens:
-            groups.append([])
-            size = 0
-        groups[-1].append(item)
-        size += item.width
-    merged: list[list[Item]] = []
-    for group in groups:
-        if merged and min(_tokens(group), _tokens(merged[-1])) < tokens / 2:
-            merged[-1] += group
+    groups: list[tuple[int, list[Item]]] = [(0, [])]
+    for place in order:
+        size, group = groups[-1]
+        if most and group and size + sizes[place] > most:
+            size, group = 0, []
+            groups.append((size, group))
+        groups[-1] = (size + sizes[place], [*group, *units[place]])
+    return _merged(groups, most)
+
+
+def _merged(groups: Sequence[tuple[int, list[Item]]], most: int) -> list[list[Item]]:
+    """Return the groups, each of a size, without those of less than half of `most`: each joins the one before it."""
+    merged: list[tuple[int, list[Item]]] = []
+    for size, group in groups:
+        if merged and min(size, merged[-1][0]) < most / 2:
+            before, earlier = merged.pop()
+            merged.append((before + size, [*earlier, *group]))
         elif group:
-            merged.append(group)
-    return merged
-
-
-def _tokens(group: Sequence[Item]) -> int:
-    return sum(item.width for item in group)
+            merged.append((size, group))
+    return [group for _, group in merged]
 
 
 def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:
@@ -238,7 +249,7 @@ def _streams(item: Item, weights: Mapping[str, Floats]) -> dict[str, Floats]:
         "ppo": zeros if credit.ppo is None else credit.ppo,
         "reinforce": zeros if credit.reinforce is None else credit.reinforce,
         "nll": zeros if credit.nll is None else credit.nll,
-        "engine": np.asarray(item.trace.logprobs, dtype=np.float64),
+        "engine": np.full(len(item), np.nan) if item.offline else np.asarray(item.trace.logprobs, dtype=np.float64),
         "old": unknown if item.old is None else item.old,
         "reference": unknown if item.reference is None else item.reference,
         **{f"{term}_weight": row for term, row in weights.items()},

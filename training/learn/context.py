@@ -17,7 +17,7 @@ import torch
 from training import bases, engines, games, phases, rewards
 from training.config import RunConfig
 from training.engines.base import Engine, Sampling
-from training.errors import BadInput
+from training.errors import BadInput, EngineError
 from training.games import Game
 from training.games.qa_society.game import QaSociety
 from training.learn import checkpoint, policy, scenarios
@@ -29,19 +29,21 @@ from training.learn.scenarios import MixtureSampler
 from training.learn.update import Updater
 from training.learn.watchdog import Watchdog
 from training.methods import Method
+from training.opponent_sections import TEACHER
 from training.players.base import Player
 from training.players.contestants import window_of
 from training.players.model import check_choices
 from training.players.uniform import UniformPlayer
-from training.records import Move, Scenario, Seat
+from training.records import Episode, ErrorRecord, Move, Scenario, Seat
 from training.rewards import Reward
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
-from training.rollout import Tool
+from training.rollout import Job, Tool
 from training.rollout.listed import lists_moves
 from training.rollout.search import search_tool
 from training.run_sections import LearnSection
 from training.rundir import RunDir
+from training.text.conversations import traces
 from training.text.template import ChatTokenizer
 
 
@@ -125,12 +127,38 @@ class TrainingContext:
         places: dict[str, Any] = {
             "seat": seat,
             "names": scenario.seats,
-            "window": window_of(self.config.engine, used, int(self.policy.inner.config.max_position_embeddings)),
+            "window": window_of(self.config.engine, used, self._longest),
             "version": lambda: self.engine_step,
         }
         if random_moves:
             return UniformPlayer(self.engine, self.chat, used, **places)
         return self.opponents.model_player(self.engine, self.chat, scenario, sampling=used, **places)
+
+    def taught(self, job: Job, episode: Episode) -> Episode:
+        """Return an episode with the learner's traces of a teacher's seats, as if it had written the strategies.
+
+        An episode in which they do not fit the learner's window has an error instead. Others are returned as they are.
+        """
+        seats = [seat for seat, policy in enumerate(job.policies) if policy == TEACHER]
+        if not seats or episode.error is not None:
+            return episode
+        window = window_of(self.config.engine, self.config.sampling, self._longest)
+        try:
+            made = traces(episode, self.chat, seats=seats, window=window, form=self.config.speaker)
+        except EngineError as error:
+            record = ErrorRecord(kind=error.kind, message=str(error))
+            return episode.model_copy(update={"error": record, "metrics": {}})
+        first = len(episode.traces)
+        moved = (
+            trace.model_copy(update={"parent": (trace.parent[0] + first, trace.parent[1])}) if trace.parent else trace
+            for trace in made
+        )
+        return episode.model_copy(update={"traces": (*episode.traces, *moved)})
+
+    @property
+    def _longest(self) -> int:
+        """The largest number of tokens that the learner takes, prompt and reply together."""
+        return int(self.policy.inner.config.max_position_embeddings)
 
 
 def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -> TrainingContext:
@@ -143,7 +171,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
     resumed = checkpoint.read(latest[1]) if latest else None
     step = resumed.step if resumed else 0
-    place = phases.place_at(config.phases, step + 1) if config.phases else 0
+    place = phases.place_at(config.phases, step + 1)
     active = config.of_phase(place)
     opponents.open(active)
     league = League(config, starts, opponents)

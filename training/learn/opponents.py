@@ -15,7 +15,7 @@ from training.config import RunConfig
 from training.engines.base import Engine
 from training.errors import BadInput
 from training.games import make
-from training.opponent_sections import MIRROR, PAST, PHASE, START, Opponent, of_learner
+from training.opponent_sections import MIRROR, PAST, PHASE, START, TEACHER, Opponent, of_learner
 from training.players.base import Player, PlayerFactory
 from training.players.contestants import Contestant, ContestantPool, check
 from training.records import Scenario
@@ -39,9 +39,12 @@ class Opponents:
         self._contestants = ContestantPool(config.engine, config.sampling, device, config.speaker)
         self._named: dict[str, Contestant] = {}
         self._past: list[Engine] = []
+        self._teacher: PlayerFactory | None = None
 
     def open(self, config: RunConfig) -> None:
-        """Open the opponents of the run, or of a phase with the configuration `config`, unless they are open already.
+        """Open the opponents of the run, or of a phase with the configuration `config`, and its teacher.
+
+        Those that are open already stay so.
 
         Raises `BadInput` for one that is gone.
         """
@@ -59,6 +62,7 @@ class Opponents:
             source: self._named.get(source) or self._contestants.open(folder, source)
             for source, folder in folders.items()
         }
+        self._teacher = self._contestants.teacher(config.teacher) if config.teacher.source else None
         self._contestants.check_choices(self._starts)
         engines = rollout.past_loaded if self.pool.uses_past else 0
         self._past += [self._contestants.load(self._base) for _ in range(engines - len(self._past))]
@@ -75,6 +79,7 @@ class Opponents:
                 await engine.close()
             self._past.clear()
         kept = {self._folder(source) for source in sources if source in self._named}
+        kept |= {config.teacher.source} - {""}
         self._named = {source: contestant for source, contestant in self._named.items() if source in sources}
         await self._contestants.close_except(kept)
         self.open(config)
@@ -95,6 +100,7 @@ class Opponents:
         steps.
         """
         factories = {source: contestant.player for source, contestant in self._named.items()}
+        factories |= {TEACHER: self._teacher} if self._teacher else {}
         await self._contestants.reload()
         for engine, saved in zip(self._past, self.pool.past(step), strict=False):
             await engine.load_weights(self._run_dir.checkpoint_of(saved) if saved else self._base)
@@ -129,18 +135,18 @@ def folder_of(config: RunConfig, run_dir: RunDir, source: str) -> Path | None:
 
 
 def _check(config: RunConfig, starts: Sequence[Scenario]) -> None:
-    """Raise `BadInput` for an opponent that does not exist or cannot play one of the run's games or roles."""
+    """Raise `BadInput` for a player that does not exist or cannot play one of the run's games or roles."""
     games = {start.game: start for start in starts}
+    for where, source in config.sources():
+        if of_learner(source):
+            continue
+        try:
+            check(source)
+            for start in games.values() if players.known(source) else ():
+                players.make(source, start, 0)
+        except BadInput as error:
+            raise BadInput(error.why, where) from error
     for where, opponent in config.entries():
-        for field, source in opponent.sources.items():
-            if of_learner(source):
-                continue
-            try:
-                check(source)
-                for start in games.values() if players.known(source) else ():
-                    players.make(source, start, 0)
-            except BadInput as error:
-                raise BadInput(error.why, f"{where}.{field}") from error
         if opponent.source != MIRROR:
             _check_seats(opponent, where, starts)
 

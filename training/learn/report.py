@@ -10,6 +10,7 @@ import numpy as np
 from training.attempts.progress import Progress, rounded
 from training.learn.score import Rollout
 from training.methods.message_effects import by_roles, per_message
+from training.opponent_sections import TEACHER
 from training.records import LEARNER
 from training.rollout.pool import column, title
 from training.rollout.roles import Numbers, by_role, seat_numbers
@@ -106,7 +107,7 @@ def _by_opponent(good: Sequence[Rollout]) -> dict[str, float]:
     """Return the learner's mean reward and the number of games against each opponent, all past versions as one."""
     rewards: dict[str, list[float]] = {}
     for rollout in good:
-        for policy in {policy for policy in rollout.policies if policy != LEARNER}:
+        for policy in {policy for policy in rollout.policies if policy not in (LEARNER, TEACHER)}:
             values = [
                 value
                 for seat, value in (rollout.score.returns if rollout.score else {}).items()

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from training import dataset, games
+from training import dataset, games, phases
 from training.config import RunConfig
 from training.errors import BadInput
-from training.records import Scenario
+from training.opponent_sections import TEACHER
+from training.records import LEARNER, Scenario
 from training.rollout import Job
 from training.rollout.pool import Pool
 from training.run_sections import MixtureEntry
@@ -88,15 +89,18 @@ def read_scenarios(
 
 
 def jobs(config: RunConfig, starts: ScenarioSampler | MixtureSampler, pool: Pool, step: int) -> list[Job]:
-    """Return the games of one training step, with the seats assigned from the pool.
+    """Return the games of one training step, with the seats assigned from the pool; a teacher takes the learner's.
 
     Each scenario is played `rollout.games` times with the same id and seed; these games form a same-start set.
     """
-    rollout = config.rollout
-    first = (step - 1) * rollout.scenarios
+    active = config.of_phase(phases.place_at(config.phases, step))
+    first = phases.starts_before(config, step)
     step_jobs: list[Job] = []
-    for place in range(first, first + rollout.scenarios):
+    for place in range(first, first + active.rollout.scenarios):
         start = starts.start(place)
-        for _ in range(rollout.games):
-            step_jobs.append(Job(len(step_jobs), start, pool.seats(start, step, len(step_jobs))))
+        for _ in range(active.rollout.games):
+            seats = pool.seats(start, step, len(step_jobs))
+            if active.teacher.source:
+                seats = tuple(TEACHER if policy == LEARNER else policy for policy in seats)
+            step_jobs.append(Job(len(step_jobs), start, seats))
     return step_jobs

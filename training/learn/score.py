@@ -22,6 +22,7 @@ from training.learn.forward import measure
 from training.learn.policy import Policy
 from training.learn.update import BadStep
 from training.methods import Method
+from training.opponent_sections import TEACHER
 from training.records import LEARNER, Episode, EpisodeCredit, ErrorRecord, Needs, ScoredEpisode, Seat
 from training.rewards import Reward, Score
 from training.seeding import derive
@@ -47,11 +48,11 @@ class Rollout:
 
     @property
     def learners(self) -> frozenset[Seat]:
-        """The learner's seats."""
+        """The learner's seats, those included that a teacher played in its place."""
         return frozenset(
             seat
             for seat in range(len(self.episode.scenario.seats))
-            if not self.policies or self.policies[seat] == LEARNER
+            if not self.policies or self.policies[seat] in (LEARNER, TEACHER)
         )
 
 
@@ -81,7 +82,12 @@ def learnable(rollouts: Sequence[Rollout]) -> list[Item]:
     for rollout in rollouts:
         traces = rollout.episode.traces if rollout.score is not None else ()
         rollout.items = {
-            number: Item(trace, (rollout.number, trace.seat), player=rollout.episode.player(trace.seat))
+            number: Item(
+                trace,
+                (rollout.number, trace.seat),
+                player=rollout.episode.player(trace.seat),
+                offline=bool(rollout.policies) and rollout.policies[trace.seat] == TEACHER,
+            )
             for number, trace in enumerate(traces)
             if trace.policy == LEARNER
         }

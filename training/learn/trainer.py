@@ -161,6 +161,7 @@ class Trainer:
         began = time.monotonic()
         jobs = scenarios.jobs(self.config, self.context.starts, self.context.opponents.pool, number)
         episodes = await self._unless_stopped(self._sample(jobs, number))
+        episodes = [self.context.taught(job, episode) for job, episode in zip(jobs, episodes, strict=True)]
         sampled = time.monotonic()
         self.progress.phase("scoring", of=len(episodes))
         spent = self.context.judge.spent if self.context.judge else None
@@ -218,7 +219,7 @@ class Trainer:
         """Measure, credit, update; return metrics. `BadStep` and `StopRequested` leave the weights as they were."""
         context, began = self.context, time.monotonic()
         self.progress.phase("learning")
-        single = self.config.learn.epochs == 1 and self.config.learn.tokens_per_update == 0
+        single = context.active.learn.single_update
 
         def beat(tokens: int) -> None:
             self.progress.check()

@@ -34,7 +34,8 @@ class BadStep(ParleyError):
 def learning_rate(learn: LearnSection, step: int, steps: int) -> float:
     """Return the learning rate at step `step` (from 1) of the `steps` in which the policy learns.
 
-    It rises linearly over `warmup` steps, then follows the schedule.
+    It rises linearly over `warmup` steps, then follows the schedule. Where `learn.anneal` says so, both are updates of
+    one step.
     """
     if step <= learn.warmup:
         return learn.lr * step / learn.warmup
@@ -76,7 +77,7 @@ class Updater:
         """Set the policy's learning rate of a training step; return it and the critic's, which `fit` sets."""
         warm = self.learn.critic_warmup if self.policy.critic else 0
         passed = step - self._before - warm
-        rate = learning_rate(self.learn, passed, self.learn.steps - warm) if passed > 0 else 0.0
+        rate = learning_rate(self.learn, passed, self.learn.steps - warm) if passed > 0 else 0.0  # anneal = "run"
         critic = self.learn.critic_lr if self.learn.critic_lr is not None else 10 * self.learn.lr
         self.optimizer.param_groups[0]["lr"] = rate
         return rate, critic
@@ -84,14 +85,15 @@ class Updater:
     def plan(self, items: Sequence[Item], step: int) -> list[list[Item]]:
         """Return the items of each update of the step, over all epochs."""
         seeds = [derive(self.seed, "updates", step, epoch) for epoch in range(self.learn.epochs)]
-        return [group for seed in seeds for group in updates(items, self.learn.tokens_per_update, seed)]
+        sizes = (self.learn.tokens_per_update, self.learn.trajectories_per_update)
+        return [group for seed in seeds for group in updates(items, sizes[0], seed, sizes[1])]
 
     def run(self, plan: Sequence[Sequence[Item]], step: int, progress: Progress) -> dict[str, float]:
         """Apply the updates of one step; return its metrics."""
         rate, critic = self.rates(step)
         backup = self._keep() if len(plan) > 1 or self.learn.restart else None
         single = len(plan) == 1 or all(item.old is None for group in plan for item in group)
-        self._totals = {"lr": rate, "updates": float(len(plan))}
+        self._totals = {"lr": 0.0, "updates": float(len(plan))}
         self._rows.clear()
         self._read_items.clear()
         try:
@@ -99,6 +101,10 @@ class Updater:
                 self.policy.restart()
                 self.optimizer.state.clear()
             for number, group in enumerate(plan):
+                if self.learn.anneal == "step" and self.policy_on(step):
+                    rate = learning_rate(self.learn, number + 1, len(plan))
+                    self.optimizer.param_groups[0]["lr"] = rate
+                self._add("lr", rate, 1 / len(plan))
                 self._update(group, step, single=single, progress=progress, share=1 / len(plan))
                 progress.beat(done=number + 1, of=len(plan))
             self._fit_critic(critic)
@@ -179,8 +185,9 @@ class Updater:
 
     def _policy_terms(self, batch: Batch, logp: Tensor, old: Tensor, share: float) -> dict[str, Tensor]:
         learn, streams = self.learn, batch.streams
-        correction = losses.importance_weight(old, streams["engine"], learn.importance_cap)
-        capped = (old - streams["engine"]).exp() > learn.importance_cap
+        engine = torch.where(streams["engine"].isnan(), old, streams["engine"])  # a teacher's text was not sampled
+        correction = losses.importance_weight(old, engine, learn.importance_cap)
+        capped = (old - engine).exp() > learn.importance_cap
         surrogate, clipping = losses.ppo_clip(logp, old, streams["ppo"], learn.clip, learn.dual_clip)
         terms = {
             "ppo_loss": (streams["ppo_weight"] * correction * surrogate).sum(),
@@ -195,7 +202,7 @@ class Updater:
         for name, term in terms.items():
             self._add(name, term.detach(), share)
         ratio = (logp.detach() - old)[counted]
-        gap = (old - streams["engine"])[counted].abs()
+        gap = (old - engine)[counted].abs()
         self._add("clipfrac", (streams["ppo_weight"] * clipping).sum(), share)
         self._add("approx_kl", (sampled[counted] * (ratio.exp() - 1 - ratio)).sum(), share)
         self._add("importance", (sampled[counted] * correction[counted]).sum(), share)

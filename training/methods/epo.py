@@ -29,6 +29,18 @@ class EpoConfig(MethodConfig):
     summary: ClassVar[str] = "A strategist advises a frozen speaker; REINFORCE on its strategies, by process rewards."
 
     name: Literal["epo"] = Field(default="epo", description="The method: REINFORCE on strategies.")
+    form: Literal["reinforce", "sft"] = Field(
+        default="reinforce",
+        description="reinforce = strategies count by their returns. sft = each counts the same, whatever followed it: "
+        "supervised learning, on the strategies of a teacher.",
+    )
+    threshold: float | None = Field(
+        default=None,
+        ge=-1e6,
+        le=1e6,
+        description="Only the strategies of seats with a reward above this at the end are learned, such as a teacher's "
+        "good games. Empty = all.",
+    )
     gamma: float = Field(default=0.99, gt=0, le=1, description="Discount of what follows a strategy, by turn.")
     result: bool = Field(
         default=True,
@@ -52,15 +64,16 @@ class Epo:
 
     def __init__(self, config: EpoConfig) -> None:
         self.config = config
-        self.needs = Needs(group="game")
+        self.needs = Needs(group="game", offline=True)
 
     def credit(self, group: Sequence[ScoredEpisode]) -> list[EpisodeCredit]:
-        """Return credit on the sampled tokens of every learning seat: each turn's advantage on all of its tokens."""
+        """Return credit on the tokens of every learning seat's strategies: for all of one, its advantage."""
         builders = [CreditBuilder(scored) for scored in group]
         learners = [
             (scored.episode, trajectory, builder)
             for scored, builder in zip(group, builders, strict=True)
             for trajectory in seat_trajectories(scored, self._results(scored))
+            if self.config.threshold is None or scored.returns[trajectory.seat] > self.config.threshold
         ]
         advantages = self._advantages([(episode, trajectory) for episode, trajectory, _ in learners])
         for (_, trajectory, builder), row in zip(learners, advantages, strict=True):
@@ -83,6 +96,8 @@ class Epo:
     def _advantages(self, learners: Sequence[tuple[Episode, SeatTrajectory]]) -> list[Floats]:
         """Return the advantages of each trajectory's turns."""
         gamma, rewards = self.config.gamma, [trajectory.rewards for _, trajectory in learners]
+        if self.config.form == "sft":
+            return [np.ones(len(row)) for row in rewards]
         if self.config.baseline == "max":
             return [np.asarray(reinforce_returns(row.tolist(), gamma), dtype=np.float64) for row in rewards]
         to_go = [gae(row, np.zeros(len(row)), gamma, 1.0) for row in rewards]  # without values: discounted returns

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,14 @@ from training.engines.base import Engine, Sampling
 from training.engines.remote.addresses import AllowList
 from training.engines.remote.config import remote_config
 from training.errors import BadInput, OutsideError
-from training.opponent_sections import SPEAKER
+from training.opponent_sections import SPEAKER, TEACHER
 from training.players.advised import AdvisedPlayer, Advisor, RemoteStrategist, Strategist
 from training.players.base import Player, PlayerFactory
 from training.players.model import ModelPlayer, check_choices
-from training.players.react import ReActPlayer
+from training.players.react import NamingPlayer, ReActPlayer
 from training.players.remote import RemotePlayer
 from training.records import Scenario, Seat
-from training.run_sections import EngineSection, SpeakerSection
+from training.run_sections import EngineSection, SpeakerSection, TeacherSection
 from training.store import MANIFEST, sha256
 
 if TYPE_CHECKING:
@@ -111,6 +111,28 @@ class ContestantPool:
     def advised(self, strategist: Advisor, scenario: Scenario, seat: Seat) -> AdvisedPlayer:
         """Return a player of one seat: the strategist with a speaker."""
         return AdvisedPlayer(strategist, self.speaker.player(scenario, seat))
+
+    def teacher(self, section: TeacherSection) -> PlayerFactory:
+        """Return the players of a teacher, whose replies have strategies; its engine is that of its weights."""
+        form, source = self.form, section.source
+        warmth = {} if section.temperature is None else {"temperature": section.temperature}
+        sampling = self.sampling.model_copy(update={"max_tokens": section.max_tokens, **warmth})
+        if players.known(source):
+
+            def naming(scenario: Scenario, seat: Seat) -> Player:
+                player = NamingPlayer(players.make(source, scenario, seat), form)
+                return player if section.speaks else self.advised(player, scenario, seat)
+
+            return naming
+        if not section.speaks:
+            _ = self.speaker  # opened here, so that both pools share it
+            return replace(self, sampling=sampling).open(source, TEACHER).player
+        plain = replace(self, sampling=sampling, form=SpeakerSection()).open(source, TEACHER).player
+
+        def both(scenario: Scenario, seat: Seat) -> Player:
+            return ReActPlayer(plain(scenario, seat), form, reasons=True, forgets="://" in source)
+
+        return both
 
     async def reload(self) -> None:
         """Load the weights of all engines again, which clears their caches: results do not depend on earlier games.

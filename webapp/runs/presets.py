@@ -30,6 +30,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "phases",
         "league",
         "speaker",
+        "teacher",
         "search",
         "sampling",
         "reward",

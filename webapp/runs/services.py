@@ -157,6 +157,7 @@ def _check_kind(config: RunConfig) -> None:
         ("train", "phases", config.phases),
         ("train", "league.every", config.league.every),
         ("train", "calibration.sets", config.calibration.sets),
+        ("train", "teacher.source", config.teacher.source),
     )
     for kind, where, value in sections:
         if value and config.kind != kind:
@@ -177,8 +178,7 @@ def _check_size(config: RunConfig, owner: User, version: DatasetVersion | None) 
     if config.kind == "train":
         steps, evaluate = config.learn.steps, config.evaluate
         head_to_heads = (steps // evaluate.every if evaluate.every else 0) + evaluate.at_end
-        count = steps * config.rollout.scenarios * config.rollout.games + head_to_heads * conversations
-        count += config.league_games + _calibration_games(config)
+        count = _games(config) + head_to_heads * conversations + config.league_games + _calibration_games(config)
         quotas.refuse_above(user=owner, quota="games_per_run", count=count)
     if config.kind == "eval":
         quotas.refuse_above(user=owner, quota="games_per_run", count=conversations)
@@ -196,6 +196,12 @@ def _calibration_games(config: RunConfig) -> int:
         stored = version.scenarios.filter(game=QUESTIONS).count() if version else len(samples.for_game(QUESTIONS))
         games += min(stored, each.limit or stored) * len(each.tools)
     return 2 * games * section.draws * (evaluations + 1)
+
+
+def _games(config: RunConfig) -> int:
+    """How many games a training run plays, by the sizes of its phases."""
+    parts = [config.of_phase(place) for place in range(max(1, len(config.phases)))]
+    return sum(part.learn.steps * part.rollout.scenarios * part.rollout.games for part in parts)
 
 
 def _whole_rounds(config: RunConfig, version: DatasetVersion | None) -> int:
