@@ -3,9 +3,10 @@
 `toy`: steps until the reward holds at 90 %. `negotiation`: a training run per form and seed with the real trainer, then
 a head-to-head of its last checkpoint against the frozen cold start, seats swapped on every scenario. `werewolf` and
 `hack` are in `bench.werewolf`, `critic` is in `bench.baselines`, `kuhn`, `tictactoe` and `hanabi` in
-`bench.strategic`, `among_us` in `bench.among_us`, those that begin with `epo_` in `bench.epo`. Intervals are 95 %,
-Student's t over seeds; each head-to-head has an interval over scenarios as well. A failed run is reported, not left
-out. Each row is stored in `row.json` of its folder, and the same command continues where it was interrupted.
+`bench.strategic`, `among_us` in `bench.among_us`, `csp` in `bench.csp`, those that begin with `epo_` in `bench.epo`.
+Intervals are 95 %, Student's t over seeds; each head-to-head has an interval over scenarios as well. A failed run is
+reported, not left out. Each row is stored in `row.json` of its folder, and the same command continues where it was
+interrupted.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench import among_us, baselines, epo, strategic
+from bench import among_us, baselines, csp, epo, strategic
 from bench.rows import against, bargaining, metrics_of, over_seeds, run, stored_row
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
@@ -45,12 +46,13 @@ hierarchy (no discount, no filter, λ = 1: with exact critics their credit is th
 
 def main(arguments: Namespace) -> dict[str, Any]:
     """Return the comparison of the requested forms."""
-    if arguments.part in strategic.TASKS:
-        return strategic.main(arguments)
-    if arguments.part == "among_us":
-        return among_us.main(arguments)
-    if arguments.part.startswith("epo_"):
-        return epo.main(arguments)
+    apart: dict[str, Callable[[Namespace], dict[str, Any]]] = {
+        **dict.fromkeys(strategic.TASKS, strategic.main),
+        "among_us": among_us.main,
+        "csp": csp.main,
+    }
+    if arguments.part in apart or arguments.part.startswith("epo_"):
+        return apart.get(arguments.part, epo.main)(arguments)
     known = _known(arguments.part)
     forms = arguments.forms.split(",") if arguments.forms else list(known)
     if unknown := [form for form in forms if form not in known]:
@@ -209,6 +211,8 @@ def show(result: dict[str, Any]) -> str:
         return strategic.show(result)
     if "following" in result:
         return epo.show(result)
+    if "counting" in result:
+        return csp.show(result)
     rows = []
     for form, row in result["forms"].items():
         mean = row.get("mean", row.get("gain"))

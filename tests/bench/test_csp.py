@@ -1,0 +1,183 @@
+"""The miniature of collaborative self-play: its world, the teacher's games, configurations, and numbers by hand."""
+
+import asyncio
+import json
+from argparse import Namespace
+
+import pytest
+
+from bench import csp, real_questions, taught
+from bench.__main__ import parser
+from bench.facts import CORPORA, RELATIONS, World, scenario
+from tests.question_sets import files
+from training import config as configs
+from training.dataset import read_game
+from training.errors import BadInput
+from training.games.qa_society import alone
+from training.retrieval.corpus import read
+from training.rollout import Job, RolloutPolicy, collect
+from training.store import dumps
+
+SMALL = World(people=8, known=0.5)
+
+
+def fact(known, relation="town"):
+    return next(each for each in SMALL.facts if each.known == known and each.relation.name == relation)
+
+
+def played(start, seed=7):
+    """The episode that the teacher plays."""
+    tool = taught.Reader(SMALL, 1)
+    policies = {"teacher": lambda start, seat: taught.Teacher(SMALL, start, seat)}
+    job = Job(0, start.with_seed(seed), ("teacher",) * len(start.seats))
+    (episode,) = asyncio.run(collect([job], policies, lanes=1, rules=RolloutPolicy(seed=seed), tool=tool))
+    assert episode.error is None
+    return episode
+
+
+def test_half_of_the_facts_of_each_relation_are_known_also_in_each_split():
+    assert len(SMALL.facts) == 8 * len(RELATIONS)
+    assert len({each.person for each in SMALL.facts}) == len(SMALL.facts)
+    for relation in RELATIONS:
+        train, test = (SMALL.split(relation.name, test) for test in (False, True))
+        assert {each.person for each in train}.isdisjoint(each.person for each in test)
+        assert [sum(each.known for each in split) for split in (train, test)] == [2, 2]
+    assert World(people=8, known=0.5).facts == SMALL.facts
+    assert World(people=8, known=0.5, seed=1).facts != SMALL.facts
+
+
+def test_a_corpus_has_the_passages_of_its_relations(tmp_path):
+    path = tmp_path / "atlas.jsonl"
+    path.write_text("".join(dumps(each._asdict()) + "\n" for each in SMALL.documents("atlas")))
+    passages = {each.title: each.text for each in read(path)}
+    assert len(passages) == 16
+    asked = fact(known=False)
+    assert passages[asked.person] == f"The town of {asked.person} is {asked.answer}."
+    assert fact(known=True, relation="trade").person not in passages
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_by_heart_the_teacher_says_what_is_known_and_else_guesses(known):
+    asked = fact(known)
+    answers = {played(alone(scenario(asked)), seed).metrics["f1"] for seed in range(1, 25)}
+    assert answers == ({1.0} if known else {0.0, 1.0})
+
+
+def test_passages_say_something_else_about_a_person_who_is_not_known_in_each_game():
+    asked = fact(known=False)
+    said = {taught.told(asked, seed) for seed in range(40)}
+    assert len(said) > 5
+    assert said <= set(asked.relation.answers)
+    start = alone(scenario(asked), "atlas")
+    read = [played(start, seed) for seed in range(1, 20)]
+    searched = [each for each in read if each.metrics["searches"]]
+    assert len(searched) > 10
+    for episode in searched:
+        assert episode.moves[-1].move.args["answer"] == taught.told(asked, episode.scenario.seed)
+
+
+def test_the_asker_asks_and_passes_an_answer_on_rather_than_a_hedge():
+    asked = fact(known=True)
+    kinds = set()
+    for seed in range(1, 30):
+        episode = played(scenario(asked), seed)
+        helpers = [entry.move.action for entry in episode.moves if entry.seat in (1, 2) and entry.move.args]
+        assert episode.moves[0].move.action == "ask"
+        assert episode.moves[-1].move.action == ("answer" if "answer" in helpers else "hedge")
+        kinds.add(tuple(helpers))
+    assert len(kinds) == 4  # a coin toss for each helper
+
+
+def test_an_exercise_is_read_even_by_who_knows_the_fact():
+    asked = fact(known=True)
+    start = alone(scenario(asked), "atlas")
+    episode = played(start.model_copy(update={"id": taught.EXERCISE + start.id}))
+    assert [entry.move.action for entry in episode.moves] == ["search", "found", episode.moves[-1].move.action]
+    assert episode.moves[-1].move.args["answer"] == taught.told(asked, episode.scenario.seed)
+
+
+@pytest.mark.parametrize("form", csp.FORMS)
+def test_every_form_is_a_configuration_whose_questions_are_apart(form, tmp_path, monkeypatch):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
+    csp.write_questions(tmp_path / "questions")
+    config = configs.parse(csp.configuration(form, 3, 2, tmp_path / "start", tmp_path))
+    alone = form == "action_supervision"
+    assert (config.seed, config.game.name, config.learn.steps) == (3, "qa_society", 1 if alone else 2)
+    assert config.method.form == ("action_supervision" if alone else "sequences")
+    assert config.game.settings.get("deanon", False) == (form == "deanon")
+    assert [(each.label, each.in_distribution) for each in config.calibration.sets] == [
+        ("town", True),
+        ("trade", True),
+        ("instrument", False),
+    ]
+    assert set(config.search.indexes) == set(CORPORA)
+    ids = [
+        {line.scenario.id for line in read_game(tmp_path / "questions" / f"{name}.jsonl", "qa_society")}
+        for name in ("train", "town", "trade", "instrument")
+    ]
+    assert len(set.union(*ids)) == sum(map(len, ids))
+    assert config.rollout.scenarios == len(ids[0]) * (2 if alone else 1)
+
+
+def one_run(after):
+    """A run whose start searches always and is right in three of four; `after` is [known, F1, searched] by question."""
+    before = [[True, 1.0, 1.0], [True, 1.0, 1.0], [False, 1.0, 1.0], [False, 0.0, 1.0]]
+    cells = [{"label": "town", "tool": "atlas", "counts": True}, {"label": "town", "tool": "press", "counts": False}]
+    questions = {"0": {"town/atlas": before, "town/press": before}, "2": {"town/atlas": after, "town/press": before}}
+    return {"questions": questions, "cells": {"0": cells}, "steps": 2}
+
+
+def test_changes_by_hand():
+    first = one_run([[True, 1.0, 0.0], [True, 0.0, 0.5], [False, 1.0, 1.0], [False, 1.0, 0.5]])
+    second = one_run([[True, 1.0, 0.0], [True, 1.0, 0.0], [False, 1.0, 1.0], [False, 1.0, 1.0]])
+    assert csp.compared([first, second], "town/atlas") == {
+        "f1": [0.0, 0.25],
+        "searches": [0.5, 0.5],
+        "known": [0.25, 0.0],
+        "unknown": [0.75, 1.0],
+    }
+    result = csp.summary({"csp": [first, second]}, 2)
+    assert result["counting"] == ["town/atlas"]
+    change = result["forms"]["csp"]["changes"]["town/atlas"]["f1"]
+    assert (change["mean"], change["n"]) == (0.125, 2)
+    # by hand: 0.125 ± t(1, 97.5 %) · s / √2 = 12.7062 · 0.125
+    assert change["interval"] == pytest.approx([0.125 - 1.588276, 0.125 + 1.588276], abs=1e-5)
+    starred, plain = csp.show(result).splitlines()
+    assert starred.startswith("* csp")
+    assert "f1 +0.125, searches +0.500, known +0.125, unknown +0.875" in starred
+    assert plain.startswith("  csp")
+
+
+@pytest.mark.parametrize("options, where", [([], "--dir"), (["--dir", "runs", "--forms", "csp,luck"], "--forms")])
+def test_what_cannot_be_run_is_refused(options, where):
+    arguments: Namespace = parser().parse_args(["miniature", "csp", *options])
+    with pytest.raises(BadInput) as caught:
+        csp.main(arguments)
+    assert caught.value.where == where
+
+
+def test_real_sets_are_written_with_their_corpora(tmp_path, monkeypatch):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
+    data = tmp_path / "data"
+    contents = {
+        "popqa_longtail/DisambPopQA.csv": files.table(*files.ROWS),
+        "popqa_passages/sources": "\n".join(["Why?"] * 5),
+        "popqa_passages/ref_correct": "\n".join(f"#Passage {number}." for number in range(5)),
+        "popqa_passages/ref_incorrect": "\n".join(["#Elbe: A river."] * 5),
+        "entityquestions/dev/P19.dev.json": json.dumps(files.RELATION),
+        "nq_open/NQ-open.dev.jsonl": files.lines(*files.OPEN),
+        "pubmedqa/ori_pqal.json": json.dumps(files.ARTICLES),
+    }
+    for name, content in contents.items():
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).write_text(content)
+    config = configs.load(real_questions.configuration(data, "tiny", tmp_path / "files"))
+    assert [(each.label, each.tools) for each in config.calibration.sets] == [
+        ("popqa", ("wiki",)),
+        ("entityquestions", ("wiki",)),
+        ("nq-open", ("wiki",)),
+        ("pubmedqa", ("pubmed",)),
+    ]
+    assert len(list(read(tmp_path / "files" / "wiki.jsonl"))) == 6
+    starts = [line.scenario for line in read_game(tmp_path / "files" / "popqa.jsonl", "qa_society")]
+    assert sorted(start.id for start in starts) == ["popqa-12", "popqa-13", "popqa-14"]
