@@ -323,6 +323,7 @@ def _index(parser: ArgumentParser) -> None:
         "--kind", choices=("bm25", "dense"), default="bm25", help="by words, or by a model's vectors (bm25)"
     )
     parser.add_argument("--model", metavar="FOLDER", help="encoder of --kind dense (all-MiniLM-L6-v2)")
+    parser.add_argument("--status", type=Path, metavar="FILE", help="also write the progress to this file, as JSON")
 
 
 def _search(parser: ArgumentParser) -> None:

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from training.errors import BadInput
 from training.reading import Record
 from training.retrieval.base import Passage, Progress, bm25s
+from training.retrieval.corpus import InvalidCorpus
 from training.retrieval.passages import Passages, best, check_k
 from training.retrieval.words import words
 
@@ -59,7 +59,7 @@ def build(folder: Path, passages: Passages, settings: Bm25Settings, on_progress:
         token_ids = TokenIds(file, on_progress)
         vocabulary = _tokenize(passages, settings, token_ids, on_progress)
         if not vocabulary:
-            raise BadInput("no passage contains a word that can be searched", "text")
+            raise InvalidCorpus("no passage contains a word that can be searched", "text")
         bm25 = bm25s().BM25(method="lucene", k1=settings.k1, b=settings.b, csc_backend="scipy")
         bm25.index(SimpleNamespace(ids=token_ids, vocab=vocabulary), create_empty_token=False, show_progress=False)
     bm25.save(folder, show_progress=False)

@@ -20,6 +20,10 @@ FIELDS = ("id", "title", "text")
 _BLOCK = 2**20
 
 
+class InvalidCorpus(BadInput):
+    """A corpus whose content cannot be indexed, whoever tries it; `where` names file, line and field."""
+
+
 class Document(NamedTuple):
     """A passage of a corpus."""
 
@@ -54,16 +58,20 @@ def checksum(path: Path, on_progress: Progress = no_progress) -> Checksum:
 
 
 def read(path: Path) -> Iterator[Document]:
-    """Yield the passages of a corpus file; raise `BadInput` at the first invalid line or repeated id.
+    """Yield the passages of a corpus file; raise `InvalidCorpus` at the first invalid line or repeated id.
 
     Only the ids are kept in memory.
     """
     ids: set[str] = set()
     for number, line in numbered_lines(path):
         where = f"{path.name} line {number}"
-        document = parse(line, where)
+        try:
+            document = parse(line, where)
+        except BadInput as error:
+            raise InvalidCorpus(error.why, error.where) from error
         if document.id in ids:
-            raise BadInput(f"a second passage with the id {document.id[:80]!r}: ids are unique", f"{where}, id")
+            why = f"a second passage with the id {document.id[:80]!r}: ids are unique"
+            raise InvalidCorpus(why, f"{where}, id")
         ids.add(document.id)
         yield document
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +29,8 @@ Settings = Annotated[Bm25Settings | DenseSettings, Field(discriminator="kind")]
 INFO = "index.json"
 STEP = 2000
 """Passages between two reports of progress."""
+OPEN = 8
+"""Indexes that a process keeps open: the ones used last."""
 _building = threading.Lock()
 
 
@@ -63,7 +65,7 @@ def build(path: Path, settings: Bm25Settings | DenseSettings, on_progress: Progr
                 with atomic_directory(folder) as temporary:
                     count = passages.write(temporary, _counted(path, checksum.lines, on_progress))
                     if not count:
-                        raise BadInput("the file has no passage", str(path))
+                        raise corpus.InvalidCorpus("the file has no passage", str(path))
                     if _state(path) != before:
                         raise BadInput("the file was changed while it was read: start again", str(path))
                     _write(temporary, settings, on_progress)
@@ -151,14 +153,14 @@ def open_index(
 ) -> Retriever:
     """Return the retriever of an index, by name or path; with a corpus file or settings, check that it is theirs.
 
-    A process has one retriever for each index, and loads the arrays and the model at its first search.
+    A process keeps the retrievers of the last `OPEN` indexes; each loads its arrays and model at its first search.
     """
     folder = find(index)
     check(folder, None if corpus_file is None else corpus.checksum(corpus_file).sha256, settings)
     return _opened(folder)
 
 
-@cache
+@lru_cache(maxsize=OPEN)
 def _opened(folder: Path) -> Retriever:
     settings = read_info(folder).settings
     if isinstance(settings, Bm25Settings):
