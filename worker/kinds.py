@@ -26,7 +26,7 @@ from training.rundir import RunDir
 from training.store import write_json
 from training.suites import BEST_RESPONSE, SuiteSection, with_starts
 from training.suites import field as field_of
-from webapp.runs import files
+from webapp.core import files
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import lines_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from training.store import MANIFEST
-from webapp.runs import files
+from webapp.core import files
 from webapp.runs.batches import Batch
 from worker.tail import Tail
 

@@ -20,7 +20,8 @@ from django.db import DataError, Error, IntegrityError, close_old_connections, c
 from training.errors import ParleyError
 from training.rundir import AttemptDir, RunDir
 from training.store import loads, sweep, write_json
-from webapp.runs import attempts, batches, files
+from webapp.core import files
+from webapp.runs import attempts, batches
 from webapp.runs.models import Attempt, Run
 from worker import lifecycle, processes, publishing
 from worker.kinds import KINDS, Kind, Launch, code_version

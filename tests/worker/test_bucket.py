@@ -19,7 +19,8 @@ from tests.webapp.scenarios import files as sample
 from training.errors import BadInput
 from training.rundir import AttemptDir, RunDir
 from training.store import append_line
-from webapp.runs import attempts, files, services
+from webapp.core import files
+from webapp.runs import attempts, services
 from webapp.runs.models import Run
 from webapp.scenarios import imports
 from worker import kinds, lifecycle, publishing

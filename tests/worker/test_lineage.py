@@ -10,7 +10,8 @@ from tests.worker.fake_trainer import save
 from training import config as configs
 from training.rundir import RunDir
 from training.store import append_line
-from webapp.runs import attempts, batches, files, services
+from webapp.core import files
+from webapp.runs import attempts, batches, services
 from webapp.runs.models import Checkpoint, Run
 from worker import kinds
 from worker.supervise import supervise

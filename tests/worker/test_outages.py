@@ -11,7 +11,8 @@ from django.db import OperationalError
 from tests import bucket
 from tests.worker.conftest import wait_until
 from training.rundir import RunDir
-from webapp.runs import attempts, files, services
+from webapp.core import files
+from webapp.runs import attempts, services
 from webapp.runs.models import Run
 from worker import kinds, lifecycle, tail
 from worker import supervise as supervise_module

@@ -18,7 +18,8 @@ from tests.elsewhere import begin, database_address
 from tests.worker.conftest import processes_of, wait_until
 from training.rundir import RunDir
 from training.store import MANIFEST, verify_directory
-from webapp.runs import attempts, batches, files, services
+from webapp.core import files
+from webapp.runs import attempts, batches, services
 from webapp.runs.models import Attempt, Run
 from worker import kinds, lifecycle, publishing
 from worker.supervise import STOP_SECONDS, supervise

@@ -16,8 +16,8 @@ from training.games import Game, lookup, replay
 from training.records import ALL, Episode, Scenario, SeatMove
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play.services import moves_of
+from webapp.core import files
 from webapp.judgments.models import JudgedGame, Target, source_of
-from webapp.runs import files
 from webapp.runs.models import PlayedEpisode
 from webapp.scenarios.models import StoredConversation
 

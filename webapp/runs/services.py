@@ -23,9 +23,8 @@ from training.errors import BadInput
 from training.opponent_sections import SPEAKER, of_learner
 from training.records import LEARNER
 from webapp.accounts.models import User
-from webapp.core import queue, quotas
+from webapp.core import files, queue, quotas
 from webapp.core.deleting import refused_if_used
-from webapp.runs import files
 from webapp.runs.models import Checkpoint, Event, Run
 from webapp.runs.querysets import ALIVE, OVER
 from webapp.scenarios.models import DatasetVersion

@@ -20,10 +20,10 @@ from training.engines.remote import chat
 from training.errors import BadInput
 from training.rewards.rubrics import RUBRICS
 from webapp.arena.models import Match
+from webapp.core import files
 from webapp.core import queue as hints
 from webapp.judgments import export, judging, results, services
 from webapp.judgments.models import GameRating, Guess, Judgment, Queue, Rubric, RubricVersion, Target
-from webapp.runs import files
 from webapp.scenarios.models import Dataset
 from webapp.scenarios.services import lines_of
 from webapp.serving.models import Deployment, RemoteModel

@@ -8,9 +8,10 @@ from tests.webapp.judgments.make import FIVES, version
 from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
 from training.errors import BadInput
 from training.rewards.judge import Cost, Verdict
+from webapp.core import files
 from webapp.judgments import services as judging
 from webapp.judgments.models import JudgeModel, Judgment
-from webapp.runs import attempts, files, services
+from webapp.runs import attempts, services
 from webapp.runs.models import Run
 from webapp.serving.models import RemoteModel
 

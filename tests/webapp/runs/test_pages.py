@@ -632,7 +632,7 @@ def test_a_checkpoint_downloads_as_a_zip(page, researcher):
 
 
 def test_a_checkpoint_whose_folder_is_gone_is_not_found(page, researcher):
-    from webapp.runs import files
+    from webapp.core import files
 
     checkpoint = make_checkpoint(make_run(researcher), name="run-y-step-5")
     files.delete_folder(checkpoint.path)

@@ -15,7 +15,7 @@ from typing import Any
 from training import games
 from training.errors import ParleyError
 from training.records import Scenario
-from webapp.runs import files
+from webapp.core import files
 from webapp.runs.episodes.replaying import Course
 from webapp.runs.models import Checkpoint, Run
 

@@ -14,9 +14,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from training.errors import BadInput
 from webapp.accounts.permissions import admins, current_user, get_or_404, members, researchers
+from webapp.core import files
 from webapp.core.http import accepted, integer, render_page
 from webapp.core.sorting import Order
-from webapp.runs import archive, files, presets, services
+from webapp.runs import archive, presets, services
 from webapp.runs.forms import BaseForm
 from webapp.runs.models import Checkpoint
 from webapp.runs.querysets import CHECKPOINT_SORTS

@@ -10,8 +10,8 @@ from django.views.decorators.http import require_GET
 
 from training.records import SPECTATOR
 from webapp.accounts.permissions import get_or_404, researchers
+from webapp.core import files
 from webapp.core.http import integer, render_block, wants_fragment
-from webapp.runs import files
 from webapp.runs.episodes import beliefs, discussions, replaying, transcript, viewer
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.runs.reports import league, suites

@@ -1,4 +1,4 @@
-"""Files of runs in Django's default storage.
+"""Finished files and folders in Django's default storage.
 
 A local storage contains the run directories, so episodes are read in place; checkpoints are hard-linked, because a run
 deletes its older ones. With a bucket, finished files are uploaded and read back.
