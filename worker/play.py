@@ -48,7 +48,7 @@ async def _answer(claim: Claim) -> tuple[Answering, bool]:
     renewing = asyncio.create_task(_renew(claim))
     try:
         async with asyncio.timeout(claim.seconds):
-            model = await _ready(claim)
+            model = None if claim.deployment is None else await ready_model(claim.deployment)
             ready = True
             async with _player(claim, model) as player:
                 while not answering.done:
@@ -64,15 +64,13 @@ async def _answer(claim: Claim) -> tuple[Answering, bool]:
     return answering, False
 
 
-async def _ready(claim: Claim) -> Deployment | None:
-    """The model that plays the seat, once it can be asked; None for a seat without a model."""
-    if claim.deployment is None:
-        return None
+async def ready_model(deployment: Deployment) -> Deployment:
+    """Return the model once it can be asked, as it is then."""
     read = database_sync_to_async(model_seats.ready_model, thread_sensitive=False)
-    model: Deployment | None = claim.deployment if model_seats.can_be_asked(claim.deployment) else None
+    model: Deployment | None = deployment if model_seats.can_be_asked(deployment) else None
     while model is None:
         await asyncio.sleep(PAUSE_SECONDS)
-        model = await read(claim.deployment.pk)
+        model = await read(deployment.pk)
     return model
 
 

@@ -14,11 +14,11 @@ from training.records import ALL
 from webapp.accounts.models import User
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import caller
-from webapp.api.shapes import MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn
+from webapp.api.shapes import AdviceIn, AdviceOut, MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn
 from webapp.arena import access, opponents
 from webapp.arena.live import client_state
-from webapp.arena.models import Match, MatchMove, MatchQuerySet, MatchSeat
-from webapp.arena.play import hosting, human_moves
+from webapp.arena.models import Advice, Match, MatchMove, MatchQuerySet, MatchSeat
+from webapp.arena.play import coach, hosting, human_moves
 from webapp.arena.setup import scenarios, tables
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
@@ -43,6 +43,7 @@ def match_as_seen(match: Match, user: User) -> dict[str, object]:
         "max_chars": state.observation.max_chars,
         "deadline": state.deadline,
         "returns": match.returns if revealed else None,
+        "advice": list(coach.visible(match, viewer, revealed=players_shown)),
     }
 
 
@@ -79,6 +80,7 @@ def create_match(request: HttpRequest, data: MatchIn) -> Status[dict[str, object
         shuffled=data.shuffled,
         visibility=data.visibility,
         deadline_s=data.deadline_s,
+        coaching=data.coaching,
         consent=data.consent,
     )
     match.refresh_from_db()
@@ -125,3 +127,10 @@ def make_move(request: HttpRequest, pk: int, data: MoveIn) -> MatchMove:
     fields = {f"{data.action}.{name}": str(value) for name, value in data.args.items()}
     form = {"turn": str(data.turn), "action": data.action, "text": data.text, **fields}
     return human_moves.play(match_id=match.pk, user=caller(request), data=form)
+
+
+@router.post("/{int:pk}/advice", response=AdviceOut)
+def ask_for_advice(request: HttpRequest, pk: int, data: AdviceIn) -> Advice:
+    """Ask a coach for advice at the caller's turn; the answer is in the match once it is there."""
+    match = _match(request, pk)
+    return coach.ask(match_id=match.pk, user=caller(request), turn=data.turn, coach=data.coach)

@@ -140,6 +140,16 @@ class MessageOut(Schema):
     channel: str
 
 
+class AdviceOut(Schema):
+    """What a coach advised; `text` is empty while it is awaited, and where `why` says why there is none."""
+
+    seat: int
+
+    coach: str
+    text: str
+    why: str
+
+
 class MatchOut(Schema):
     """A match as the caller sees it. `turn` is the number of moves that the caller has made."""
 
@@ -153,6 +163,10 @@ class MatchOut(Schema):
     max_chars: int
     deadline: datetime | None
     returns: dict[str, Any] | None = Field(description="Each seat's result, once the game is over and open to you.")
+    advice: list[AdviceOut] = Field(
+        [],
+        description="What coaches advised you, the newest first; also what they advised others, once it is revealed.",
+    )
 
 
 class PlaceIn(Schema):
@@ -175,7 +189,15 @@ class MatchIn(Schema):
     shuffled: bool = Field(False, description="Whether places and names are put at seats drawn by chance.")
     visibility: str = Field("private", pattern="^(private|open|public)$")
     deadline_s: int | None = None
+    coaching: bool = Field(True, description="Whether players may ask a coach.")
     consent: bool = Field(description="Whether your part may be stored in datasets and used for training.")
+
+
+class AdviceIn(Schema):
+    """A request for advice at the caller's turn `turn`, from 0; a repeated request returns the stored advice."""
+
+    turn: int
+    coach: str = Field("scripted", description="`scripted`, `checkpoint:ID` or `deployment:ID`.")
 
 
 class MoveIn(Schema):

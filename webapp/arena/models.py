@@ -145,6 +145,7 @@ class Match(models.Model):
     shuffled = models.BooleanField(default=False, help_text="Whether the names at the seats were drawn by chance.")
     join_hash = models.CharField(max_length=64, null=True, blank=True, unique=True, help_text="Of the table's link.")
     paused_at = models.DateTimeField(null=True, blank=True)
+    coaching = models.BooleanField(default=True, help_text="Whether players may ask a coach.")
     rated = models.BooleanField(default=True, help_text="False keeps it out of ratings and exports.")
     unrated_why = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -285,6 +286,35 @@ class SeatBelief(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["match", "step", "seat"], name="belief_once")]
+
+
+class Advice(models.Model):
+    """What a coach advised a person at one step; private to their seat until the players are revealed.
+
+    It is asked for until `text` or `why` is set.
+    """
+
+    match = models.ForeignKey(Match, on_delete=models.CASCADE, related_name="advice")
+    step = models.PositiveIntegerField(help_text="Completed steps of the game when it was asked for.")
+    seat = models.PositiveSmallIntegerField()
+    after = models.PositiveIntegerField(help_text="Messages that the seat had read.")
+    deployment = models.ForeignKey(
+        "serving.Deployment", null=True, blank=True, on_delete=models.SET_NULL, related_name="advice"
+    )
+    coach = models.CharField(max_length=200, help_text="Its name.")
+    text = models.TextField(blank=True)
+    why = models.CharField(max_length=400, blank=True, help_text="Why there is none.")
+    tries = models.PositiveSmallIntegerField(default=1)
+    asked_at = models.DateTimeField()
+    claimed = models.BooleanField(default=False, help_text="Whether a worker asks the coach.")
+    took_s = models.FloatField(null=True, blank=True, help_text="Seconds from the question to the answer.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["match", "step", "seat"], name="advice_once")]
+        verbose_name_plural = "advice"
+
+    def __str__(self) -> str:
+        return f"advice of {self.coach} in match {self.match_id}"
 
 
 class ViewerRow(models.Model):

@@ -13,6 +13,7 @@ urlpatterns = [
     path("join/<str:token>/", views.join, name="join"),
     path("<int:match_id>/", views.table, name="table"),
     path("<int:match_id>/move/", views.move, name="move"),
+    path("<int:match_id>/coach/", views.ask_coach, name="coach"),
     path("<int:match_id>/sit/", views.sit, name="sit"),
     path("<int:match_id>/leave/", views.leave, name="leave"),
     path("<int:match_id>/consent/", views.consent, name="consent"),

@@ -32,12 +32,15 @@ class Task:
 
 SUPERVISE = Task("runs.supervise", "train-cpu")
 PLAY = Task("arena.play_seat", "play")
+ADVISE = Task("arena.advise", "play")
 PROBE = Task("arena.probe_match", "judge")
 READ_IMPORT = Task("scenarios.read_import", "default")
 STORE_IMPORT = Task("scenarios.store_import", "default")
 JUDGE = Task("judgments.judge_target", "judge")
 RATE = Task("ladder.refit", "default")
-TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE, PLAY, PROBE, READ_IMPORT, STORE_IMPORT, JUDGE, RATE)}
+TASKS: dict[str, Task] = {
+    task.name: task for task in (SUPERVISE, PLAY, ADVISE, PROBE, READ_IMPORT, STORE_IMPORT, JUDGE, RATE)
+}
 
 
 RETRY_SECONDS = 5.0

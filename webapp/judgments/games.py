@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from training.errors import BadInput, IllegalMove
 from training.games import Game, lookup, replay
-from training.records import ALL, Episode, Scenario, SeatMove
+from training.records import ALL, Episode, Scenario, SeatMove, Turn
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play.services import moves_of
 from webapp.core import files
@@ -31,7 +31,8 @@ GAME_ID = ("match_id", "episode_id", "conversation_id")
 class GameRecord:
     """One finished game: `source` names it in exports, `players` are what sat at the seats (for results).
 
-    `stored` is the episode as it was imported; None for a game of this site.
+    `stored` is the episode as it was imported; None for a game of this site. `advice` is what a coach advised before
+    a move, by the move's place.
     """
 
     source: str
@@ -39,6 +40,7 @@ class GameRecord:
     moves: tuple[SeatMove, ...]
     players: tuple[str, ...]
     stored: Episode | None = None
+    advice: Mapping[int, str] = field(default_factory=dict)
 
     def replayed(self) -> Game:
         """Return the game after all its moves."""
@@ -61,10 +63,28 @@ class GameRecord:
         return Episode(
             scenario=self.scenario,
             moves=self.moves,
+            turns=self._turns(),
             returns=dict(game.returns()),
             metrics=dict(game.metrics()),
             seat_metrics={seat: dict(metrics) for seat, metrics in game.seat_metrics().items()},
             roles=game.roles(),
+        )
+
+    def _turns(self) -> tuple[Turn, ...]:
+        """Return the chosen moves as turns with the advice as strategies; none in a game without advice."""
+        if not self.advice:
+            return ()
+        chosen = [(place, entry) for place, entry in enumerate(self.moves) if entry.move.origin == "seat"]
+        return tuple(
+            Turn(
+                seat=entry.seat,
+                reply=entry.move.text,
+                move=entry.move,
+                move_index=place,
+                passed=True,
+                strategy=self.advice.get(place, ""),
+            )
+            for place, entry in chosen
         )
 
 
@@ -114,7 +134,11 @@ def of_match(match: Match) -> GameRecord:
     """Return a match; models are named by their deployment, people together as `person`."""
     seats = match.seats.select_related("deployment__checkpoint", "deployment__remote").order_by("seat")
     players = tuple(sitting(seat) for seat in seats)
-    return GameRecord(source_of(match), Scenario.from_dict(match.scenario), tuple(moves_of(match)), players)
+    places = {(step, seat): number for step, seat, number in match.moves.values_list("step", "seat", "number")}
+    advised = match.advice.exclude(text="").values_list("step", "seat", "text")
+    advice = {places[step, seat]: text for step, seat, text in advised if (step, seat) in places}
+    moves = tuple(moves_of(match))
+    return GameRecord(source_of(match), Scenario.from_dict(match.scenario), moves, players, advice=advice)
 
 
 def sitting(seat: MatchSeat) -> str:

@@ -34,7 +34,7 @@ def counted(game: str) -> QuerySet[Match]:
     people = MatchSeat.objects.filter(match=OuterRef("pk"), kind=MatchSeat.Kind.PERSON)
     waiting = people.filter(guesses__isnull=True, game_rating__isnull=True)
     fresh = Q(Exists(waiting), ended_at__gt=Now() - HELD_BACK)
-    return Match.objects.exportable().filter(game=game, rules={}).exclude(fresh)
+    return Match.objects.exportable().filter(game=game, rules={}, advice=None).exclude(fresh)
 
 
 def numbers(game: str) -> list[int]:

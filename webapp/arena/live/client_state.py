@@ -15,8 +15,8 @@ from training.games import GameSpec, lookup
 from training.records import SPECTATOR, Observation, Scenario, Seat, Viewer, Zone
 from webapp.accounts.models import User
 from webapp.arena import access
-from webapp.arena.models import GuestLink, Match, MatchSeat, ViewerRow
-from webapp.arena.play import hosting, services
+from webapp.arena.models import Advice, GuestLink, Match, MatchSeat, ViewerRow
+from webapp.arena.play import coach, hosting, services
 from webapp.arena.setup import tables
 from webapp.runs.episodes.viewer import opening
 from webapp.serving.models import Deployment
@@ -45,6 +45,21 @@ class Rights:
 
 
 @dataclass(frozen=True)
+class Coaching:
+    """The advice to the viewer's seat, the newest first, and whether a coach can be asked now."""
+
+    advice: Sequence[Advice] = ()
+    waiting: bool = False
+    can_ask: bool = False
+
+    @property
+    def failed(self) -> Advice | None:
+        """The newest request if the coach has failed to answer it."""
+        newest = self.advice[0] if self.advice else None
+        return None if newest is None or newest.text or self.waiting else newest
+
+
+@dataclass(frozen=True)
 class ClientState:
     """A match from one viewpoint."""
 
@@ -64,6 +79,7 @@ class ClientState:
     board: Sequence[Zone] = ()
     shared: Sequence[str] = field(default_factory=list)
     private: Sequence[str] = field(default_factory=list)
+    coaching: Coaching = Coaching()
 
     @property
     def away(self) -> list[Chair]:
@@ -117,12 +133,13 @@ def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is read from the database besides moves and rows: the seats, the due seats and the time."""
+    """What is read from the database besides moves and rows: the seats, the due seats, all advice and the time."""
 
     match: Match
     seats: Sequence[MatchSeat]
     due: Mapping[Seat, datetime | None]
     now: datetime
+    advice: Sequence[Advice] = ()
 
     @property
     def stamp(self) -> tuple[object, ...]:
@@ -134,6 +151,7 @@ class Facts:
             *((seat.deployment.state if seat.deployment else "", is_free(seat)) for seat in self.seats),
             *(self.back_by(seat) for seat in self.seats),
             *self.due.items(),
+            *((row.pk, row.tries, row.text, row.why, coach.is_pending(row, self.now)) for row in self.advice),
         )
 
     def back_by(self, seat: MatchSeat) -> datetime | None:
@@ -151,7 +169,9 @@ def facts(match: Match) -> Facts:
     invited = Exists(GuestLink.objects.filter(seat=OuterRef("pk")))
     seats = match.seats.annotate(invited=invited).select_related("user", "deployment__checkpoint", "deployment__remote")
     due = match.due.order_by("seat").values_list("seat", "deadline")
-    return Facts(match, list(seats.order_by("seat")), dict(due), services.database_now())
+    begun = match.coaching and match.state != Match.State.OPEN
+    advice = list(match.advice.order_by("step")) if begun else []
+    return Facts(match, list(seats.order_by("seat")), dict(due), services.database_now(), advice)
 
 
 def look(match: Match, viewer: Viewer, user: User | None = None) -> ClientState:
@@ -203,7 +223,17 @@ def build(
         board=board,
         shared=brief[0],
         private=brief[1],
+        coaching=_coaching(match_facts, viewer, asks=bool(observation.actions)),
     )
+
+
+def _coaching(match_facts: Facts, viewer: Viewer, *, asks: bool) -> Coaching:
+    """The advice to the viewer's own seat; `asks` says whether it is the viewer's turn."""
+    rows = [row for row in reversed(match_facts.advice) if row.seat == viewer]
+    newest = rows[0] if rows and rows[0].step == match_facts.match.step else None
+    waiting = newest is not None and coach.is_pending(newest, match_facts.now)
+    again = newest is None or coach.may_ask_again(newest, match_facts.now)
+    return Coaching(rows, waiting=waiting, can_ask=asks and match_facts.match.coaching and not waiting and again)
 
 
 def _asks_ready(seats: Sequence[MatchSeat], yours: MatchSeat | None) -> bool:

@@ -19,15 +19,17 @@ from webapp.arena.live.client_state import ClientState
 from webapp.arena.models import ViewerRow
 from webapp.core.visible import reveal
 
-PARTS = ("situation", "status", "board", "card", "side", "act")
+PARTS = ("situation", "status", "board", "card", "side", "act", "coach")
+OF_A_SEAT = ("act", "coach")
+"""The parts that only a player has."""
 
 
 def contents(state: ClientState) -> dict[str, str]:
-    """The inner HTML of every part; spectators have no `act`."""
+    """The inner HTML of every part; spectators have only those that are not of a seat."""
     board = controls.areas(state.board, state.observation.actions)
     actions = controls.controls(state.observation.actions, board)
     context = {"state": state, "match": state.match, "board": board, "actions": actions}
-    names = PARTS if state.yours is not None else PARTS[:-1]
+    names = PARTS if state.yours is not None else [name for name in PARTS if name not in OF_A_SEAT]
     return {name: render_to_string(f"arena/parts/{name}.html", context).strip() for name in names}
 
 

@@ -18,9 +18,9 @@ from training.records import ALL, SPECTATOR, Seat, Viewer
 from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena import access
 from webapp.arena.live import client_state
-from webapp.arena.models import Match, MatchMove
+from webapp.arena.models import Match, MatchMove, MatchSeat
 from webapp.arena.pages.views import visible_match
-from webapp.arena.play import model_seats, probes, services
+from webapp.arena.play import coach, model_seats, probes, services
 from webapp.arena.setup import tables
 from webapp.core import queue
 from webapp.core.http import integer, render_page
@@ -155,10 +155,21 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
         "revealed": access.players_revealed(match, user),
         "following": match.rematches.visible_to(user).filter(state=Match.State.OPEN).order_by("pk").first(),
         "lines": _lines(match, reveals=reveals),
+        "advice": _advice(match, seat, revealed=reveals and access.players_revealed(match, user)),
         "metrics": _metrics(match) if reveals else {},
         "last": match.rows.filter(viewer=ALL if reveals else SPECTATOR).order_by("-number").first(),
     }
     return render(request, "arena/result.html", context)
+
+
+def _advice(match: Match, seat: MatchSeat | None, *, revealed: bool) -> list[dict[str, Any]]:
+    """What coaches advised, in the order of the game, with the move that followed: to the user's seat, or to all."""
+    names = match.scenario["seats"]
+    texts = {(move.step, move.seat): move.move["text"] for move in match.moves.all()}
+    rows = coach.visible(match, SPECTATOR if seat is None else seat.seat, revealed=revealed).exclude(text="")
+    return [
+        {"row": row, "name": names[row.seat], "move": texts.get((row.step, row.seat), "")} for row in reversed(rows)
+    ]
 
 
 def _metrics(match: Match) -> dict[str, float]:

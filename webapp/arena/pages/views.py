@@ -23,7 +23,7 @@ from webapp.accounts.permissions import current_user, everyone, get_or_404, memb
 from webapp.arena import access
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
-from webapp.arena.play import hosting, human_moves, services
+from webapp.arena.play import coach, hosting, human_moves, moves, services
 from webapp.arena.setup import links, scenarios, tables
 from webapp.arena.setup.forms import GuestName, NewTable
 from webapp.core.http import integer, render_page
@@ -140,6 +140,7 @@ def table_page(
         "marker": fragments.marker(rows[-1].number if rows else 0, services.database_now().isoformat()),
         "problem": problem,
         "draft": draft,
+        "coaches": coach.coaches(user, match.game) if state.yours is not None and match.coaching else [],
     }
     return render(request, "arena/table.html", context, status=status)
 
@@ -155,6 +156,21 @@ def move(request: HttpRequest, match_id: int) -> HttpResponse:
         match.refresh_from_db()
         draft = request.POST.get("text", "")
         return table_page(request, match, problem=human_moves.explain(error), draft=draft, status=400)
+    return redirect("arena:table", match.pk)
+
+
+@require_POST
+@everyone
+def ask_coach(request: HttpRequest, match_id: int) -> HttpResponse:
+    """Ask a coach for advice at the user's turn."""
+    match, user = visible_match(request, match_id), current_user(request)
+    try:
+        coach.ask(
+            match_id=match.pk, user=user, turn=moves.turn_of(request.POST.dict()), coach=request.POST.get("coach", "")
+        )
+    except (BadInput, IllegalMove) as error:
+        reason = error.why if isinstance(error, BadInput) else str(error)
+        messages.error(request, f"No coach was asked: {reason}.")
     return redirect("arena:table", match.pk)
 
 

@@ -57,6 +57,13 @@ class NewTable(forms.Form):
         help_text="Otherwise everybody sits as chosen above, and each seat keeps its name.",
     )
 
+    coaching = forms.BooleanField(
+        label="Players may ask a coach",
+        required=False,
+        initial=True,
+        help_text="A model or a scripted player advises whoever asks. A game with advice does not count on the ladder.",
+    )
+
     def __init__(
         self,
         data: Mapping[str, Any] | None,
@@ -163,6 +170,7 @@ class NewTable(forms.Form):
             deadline_s=self.cleaned_data["deadline_s"],
             consent=consent,
             shuffled=self.cleaned_data.get("shuffled", False),
+            coaching=self.cleaned_data["coaching"],
         )
 
 

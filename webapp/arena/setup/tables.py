@@ -89,6 +89,7 @@ def create(
     deadline_s: int | None = None,
     consent: bool | None = None,
     shuffled: bool = False,
+    coaching: bool = True,
 ) -> Match:
     """Create a table; it begins at once if all seats are taken and all people have answered. `consent` is the host's.
 
@@ -117,6 +118,7 @@ def create(
         visibility=visibility,
         deadline_s=seconds,
         shuffled=shuffled,
+        coaching=coaching,
         rules={name: scenario.settings[name] for name in start.rules},
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
@@ -338,6 +340,7 @@ def again(*, match: Match, host: User) -> Match:
         visibility=before.visibility,
         deadline_s=before.deadline_s,
         shuffled=before.shuffled,
+        coaching=before.coaching,
     )
     following.swapped_from = before
     following.save(update_fields=["swapped_from"])

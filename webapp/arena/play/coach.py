@@ -1,0 +1,204 @@
+"""The coach: a strategist whose advice a person asks for at their turn.
+
+It reads what the person's seat has been shown, and its own earlier advice to the seat. A request is a row that a worker
+answers. A match in which somebody has asked is on no ladder. Until the players are revealed, only the person who asked
+reads the advice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from training.errors import BadInput
+from training.games import REGISTRY
+from training.records import Observation, Scenario, Seat, Viewer
+from training.run_sections import SpeakerSection
+from training.seeding import derive
+from webapp.accounts.models import User
+from webapp.arena import hints, opponents
+from webapp.arena.models import Advice, Match
+from webapp.arena.play import services
+from webapp.core import queue
+from webapp.runs.models import Checkpoint
+from webapp.serving import services as serving
+from webapp.serving.models import Deployment
+
+SECONDS = 60
+"""How long a coach has for an answer, its start included."""
+LAPSES = timedelta(seconds=SECONDS + 15)
+"""A request without an answer for this long has failed: its worker has died, or there is none."""
+MOST_TRIES = 3
+"""How often a coach is asked at one turn."""
+LONGEST = 2000
+"""Characters of an advice that are stored."""
+OFFERED = 20
+"""The newest models of each kind that are offered as coaches."""
+NO_ANSWER = "no answer came in time"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A request that a worker has claimed, with everything that the coach may know."""
+
+    advice_id: int
+    tries: int
+    seat: Seat
+    scenario: Scenario
+    observation: Observation
+    deployment: Deployment | None
+    earlier: Sequence[tuple[int, str]]
+    seed: int
+
+    @property
+    def form(self) -> SpeakerSection:
+        """The form in which the coach writes: that of the run which trained it, if it is a strategist."""
+        checkpoint = None if self.deployment is None else self.deployment.checkpoint
+        run = None if checkpoint is None else checkpoint.run
+        section = {} if run is None else run.config.get("speaker", {})
+        try:
+            return SpeakerSection.from_dict(section)
+        except BadInput:  # of an earlier release
+            return SpeakerSection()
+
+
+def coaches(user: User, game: str) -> list[tuple[str, str]]:
+    """The coaches that this user may ask in a game, as (value, label): models open to them, and the game's script."""
+    checkpoints = Checkpoint.objects.visible_to(user).order_by("-created_at")[:OFFERED]
+    remotes = Deployment.objects.visible_to(user).filter(remote__isnull=False).select_related("remote")[:OFFERED]
+    script = [(opponents.SCRIPT, opponents.title(opponents.SCRIPT))] if game in REGISTRY else []
+    return [
+        *((f"checkpoint:{checkpoint.pk}", checkpoint.name) for checkpoint in checkpoints),
+        *((f"deployment:{remote.pk}", str(remote)) for remote in remotes),
+        *script,
+    ]
+
+
+def _chosen(user: User, game: str, value: str) -> Deployment | None:
+    """The model of a coach's value, None for the script; raises `BadInput` unless this user may ask it."""
+    kind, _, key = value.partition(":")
+    number = int(key) if key.isascii() and key.isdigit() and len(key) < 19 else 0
+    if kind == opponents.SCRIPT and not key and game in REGISTRY:
+        return None
+    if kind == "checkpoint" and (checkpoint := Checkpoint.objects.visible_to(user).filter(pk=number).first()):
+        return serving.of_checkpoint(checkpoint)
+    if kind == "deployment" and (
+        remote := Deployment.objects.visible_to(user).filter(pk=number, remote__isnull=False).first()
+    ):
+        return remote
+    raise BadInput("there is no such coach: choose one of the list", "coach")
+
+
+@transaction.atomic
+def ask(*, match_id: int, user: User, turn: int, coach: str) -> Advice:
+    """Request advice for the turn `turn` of this user's seat, from 0; return the stored advice if there is some.
+
+    Raises `BadInput` or `IllegalMove`, and changes nothing, if the user may not ask now.
+    """
+    match = Match.objects.select_for_update().get(pk=match_id)
+    seat = match.seats.filter(user=user).first()
+    if seat is None:
+        raise BadInput("you do not sit at this table")
+    if not match.coaching:
+        raise BadInput("coaches are not allowed at this table")
+    step, current_time = services.step_of(match_id=match_id, seat=seat.seat, turn=turn), services.database_now()
+    if stored := match.advice.filter(step=step, seat=seat.seat).first():
+        if is_pending(stored, current_time) or stored.text:
+            return stored
+        if stored.tries >= MOST_TRIES:
+            raise BadInput("the coach has failed too often at this turn: move without advice")
+    if match.state != Match.State.RUNNING or match.paused_at is not None or seat.stand_in:
+        raise BadInput("you can ask a coach when it is your turn")
+    state = services.fold(match)
+    if step != match.step or seat.seat not in state.due():
+        raise BadInput("you can ask a coach when it is your turn")
+    deployment = _chosen(user, match.game, coach)
+    if deployment is not None:
+        serving.request_all(deployments=[deployment])
+    name = opponents.title(opponents.SCRIPT) if deployment is None else str(deployment)
+    advice, _ = match.advice.update_or_create(
+        step=step,
+        seat=seat.seat,
+        defaults={
+            "after": len(state.game.observe(seat.seat).messages),
+            "deployment": deployment,
+            "coach": name[:200],
+            "why": "",
+            "tries": 1 if stored is None else stored.tries + 1,
+            "asked_at": current_time,
+            "claimed": False,
+        },
+    )
+    hints.send(match.pk, [seat.seat])
+    queue.send(queue.ADVISE, advice.pk)
+    return advice
+
+
+def visible(match: Match, viewer: Viewer, *, revealed: bool) -> QuerySet[Advice]:
+    """The advice to the viewer's own seat or, once the players are revealed, to every seat; the newest first."""
+    advice = match.advice.order_by("-step", "seat")
+    return advice if revealed else advice.filter(seat=viewer)
+
+
+def is_pending(advice: Advice, current_time: datetime) -> bool:
+    """Whether an answer may still come."""
+    return not advice.text and not advice.why and current_time < advice.asked_at + LAPSES
+
+
+def may_ask_again(advice: Advice, current_time: datetime) -> bool:
+    """Whether the coach has failed and can be asked once more at the same turn."""
+    return not advice.text and not is_pending(advice, current_time) and advice.tries < MOST_TRIES
+
+
+@transaction.atomic
+def claim(*, advice_id: int) -> Question | None:
+    """Claim a request for a worker; None if it is answered, has lapsed, or another worker has it."""
+    advice = (
+        Advice.objects.select_for_update(skip_locked=True, of=("self",))
+        .filter(pk=advice_id, claimed=False)
+        .select_related("match", "deployment__checkpoint__run", "deployment__remote")
+        .first()
+    )
+    if advice is None or not is_pending(advice, services.database_now()):
+        return None
+    advice.claimed = True
+    advice.save(update_fields=["claimed"])
+    match, seat = advice.match, advice.seat
+    game = services.fold(match, steps=advice.step).game
+    same = match.advice.filter(seat=seat, step__lt=advice.step, coach=advice.coach).exclude(text="").order_by("step")
+    return Question(
+        advice_id=advice.pk,
+        tries=advice.tries,
+        seat=seat,
+        scenario=game.scenario,
+        observation=game.observe(seat),
+        deployment=advice.deployment,
+        earlier=tuple(same.values_list("after", "text")),
+        seed=derive(game.scenario.seed, "coach", match.pk, seat, advice.step, advice.tries),
+    )
+
+
+def keep(*, question: Question, text: str) -> None:
+    """Store the answer; without a word in it the coach has failed."""
+    written = text.replace("\x00", "\ufffd").strip()[:LONGEST]
+    _finish(question, text=written) if written else fail(question=question, why="the coach wrote nothing")
+
+
+def fail(*, question: Question, why: str) -> None:
+    """Store why there is no answer."""
+    _finish(question, why=why[:400])
+
+
+@transaction.atomic
+def _finish(question: Question, **answer: str) -> None:
+    """Store an answer, unless the coach has been asked again in the meantime."""
+    unanswered = Advice.objects.select_for_update().filter(pk=question.advice_id, tries=question.tries, text="", why="")
+    if (advice := unanswered.first()) is None:
+        return
+    took_s = (services.database_now() - advice.asked_at).total_seconds()
+    Advice.objects.filter(pk=advice.pk).update(**answer, took_s=took_s)
+    hints.send(advice.match_id, [advice.seat])
