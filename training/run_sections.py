@@ -196,6 +196,11 @@ class RolloutSection(Record):
         description="The learner's moves are drawn uniformly where they can be listed (sampling.constrain); nothing is "
         "learned from them. Its free text is still sampled. Opponents and head-to-heads are not affected.",
     )
+    keep_unfinished: bool = Field(
+        default=False,
+        description="Keep the games of an unfinished step on disk, with their scores, until it is saved: a run that "
+        "stops while it plays or scores a step goes on with the games that are missing. For steps of many games.",
+    )
     past_saved: int = Field(
         default=4,
         ge=1,
@@ -532,7 +537,8 @@ class StopSection(Record):
         ge=0,
         le=1e6,
         description="Drifting advantages: stop when the mean advantage of the last `average` steps in which the policy "
-        "learned is further from 0 than this many standard deviations: all tokens are pushed one way. 0 = never.",
+        "learned is further from 0 than this many standard deviations: all tokens are pushed one way. 0 = never. Does "
+        "not apply to methods whose advantages are positive by design (epo with baseline max).",
     )
     clipfrac: float = Field(
         default=0.5,

@@ -48,6 +48,11 @@ class AttemptDir:
         return self.root / "episodes" / f"step_{step:06d}_league.jsonl.gz"
 
     @property
+    def unfinished(self) -> Path:
+        """The folder of the steps that are not saved yet: the games and scores of each, one line per game or score."""
+        return self.root / "unfinished"
+
+    @property
     def league(self) -> Path:
         """The whole payoff table of the run's league so far: `{"version", "cells": […]}`."""
         return self.root / "league.json"

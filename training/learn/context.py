@@ -88,7 +88,8 @@ class TrainingContext:
     async def enter(self, place: int) -> None:
         """Train by the phase at `place` from now on: method and watchdog are reset; optimizer and critic continue."""
         self.place, self.active = place, self.config.of_phase(place)
-        self.method, self.watchdog = self.active.method.build(), Watchdog(self.active.stop)
+        self.method = self.active.method.build()
+        self.watchdog = _watchdog(self.active, self.method)
         await self.opponents.go_on(self.active)
         self.begin()
 
@@ -197,7 +198,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         starts=starts,
         opponents=opponents,
         league=league,
-        watchdog=Watchdog(config.stop),
+        watchdog=_watchdog(active, method),
         info=_info(config, run_dir, files),
         adapter_only=policy.saves_adapter_only(config.model.base, config.learn),
         judge=remote_judge,
@@ -210,6 +211,12 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     if origin := context.origin(step):
         model.go_back(origin)
     return context
+
+
+def _watchdog(config: RunConfig, method: Method) -> Watchdog:
+    """Return a new watchdog; it looks for no drift of advantages that are not meant to be around 0."""
+    rules = config.stop if method.needs.centred else config.stop.model_copy(update={"advantage_drift": 0.0})
+    return Watchdog(rules)
 
 
 def _set_up(learn: LearnSection) -> None:

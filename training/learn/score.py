@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -57,20 +57,34 @@ class Rollout:
 
 
 async def score(
-    episodes: Sequence[Episode], reward: Reward, seed: int, step: int, *, on_scored: Callable[[], None] = lambda: None
+    episodes: Sequence[Episode],
+    reward: Reward,
+    seed: int,
+    step: int,
+    *,
+    known: Mapping[int, Score] | None = None,
+    on_scored: Callable[[int, Score | None], None] = lambda number, score: None,
 ) -> list[Rollout]:
-    """Score every episode that ended well; the others keep their error. `on_scored` is called after each."""
+    """Score every episode that ended well; the others keep their error.
+
+    `known` are scores from an earlier attempt, by the episode's number. `on_scored` is called with the number and the
+    score of each other episode, None where it could not be scored.
+    """
+    earlier = known or {}
 
     async def scored(number: int, episode: Episode) -> Rollout:
         if episode.error is not None:
             return Rollout(number, episode)
+        if number in earlier:
+            return Rollout(number, episode, earlier[number])
+        result: Score | None = None
         try:
             result = await reward.score(episode, derive(seed, "reward", step, number))
         except OutsideError as error:
             record = ErrorRecord(kind=error.kind, message=str(error))
             return Rollout(number, episode.model_copy(update={"error": record, "metrics": {}}))
         finally:
-            on_scored()
+            on_scored(number, result)
         return Rollout(number, episode, result)
 
     return list(await asyncio.gather(*(scored(number, episode) for number, episode in enumerate(episodes))))

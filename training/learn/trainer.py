@@ -18,13 +18,15 @@ from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
 from training.errors import BadInput, DivergedError, OutsideError, boundary
-from training.learn import checkpoint, memory, report, scenarios, sync
+from training.learn import checkpoint, memory, report, scenarios, sync, unfinished
 from training.learn.context import TrainingContext, build
 from training.learn.score import Rollout, begin_critic, give_credit, measured, rows, score
+from training.learn.unfinished import Unfinished
 from training.learn.update import BadStep
 from training.opponent_sections import PAST, START
 from training.players.base import PlayerFactory, Reply
 from training.records import LEARNER, Episode
+from training.rewards import Score
 from training.rollout import Job, RolloutPolicy, rollout
 from training.rundir import RunDir
 from training.seeding import derive
@@ -64,7 +66,7 @@ class Trainer:
     ) -> None:
         self.context, self.config, self.progress = context, context.config, progress
         self.evaluate, self.at_end, self.measure, self.calibrate = evaluate, at_end, measure, calibrate
-        self.step = context.step
+        self.step = self._begun = context.step
         self.bad_in_a_row = self.effective = 0
         self.saved = context.step if context.resumed else -1
         checkpoint.seed_generators(derive(self.config.seed, "generators"))
@@ -160,13 +162,27 @@ class Trainer:
         """Play and score the step's games."""
         began = time.monotonic()
         jobs = scenarios.jobs(self.config, self.context.starts, self.context.opponents.pool, number)
-        episodes = await self._unless_stopped(self._sample(jobs, number))
+        kept = self._kept(number)
+        episodes = await self._unless_stopped(self._sample(jobs, number, kept))
         episodes = [self.context.taught(job, episode) for job, episode in zip(jobs, episodes, strict=True)]
         sampled = time.monotonic()
         self.progress.phase("scoring", of=len(episodes))
         spent = self.context.judge.spent if self.context.judge else None
+
+        def on_scored(game: int, result: Score | None) -> None:
+            self.progress.beat()
+            if kept is not None:
+                kept.add_score(game, result)
+
         rollouts = await self._unless_stopped(
-            score(episodes, self.context.reward, self.config.seed, number, on_scored=self.progress.beat)
+            score(
+                episodes,
+                self.context.reward,
+                self.config.seed,
+                number,
+                known=kept.scores if kept else None,
+                on_scored=on_scored,
+            )
         )
         for scored, job in zip(rollouts, jobs, strict=True):
             scored.policies = job.policies
@@ -181,7 +197,14 @@ class Trainer:
         metrics["sampling_tokens_per_s"] = metrics.get("sampled_tokens", 0.0) / max(sampled - began, 1e-9)
         return rollouts, metrics
 
-    async def _sample(self, jobs: list[Job], number: int) -> list[Episode]:
+    def _kept(self, number: int) -> Unfinished | None:
+        """Return what is kept of the games of a training step; None where the run keeps nothing."""
+        if not self.config.rollout.keep_unfinished:
+            return None
+        return unfinished.open_step(self.context.run_dir, self.progress, number, self._begun)
+
+    async def _sample(self, jobs: list[Job], number: int, kept: Unfinished | None) -> list[Episode]:
+        """Play the games that are not kept from an earlier attempt; return all of them, in order."""
         settings = self.config.rollout
         probes = settings.probes or self.context.method.needs.probes
         rules = RolloutPolicy(self.config.seed, number, settings.retries, settings.on_refused, probes)
@@ -194,13 +217,16 @@ class Trainer:
             replies, tokens = replies + 1, tokens + len(reply.tokens)
             self.progress.beat(replies=replies, tokens=tokens)
 
-        episodes: dict[int, Episode] = {}
+        episodes = dict(kept.episodes) if kept else {}
+        missing = [job for job in jobs if job.number not in episodes]
         learner: PlayerFactory = partial(self.context.player, random_moves=self.context.active.rollout.random_moves)
         policies = {LEARNER: learner, **await self.context.opponents.ready(number)}
         async for job, episode in rollout(
-            jobs, policies, lanes=lanes, rules=rules, tool=self.context.tool, on_reply=on_reply
+            missing, policies, lanes=lanes, rules=rules, tool=self.context.tool, on_reply=on_reply
         ):
             episodes[job.number] = episode
+            if kept is not None:
+                kept.add_episode(job.number, episode)
             self.progress.beat(done=len(episodes))
         return [episodes[job.number] for job in jobs]
 
@@ -331,6 +357,8 @@ class Trainer:
             adapter_only=context.adapter_only,
         )
         self.saved = self.step
+        if self.config.rollout.keep_unfinished:
+            unfinished.clear(context.run_dir, self.step)
         self.progress.event("checkpoint", step=self.step, path=f"checkpoints/{folder.name}")
         evaluated = self._newest_checkpoint(context.watchdog.evaluated)  # what a later gap would offer
         protected = {*self.config.past(self.step + 1), *keep, *(() if evaluated is None else (evaluated,))}

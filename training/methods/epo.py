@@ -64,7 +64,8 @@ class Epo:
 
     def __init__(self, config: EpoConfig) -> None:
         self.config = config
-        self.needs = Needs(group="game", offline=True)
+        positive = config.baseline == "max" or config.form == "sft"  # by design most advantages are then above 0
+        self.needs = Needs(group="game", offline=True, centred=not positive)
 
     def credit(self, group: Sequence[ScoredEpisode]) -> list[EpisodeCredit]:
         """Return credit on the tokens of every learning seat's strategies: for all of one, its advantage."""

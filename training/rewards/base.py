@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 from training.records import Episode, Judgment, Seat
 
@@ -36,6 +36,25 @@ class Score:
         for turn, paid in zip(episode.turns, self.parts.get(EARNED, ()), strict=False):
             rest[turn.seat] -= paid
         return rest
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the score as JSON data, which `from_dict` reads."""
+        return {
+            "returns": {str(seat): value for seat, value in self.returns.items()},
+            "passed": list(self.passed),
+            "parts": {name: list(row) for name, row in self.parts.items()},
+            "judgments": [judgment.to_dict() for judgment in self.judgments],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the score that `to_dict` wrote; raise `KeyError` or `BadInput` for other data."""
+        return cls(
+            {int(seat): float(value) for seat, value in data["returns"].items()},
+            tuple(bool(each) for each in data["passed"]),
+            {name: tuple(float(each) for each in row) for name, row in data["parts"].items()},
+            tuple(Judgment.from_dict(each) for each in data["judgments"]),
+        )
 
 
 class Reward(Protocol):
