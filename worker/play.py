@@ -15,8 +15,11 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from training import players
+from training.engines.base import ChatModel
 from training.errors import BadInput, IllegalMove, OutsideError
+from training.players.advised import AdvisedPlayer, RemoteStrategist
 from training.players.base import Player
+from training.players.react import ReActPlayer
 from training.players.remote import RemotePlayer
 from webapp.arena.play import model_seats
 from webapp.arena.play.model_seats import SAMPLING, Answering, Claim
@@ -49,10 +52,11 @@ async def _answer(claim: Claim) -> tuple[Answering, bool]:
     try:
         async with asyncio.timeout(claim.seconds):
             model = None if claim.deployment is None else await ready_model(claim.deployment)
+            speaker = None if claim.speaker is None else await ready_model(claim.speaker)
             ready = True
-            async with _player(claim, model) as player:
+            async with _client(model, claim) as strategist, _client(speaker, claim) as voice:
                 while not answering.done:
-                    answering = await _ask(player, answering)
+                    answering = await _ask(_player(answering, strategist, voice), answering)
     except TimeoutError:
         if not ready:  # a failure of the site, not of the model
             return answering.failed("the model did not start in time"), False
@@ -81,20 +85,36 @@ async def _ask(player: Player, answering: Answering) -> Answering:
     except OutsideError as error:
         await asyncio.sleep(PAUSE_SECONDS)
         return answering.failed(str(error))
-    return answering.answered(reply.text)
+    return answering.answered(reply.text, reply.strategy)
 
 
 @asynccontextmanager
-async def _player(claim: Claim, deployment: Deployment | None) -> AsyncIterator[Player]:
-    """The player of the seat for this turn; a model has the rest of the turn's time for each answer."""
+async def _client(deployment: Deployment | None, claim: Claim) -> AsyncIterator[ChatModel | None]:
+    """A model's client for this turn, with the rest of the turn's time for each answer; None for no model."""
     if deployment is None:
-        yield players.make(claim.scripted, claim.scenario, claim.seat)
+        yield None
         return
     model = serving.chat_model(deployment, timeout_s=claim.seconds)
     try:
-        yield RemotePlayer(model, SAMPLING, claim.scenario.seats)
+        yield model
     finally:
         await model.close()
+
+
+def _player(answering: Answering, model: ChatModel | None, voice: ChatModel | None) -> Player:
+    """The player of one try: a player without a model, a model alone, or a strategist with its speaker, the `voice`."""
+    claim, form = answering.claim, answering.claim.form
+    names = claim.scenario.seats
+    if model is None:
+        return players.make(claim.scripted, claim.scenario, claim.seat)
+    if form is None:
+        return RemotePlayer(model, SAMPLING, names)
+    if form.react:
+        return ReActPlayer(RemotePlayer(model, SAMPLING, names), form, forgets=True, earlier=answering.earlier)
+    speaker = (
+        players.make(form.source, claim.scenario, claim.seat) if voice is None else RemotePlayer(voice, SAMPLING, names)
+    )
+    return AdvisedPlayer(RemoteStrategist(model, SAMPLING, names, form, answering.earlier), speaker, answering.earlier)
 
 
 async def _renew(claim: Claim) -> None:

@@ -1,5 +1,7 @@
 """Matches with a person at every seat and one who watches: what tests over every registered game sit down at."""
 
+from typing import Any
+
 import pytest
 
 from tests.games.play import random_move
@@ -29,10 +31,10 @@ def seated(scenario: Scenario) -> tuple[Match, list[User]]:
     return _begun(scenario, people[0], [tables.Place(user=user) for user in people]), people
 
 
-def match_with_a_model(scenario: Scenario, seat: int, deployment: Deployment) -> Match:
-    """A running match with a model at one seat and people at all others."""
+def match_with_a_model(scenario: Scenario, seat: int, deployment: Deployment, **voices: Any) -> Match:
+    """A running match with a model at one seat and people at all others; `voices` are the place's form and speaker."""
     places = [tables.Place(user=user) for user in people_of(scenario)]
-    places[seat] = tables.Place(deployment=deployment)
+    places[seat] = tables.Place(deployment=deployment, **voices)
     return _begun(scenario, somebody("host"), places)
 
 

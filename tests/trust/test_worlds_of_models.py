@@ -14,6 +14,7 @@ from tests.trust.seated import match_with_a_model
 from training.dataset import Conversation, DatasetLine, parse_line
 from training.games import make
 from training.records import Episode, Move, SeatMove
+from training.run_sections import SpeakerSection
 from training.seeding import derive
 from training.text.conversations import traces
 from training.text.parsing import parse
@@ -104,6 +105,31 @@ def test_what_is_hidden_changes_nothing_that_a_model_is_asked(pair, stub, admin)
         assert requests == play_step(second, pair.viewer, step.across, step.said, stub)
         asked += len(requests)
     assert asked >= 2, "each turn of the model is refused once"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("pair", pairs(1))
+def test_what_is_hidden_changes_nothing_that_a_strategist_and_its_speaker_are_asked(pair, admin, monkeypatch):
+    with Stub("Strategy: wait") as adviser, Stub() as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", f"{adviser.url},{stub.url}")
+        strategist, speaker = (
+            Deployment.objects.create(
+                remote=RemoteModel.objects.create(name=server.url, address=server.url, model="m", added_by=admin),
+                state=Deployment.State.READY,
+            )
+            for server in (adviser, stub)
+        )
+        voices = {"form": SpeakerSection(source="m").to_dict(), "speaker": speaker}
+        asked, advised = [], []
+        for scenario, world in ((pair.a, "moves"), (pair.b, "across")):
+            match = match_with_a_model(scenario.with_seed(SEED), pair.viewer, strategist, **voices)
+            steps = spoken(pair)
+            asked.append([play_step(match, pair.viewer, getattr(step, world), step.said, stub) for step in steps])
+            advised.append([{**request.body, "seed": 0} for request in adviser.requests])
+            adviser.requests.clear()
+    assert asked[0] == asked[1]
+    assert advised[0] == advised[1]
+    assert len(advised[0]) >= 2, "each turn is refused once, and has two strategies"
 
 
 @pytest.mark.parametrize("pair", pairs(5))

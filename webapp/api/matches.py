@@ -19,7 +19,7 @@ from webapp.arena import access, opponents
 from webapp.arena.live import client_state
 from webapp.arena.models import Advice, Match, MatchMove, MatchQuerySet, MatchSeat
 from webapp.arena.play import coach, hosting, human_moves
-from webapp.arena.setup import scenarios, tables
+from webapp.arena.setup import scenarios, speakers, tables
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
 
@@ -102,7 +102,9 @@ def _place(place: PlaceIn, user: User, spec: GameSpec) -> tables.Place:
         checkpoint = Checkpoint.objects.visible_to(user).filter(pk=place.checkpoint).first()
         if checkpoint is None:
             raise BadInput(f"there is no checkpoint {place.checkpoint}", "places")
-        return tables.Place(deployment=serving.of_checkpoint(checkpoint))
+        return speakers.place_of(serving.of_checkpoint(checkpoint), place.speaker, user)
+    if place.speaker:
+        raise BadInput("only a checkpoint has a speaker", "places")
     if place.scripted and place.scripted not in (names := opponents.names(spec)):
         raise BadInput(f"a scripted player of this game is called {' or '.join(names)}", "places")
     return tables.Place(user=user if place.me else None, scripted=place.scripted)

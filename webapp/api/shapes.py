@@ -175,6 +175,12 @@ class PlaceIn(Schema):
     me: bool = False
     checkpoint: int | None = None
     scripted: str = Field("", description="`scripted`, `random`, or a player of that game alone, such as `nash`.")
+    speaker: str = Field(
+        "",
+        description="Who speaks for the checkpoint, which then writes strategies: empty = as in the run that trained "
+        "it; `none` = it speaks itself, without strategies; `self` = it writes a strategy before each of its replies; "
+        "`checkpoint:ID` or `deployment:ID`.",
+    )
 
 
 class MatchIn(Schema):

@@ -17,6 +17,7 @@ from webapp.arena import opponents
 
 if TYPE_CHECKING:
     from webapp.accounts.models import User
+    from webapp.serving.models import Deployment
 
 
 MATCH_SORTS = {"age": "-created_at", "game": "game", "state": "state", "host": "host__username"}
@@ -104,8 +105,8 @@ class MatchQuerySet(models.QuerySet["Match"]):
 
     def with_seats(self) -> MatchQuerySet:
         """Prefetch what a list of tables shows."""
-        seats = MatchSeat.objects.select_related("user", "deployment__checkpoint", "deployment__remote")
-        return self.select_related("host").prefetch_related(models.Prefetch("seats", seats.order_by("seat")))
+        seats = MatchSeat.objects.named().order_by("seat")
+        return self.select_related("host").prefetch_related(models.Prefetch("seats", seats))
 
 
 class Match(models.Model):
@@ -183,11 +184,23 @@ class MatchSeatQuerySet(models.QuerySet["MatchSeat"]):
         """Seats that any signed-in user may take; a seat with a guest link is reserved for its guest."""
         return self.filter(kind=MatchSeat.Kind.OPEN, guest_link__isnull=True)
 
+    def named(self) -> MatchSeatQuerySet:
+        """Load what the names of the players need."""
+        return self.select_related("user", *MatchSeat.NAMES)
+
 
 class MatchSeat(models.Model):
     """One seat and its player. Guests are users, too. `consent`: None if not answered; False excludes the match from
     exports.
+
+    The model of a seat with a `form` writes strategies: for the `speaker`, for the player without a model that the form
+    names, or for itself, where the form's source is `self`.
     """
+
+    MODELS = ("deployment", "speaker")
+    """The fields with the models that play at the seat."""
+    NAMES = ("deployment__checkpoint", "deployment__remote", "speaker__checkpoint", "speaker__remote")
+    """What the names of these models need."""
 
     class Kind(models.TextChoices):
         PERSON = "person"
@@ -204,6 +217,17 @@ class MatchSeat(models.Model):
     )
     deployment = models.ForeignKey(
         "serving.Deployment", null=True, blank=True, on_delete=models.PROTECT, related_name="match_seats"
+    )
+    speaker = models.ForeignKey(
+        "serving.Deployment",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="spoken_seats",
+        help_text="The model that speaks and moves, where the seat's own only advises it.",
+    )
+    form = models.JSONField(
+        default=dict, help_text="How the seat's model writes strategies, a SpeakerSection; empty if it writes none."
     )
     scripted = models.CharField(max_length=40, blank=True)
     consent = models.BooleanField(null=True, blank=True)
@@ -229,12 +253,22 @@ class MatchSeat(models.Model):
         return self.stand_in or self.kind in {self.Kind.MODEL, self.Kind.SCRIPTED}
 
     @property
+    def deployments(self) -> list[Deployment]:
+        """The models that play here: the seat's own, then its speaker."""
+        return [model for model in (self.deployment, self.speaker) if model is not None]
+
+    def dismiss_models(self) -> list[str]:
+        """Take the models from the seat, without saving; return the names of the changed fields."""
+        self.deployment, self.speaker, self.form = None, None, {}
+        return [*self.MODELS, "form"]
+
+    @property
     def who(self) -> str:
         """The player's name, for the lobby and the reveal."""
         if self.kind == self.Kind.PERSON and self.user is not None:
             return f"{self.user.shown_name}, then a stand-in" if self.stand_in else self.user.shown_name
         if self.kind == self.Kind.MODEL and self.deployment is not None:
-            return str(self.deployment)
+            return opponents.with_voice(str(self.deployment), str(self.speaker or ""), self.form.get("source", ""))
         if self.kind == self.Kind.SCRIPTED:
             return opponents.title(self.scripted)
         return "nobody yet"
@@ -258,9 +292,14 @@ class MatchMove(models.Model):
     seat = models.PositiveSmallIntegerField()
     move = models.JSONField()
     private = models.TextField(blank=True, help_text="A model's reasoning; shown to nobody while the game runs.")
+    strategy = models.TextField(blank=True, help_text="Its seat's; shown to nobody while the game runs.")
+    after = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Messages of the game that its seat had read; empty without a strategist."
+    )
     took_s = models.FloatField(null=True, blank=True, help_text="Seconds that a person took for it; empty otherwise.")
     attempts = models.JSONField(
-        default=list, help_text="Refused replies and failures before it: [{reply, error, after}]."
+        default=list,
+        help_text="Refused replies and failures before it: [{reply, error, after}], with a strategist also strategy.",
     )
     received_at = models.DateTimeField(auto_now_add=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from training.games import REGISTRY, GameSpec
+from training.run_sections import SELF
 
 SCRIPT, CHANCE = "scripted", "random"
 EVERYWHERE = {SCRIPT: "a scripted player", CHANCE: "a random player"}
@@ -10,6 +11,7 @@ TITLES = {
     "mcts": "a tree search",
     "nash": "an equilibrium strategy",
     "cfr": "a strategy from regret minimisation",
+    "follower": "a follower of strategies",
 }
 
 
@@ -18,6 +20,13 @@ def title(name: str) -> str:
     stem, _, effort = name.partition(":")
     words = EVERYWHERE.get(name) or TITLES.get(stem) or f"the player “{stem}”"
     return f"{words} ({effort})" if effort else words
+
+
+def with_voice(model: str, speaker: str, source: str) -> str:
+    """The name of a model's seat: `source` is that of its speaker (empty without one), `speaker` its model's name."""
+    if not source:
+        return model
+    return f"{model}, with strategies of its own" if source == SELF else f"{model}, advising {speaker or title(source)}"
 
 
 def names(spec: GameSpec) -> tuple[str, ...]:

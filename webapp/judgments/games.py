@@ -132,7 +132,7 @@ def judgeable(target: Target) -> GameRecord:
 
 def of_match(match: Match) -> GameRecord:
     """Return a match; models are named by their deployment, people together as `person`."""
-    seats = match.seats.select_related("deployment__checkpoint", "deployment__remote").order_by("seat")
+    seats = match.seats.named().order_by("seat")
     players = tuple(sitting(seat) for seat in seats)
     places = {(step, seat): number for step, seat, number in match.moves.values_list("step", "seat", "number")}
     advised = match.advice.exclude(text="").values_list("step", "seat", "text")

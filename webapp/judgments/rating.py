@@ -117,7 +117,7 @@ def _values_form(record: RubricRecord | None, match: Match, seat: int, data: obj
 def _revealed(match: Match, own_seat: MatchSeat) -> list[dict[str, object]]:
     """Return every other seat with who sat there and, if there is one, this player's guess."""
     guesses = {guess.about_id: guess.person for guess in Guess.objects.filter(by=own_seat)}
-    seats = match.seats.exclude(pk=own_seat.pk).select_related("user", "deployment__checkpoint", "deployment__remote")
+    seats = match.seats.exclude(pk=own_seat.pk).named()
     return [
         {
             "seat": seat,

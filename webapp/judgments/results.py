@@ -108,10 +108,7 @@ def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
     """
     scored = Judgment.objects.scored().filter(target__queue=queue).values("target")
     seats = MatchSeat.objects.filter(match__targets__queue=queue).distinct()
-    at_tables = {
-        (seat.match_id, seat.seat): games.sitting(seat)
-        for seat in seats.select_related("deployment__checkpoint", "deployment__remote")
-    }
+    at_tables = {(seat.match_id, seat.seat): games.sitting(seat) for seat in seats.named()}
     matches = Match.objects.filter(targets__queue=queue)
     unrated = set(matches.unrevealed_to(user).values_list("pk", flat=True)) if user is not None else set()
     players = {}

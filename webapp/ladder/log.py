@@ -48,11 +48,15 @@ def seen(matches: Sequence[int]) -> str:
 
 
 def key(seat: MatchSeat) -> str:
-    """The player's key in the log: unique for each person, model and script; empty for a guest."""
+    """The player's key in the log: unique for each person, model and script; empty for a guest.
+
+    A model that writes strategies is another player with each speaker, and without one.
+    """
     if seat.kind == MatchSeat.Kind.PERSON and seat.user is not None:
         return "" if seat.user.role == Role.GUEST else f"person:{seat.user_id}"
     if seat.kind == MatchSeat.Kind.MODEL:
-        return f"model:{seat.deployment_id}"
+        voice = f"+{seat.speaker_id or seat.form['source']}" if seat.form else ""
+        return f"model:{seat.deployment_id}{voice}"
     return f"scripted:{seat.scripted}" if seat.kind == MatchSeat.Kind.SCRIPTED else ""
 
 

@@ -12,6 +12,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import NullIf
 
+from webapp.arena import opponents
+from webapp.arena.models import MatchSeat
 from webapp.serving.models import Deployment
 
 if TYPE_CHECKING:
@@ -40,7 +42,9 @@ class StandingQuerySet(models.QuerySet["Standing"]):
         """People, scripted players, and the models that this user may play against."""
         if user.is_guest:
             return self.none()
-        return self.filter(Q(deployment=None) | Q(deployment__in=Deployment.objects.visible_to(user)))
+        visible = Deployment.objects.visible_to(user)
+        spoken = Q(speaker=None) | Q(speaker__in=visible)
+        return self.filter(Q(deployment=None) | Q(deployment__in=visible) & spoken)
 
     def matching(self, *, kind: str = "") -> StandingQuerySet:
         """Those of one kind; empty filters nothing."""
@@ -48,7 +52,7 @@ class StandingQuerySet(models.QuerySet["Standing"]):
 
     def named(self) -> StandingQuerySet:
         """Load what the names need, and annotate `share`: points per game (win 1, draw 0.5)."""
-        rows = self.select_related("user", "deployment__checkpoint", "deployment__remote")
+        rows = self.select_related("user", *MatchSeat.NAMES)
         return rows.annotate(share=F("won") / NullIf("games", 0, output_field=models.FloatField()))
 
 
@@ -70,6 +74,13 @@ class Standing(models.Model):
     kind = models.CharField(max_length=8, choices=Kind)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="standings")
     deployment = models.ForeignKey("serving.Deployment", null=True, on_delete=models.CASCADE, related_name="standings")
+    speaker = models.ForeignKey(
+        "serving.Deployment",
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text="The model that speaks, where the deployment advises it: another player than the deployment alone.",
+    )
     rank = models.PositiveIntegerField(null=True)
     rating = models.FloatField(null=True)
     low = models.FloatField(null=True)
@@ -100,7 +111,9 @@ class Standing(models.Model):
         """The player's display name."""
         if self.user is not None:
             return self.user.shown_name
-        return str(self.deployment) if self.deployment is not None else self.who.partition(":")[2]
+        if self.deployment is None:
+            return self.who.partition(":")[2]
+        return opponents.with_voice(str(self.deployment), str(self.speaker or ""), self.who.partition("+")[2])
 
     @property
     def half(self) -> float | None:

@@ -72,7 +72,8 @@ def standings(computed: ComputedLadder, fit: Fit) -> list[Standing]:
     rows: list[Standing] = []
     best = [rating.points.mean for rating in computed.ladder.ratings if rating.points is not None]
     for rating in computed.ladder.ratings:
-        kind, _, identifier = rating.who.partition(":")
+        kind, _, player = rating.who.partition(":")
+        identifier, _, voice = player.partition("+")
         tally = computed.tallies[rating.who]
         points = rating.points
         rows.append(
@@ -82,6 +83,7 @@ def standings(computed: ComputedLadder, fit: Fit) -> list[Standing]:
                 kind=kind,
                 user_id=int(identifier) if kind == Standing.Kind.PERSON else None,
                 deployment_id=int(identifier) if kind == Standing.Kind.MODEL else None,
+                speaker_id=int(voice) if kind == Standing.Kind.MODEL and voice.isdigit() else None,
                 rank=best.index(points.mean) + 1 if points is not None else None,
                 rating=points.mean if points is not None else None,
                 low=points.low if points is not None else None,

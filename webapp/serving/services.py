@@ -171,7 +171,7 @@ def _stop_idle() -> int:
     return len(idle)
 
 
-def _slots() -> int:
+def slots() -> int:
     """Return how many models all nodes serve at once; before the first heartbeat, this node's number."""
     return sum(health.serve_slots().values()) or settings.SERVE_SLOTS
 
@@ -180,22 +180,24 @@ def _start_requested() -> int:
     """Each node takes no more than its own slots when it claims (`attempts.claim`); here all of them count together."""
     done = 0
     for deployment in Deployment.objects.requested().order_by("requested_at"):
-        if Deployment.objects.local().up().count() < _slots():
+        if Deployment.objects.local().up().count() < slots():
             done += start(deployment=deployment)
         else:
             return done + _yield_slot()
     return done
 
 
+def _busy(seats: str) -> Exists:
+    """Whether a deployment is being asked for the move of one of its seats; `seats` is the relation to them."""
+    asked = Deployment.objects.filter(pk=OuterRef("pk"), **{f"{seats}__match__due__claimed_until__gt": Now()})
+    return Exists(asked.filter(**{f"{seats}__match__due__seat": F(f"{seats}__seat")}))
+
+
 def _yield_slot() -> int:
     """Stop the least recently used ready deployment that no seat is waiting for; 0 if a slot is being freed."""
     if Deployment.objects.filter(state=Deployment.State.STOPPING).exists():
         return 0
-    busy = Exists(
-        Deployment.objects.filter(pk=OuterRef("pk"), match_seats__match__due__claimed_until__gt=Now()).filter(
-            match_seats__match__due__seat=F("match_seats__seat")
-        )
-    )
+    busy = _busy("match_seats") | _busy("spoken_seats")
     free = Deployment.objects.local().filter(~busy, state=Deployment.State.READY, used_at__lt=Now() - FRESH)
     oldest = free.order_by("used_at").first()
     if oldest is None:
@@ -240,7 +242,8 @@ def add_remote(*, by: User, name: str, address: str, model: str, secret_name: st
 @transaction.atomic
 def remove_remote(*, remote: RemoteModel) -> None:
     """Delete a remote model; raises `BadInput` if a match or a judge refers to it."""
-    if Deployment.objects.filter(remote=remote, match_seats__isnull=False).exists():
+    played = Q(match_seats__isnull=False) | Q(spoken_seats__isnull=False)
+    if Deployment.objects.filter(played, remote=remote).exists():
         raise BadInput("it played in a match, whose record names it, so it cannot be removed", remote.name)
     if RemoteModel.objects.filter(Q(pk=remote.pk), judges__isnull=False).exists():
         raise BadInput("a judge uses it: delete the judge first", remote.name)

@@ -18,11 +18,13 @@ def model(name, *, opened=True):
 
 
 def seat_of(player):
-    """The fields of a seat for a person, a model, or a scripted player's name."""
+    """The fields of a seat for a person, a model, a scripted player's name, or a model with its speaker."""
     if isinstance(player, str):
         return {"kind": MatchSeat.Kind.SCRIPTED, "scripted": player}
     if isinstance(player, Deployment):
         return {"kind": MatchSeat.Kind.MODEL, "deployment": player}
+    if isinstance(player, dict):
+        return {"kind": MatchSeat.Kind.MODEL, **player}
     return {"kind": MatchSeat.Kind.PERSON, "user": player, "consent": True}
 
 

@@ -5,10 +5,12 @@ from django.utils import timezone
 
 from tests.webapp.judgments.make import finished_match
 from tests.webapp.ladder.make import model, played
+from training.run_sections import SpeakerSection
 from webapp.arena.models import Match
 from webapp.arena.setup import tables
 from webapp.judgments import services as judging
-from webapp.ladder import log
+from webapp.ladder import log, services
+from webapp.ladder.models import Standing
 
 pytestmark = pytest.mark.django_db
 FAILED = {"reply": "", "error": "the server is away", "after": 3}
@@ -29,6 +31,31 @@ def test_people_models_and_scripts_have_one_name_each(researcher, player, good):
     person, machine = f"person:{player.pk}", f"model:{good.pk}"
     assert players() == [(person, machine), ("scripted:scripted", person)]
     assert [[seat.value for seat in match.seats] for match in read()] == [[0.7, 0.3], [0.2, 0.8]]
+
+
+def test_a_model_is_another_player_with_each_speaker(researcher, player, good):
+    speaker = model("speaker")
+    form = SpeakerSection(source=f"deployment:{speaker.pk}").to_dict()
+    played(player, {"deployment": good, "speaker": speaker, "form": form}, returns=(1.0, 0.0), host=researcher)
+    for source in ("self", "follower:60"):
+        advised = {"deployment": good, "form": SpeakerSection(source=source).to_dict()}
+        played(player, advised, returns=(1.0, 0.0), host=researcher)
+    played(player, good, returns=(1.0, 0.0), host=researcher)
+    names = [f"model:{good.pk}{voice}" for voice in (f"+{speaker.pk}", "+self", "+follower:60", "")]
+    assert [who for _, who in players()] == names
+    services.refit(game="negotiation")
+    rows = {row.who: row for row in Standing.objects.named().filter(deployment=good)}
+    assert [rows[name].name for name in names] == [
+        "good, advising speaker",
+        "good, with strategies of its own",
+        "good, advising a follower of strategies (60)",
+        "good",
+    ]
+    assert rows[names[0]].speaker == speaker
+    speaker.checkpoint.open_to_players = False
+    speaker.checkpoint.save()
+    seen = Standing.objects.visible_to(player).filter(deployment=good)
+    assert set(seen.values_list("who", flat=True)) == {*names[1:]}
 
 
 def test_a_match_that_was_played_is_read_as_the_table_wrote_it(player):

@@ -148,7 +148,7 @@ class Facts:
         return (
             *(match.state, match.step, match.visibility, match.aborted_why, match.paused_at, match.unrated_why),
             *((seat.kind, seat.user_id, seat.consent, seat.ready, seat.stand_in) for seat in self.seats),
-            *((seat.deployment.state if seat.deployment else "", is_free(seat)) for seat in self.seats),
+            *((*(model.state for model in seat.deployments), is_free(seat)) for seat in self.seats),
             *(self.back_by(seat) for seat in self.seats),
             *self.due.items(),
             *((row.pk, row.tries, row.text, row.why, coach.is_pending(row, self.now)) for row in self.advice),
@@ -167,7 +167,7 @@ def is_free(seat: MatchSeat) -> bool:
 def facts(match: Match) -> Facts:
     """Read what a `ClientState` needs besides moves and rows."""
     invited = Exists(GuestLink.objects.filter(seat=OuterRef("pk")))
-    seats = match.seats.annotate(invited=invited).select_related("user", "deployment__checkpoint", "deployment__remote")
+    seats = match.seats.annotate(invited=invited).named()
     due = match.due.order_by("seat").values_list("seat", "deadline")
     begun = match.coaching and match.state != Match.State.OPEN
     advice = list(match.advice.order_by("step")) if begun else []
@@ -244,7 +244,7 @@ def _asks_ready(seats: Sequence[MatchSeat], yours: MatchSeat | None) -> bool:
 
 def _chair(match_facts: Facts, seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat]) -> Chair:
     is_acting = seat.seat in acting
-    cold = seat.deployment is not None and seat.deployment.state != Deployment.State.READY
+    cold = any(model.state != Deployment.State.READY for model in seat.deployments)
     return Chair(
         number=seat.seat,
         name=seat.name,

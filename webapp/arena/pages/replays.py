@@ -108,7 +108,7 @@ def _spoken(match: Match) -> list[SpokenMove]:
 
 
 def _behind(match: Match, step: int) -> list[MatchMove]:
-    """The moves of this step with reasoning, refusals and origin, which only the all-seeing view shows."""
+    """The moves of this step with strategy, reasoning, refusals and origin, which only the all-seeing view shows."""
     return list(match.moves.filter(step=step - 1).order_by("number")) if step else []
 
 
@@ -201,7 +201,7 @@ def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
             "late": origins[seat.seat].count("timeout"),
             "fallen": origins[seat.seat].count("default"),
         }
-        for seat in match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat")
+        for seat in match.seats.named().order_by("seat")
     ]
 
 

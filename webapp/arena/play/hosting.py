@@ -138,9 +138,9 @@ def replace(*, match: Match, number: Seat) -> None:
 
 def _let_stand_in(match: Match, seat: MatchSeat) -> None:
     if seat.kind != MatchSeat.Kind.PERSON:
-        seat.kind, seat.deployment = MatchSeat.Kind.SCRIPTED, None
+        seat.kind = MatchSeat.Kind.SCRIPTED
     seat.scripted, seat.stand_in = opponents.substitute(match.game), True
-    seat.save(update_fields=["kind", "deployment", "scripted", "stand_in"])
+    seat.save(update_fields=["kind", "scripted", "stand_in", *seat.dismiss_models()])
     _unrate(match, f"a stand-in moved for {seat.name}")
     _hand_over(match, seat.seat, to_worker=True)
     tell_everybody(match)
@@ -164,8 +164,9 @@ def kick(*, match: Match, number: Seat) -> None:
     if seat.kind == MatchSeat.Kind.PERSON:
         seat.consent, seat.consented_at = False, services.database_now()
     seat.kind, seat.scripted = MatchSeat.Kind.SCRIPTED, opponents.substitute(locked.game)
-    seat.user, seat.deployment, seat.stand_in = None, None, False
-    seat.save(update_fields=["kind", "user", "deployment", "scripted", "stand_in", "consent", "consented_at"])
+    seat.user, seat.stand_in = None, False
+    changed = ["kind", "user", "scripted", "stand_in", "consent", "consented_at", *seat.dismiss_models()]
+    seat.save(update_fields=changed)
     _unrate(locked, f"{seat.name} was sent away")
     _hand_over(locked, number, to_worker=True)
     tell_everybody(locked)

@@ -19,10 +19,11 @@ from training.errors import IllegalMove
 from training.games import Game
 from training.games.actions import TAG, tag, write
 from training.records import Move, Observation, Origin, Scenario, Seat
+from training.run_sections import SpeakerSection
 from training.seeding import derive
 from training.text.parsing import parse
 from training.text.refusals import Refusal, with_refusals
-from webapp.arena.models import DueSeat, Match
+from webapp.arena.models import DueSeat, Match, MatchSeat
 from webapp.arena.play import services
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
@@ -35,11 +36,19 @@ SAMPLING = Sampling(temperature=0.8, top_p=0.95, max_tokens=256)
 """The sampling parameters of moves; no others are sent."""
 
 
+EarlierStrategy = tuple[int, str]
+"""How many messages the seat had read, with its refused replies, and the strategy that was written then."""
+LONGEST_STRATEGY = 4000
+"""Characters of a strategy that are stored."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """A due seat claimed by a worker, with everything that its player may know.
 
-    `state` is the match at the time of the claim; `answer` advances it. `observation` is the seat's view of it.
+    `state` is the match at the time of the claim; `answer` advances it. `observation` is the seat's view of it. `past`
+    are the seat's refused replies of earlier steps, and `earlier` its strategies. `form` is None where none are
+    written.
     """
 
     due_id: int
@@ -53,8 +62,11 @@ class Claim:
     state: services.MatchState
     observation: Observation
     deployment: Deployment | None
+    speaker: Deployment | None
+    form: SpeakerSection | None
     scripted: str
     past: tuple[Refusal, ...]
+    earlier: tuple[EarlierStrategy, ...]
     seed: int
 
     @property
@@ -91,12 +103,13 @@ def claim(*, due_id: int) -> Claim | None:
     )
     if due is None or due.deadline is None:
         return None
-    sitting = due.match.seats.select_related("deployment__checkpoint", "deployment__remote").get(seat=due.seat)
+    sitting = due.match.seats.named().get(seat=due.seat)
     if not sitting.by_worker:
         return None
     due.claimed_until, due.fence = now + LEASE, due.fence + 1
     due.save(update_fields=["claimed_until", "fence"])
     state = services.fold(due.match)
+    past, earlier = _past(due.match, due.seat) if sitting.deployment is not None else ((), ())
     return Claim(
         due_id=due.pk,
         fence=due.fence,
@@ -109,16 +122,31 @@ def claim(*, due_id: int) -> Claim | None:
         state=state,
         observation=state.game.observe(due.seat),
         deployment=sitting.deployment,
+        speaker=sitting.speaker,
+        form=SpeakerSection.from_dict(sitting.form) if sitting.form else None,
         scripted=sitting.scripted,
-        past=_past(due.match, due.seat) if sitting.deployment is not None else (),
+        past=past,
+        earlier=earlier,
         seed=derive(state.game.scenario.seed, "table", due.match_id, due.seat, due.step),
     )
 
 
-def _past(match: Match, seat: Seat) -> tuple[Refusal, ...]:
-    """The seat's refused replies of earlier steps, which are part of its context."""
-    attempts_by_move = match.moves.filter(seat=seat).order_by("number").values_list("attempts", flat=True)
-    return tuple(refusal for attempts in attempts_by_move for refusal in refusals(seat, attempts))
+def _past(match: Match, seat: Seat) -> tuple[tuple[Refusal, ...], tuple[EarlierStrategy, ...]]:
+    """The seat's refused replies and its strategies of earlier steps, which are part of its context."""
+    past: list[Refusal] = []
+    earlier: list[EarlierStrategy] = []
+
+    def add(after: int, strategy: str) -> None:
+        earlier.append((after + sum(len(refusal.messages()) for refusal in past), strategy))
+
+    for move in match.moves.filter(seat=seat).order_by("number").only("attempts", "strategy", "after"):
+        for attempt in move.attempts:
+            if "strategy" in attempt:
+                add(attempt["after"], attempt["strategy"])
+            past += refusals(seat, [attempt])
+        if move.after is not None:
+            add(move.after, move.strategy)
+    return tuple(past), tuple(earlier)
 
 
 def refusals(seat: Seat, attempts: Sequence[Mapping[str, Any]]) -> list[Refusal]:
@@ -167,6 +195,7 @@ class Answering:
     claim: Claim
     attempts: tuple[dict[str, Any], ...] = ()
     refused: tuple[Refusal, ...] = field(default=())
+    strategies: tuple[EarlierStrategy, ...] = ()
     move: Move | None = None
     private: str = ""
 
@@ -179,18 +208,34 @@ class Answering:
         """The observation sent to the player; as in training, it includes the player's refused replies."""
         return with_refusals(self.claim.observation, [*self.claim.past, *self.refused])
 
-    def answered(self, reply: str) -> Answering:
+    @property
+    def earlier(self) -> list[EarlierStrategy]:
+        """The seat's strategies so far."""
+        return [*self.claim.earlier, *self.strategies]
+
+    def answered(self, reply: str, strategy: str = "") -> Answering:
         """Process a reply: a move, or one more refusal. NUL characters, which the database rejects, are replaced."""
         observation, reply = self.claim.observation, reply.replace("\x00", "\ufffd")
+        advice = {} if self.claim.form is None else {"strategy": strategy.replace("\x00", "\ufffd")[:LONGEST_STRATEGY]}
+        written = tuple((len(self.observation().messages), text) for text in advice.values())
+        advised = replace(self, strategies=(*self.strategies, *written))
         try:
             move, private = parse(reply, observation)
             move = _as_people_write(move, observation)
             self.claim.game.check(self.claim.seat, move)
         except IllegalMove as error:
             refusal = Refusal(seat=self.claim.seat, after=len(observation.messages), reply=reply, why=str(error))
-            attempt = {"reply": reply, "error": str(error), "after": refusal.after}
-            return replace(self, attempts=(*self.attempts, attempt), refused=(*self.refused, refusal))
-        return replace(self, move=move, private=private)
+            attempt = {"reply": reply, "error": str(error), "after": refusal.after, **advice}
+            return replace(advised, attempts=(*self.attempts, attempt), refused=(*self.refused, refusal))
+        return replace(advised, move=move, private=private)
+
+    @property
+    def aside(self) -> services.Aside:
+        """What is stored with the move."""
+        if self.move is None or self.claim.form is None:
+            return services.Aside(private=self.private, attempts=self.attempts)
+        read = len(self.claim.observation.messages)
+        return services.Aside(self.private, self.strategies[-1][1], read, self.attempts)
 
     def failed(self, why: str) -> Answering:
         """Record a failure outside the model."""
@@ -219,8 +264,7 @@ def answer(*, answering: Answering, late: bool = False) -> None:
         seat=claim.seat,
         step=claim.step,
         move=still_ours,
-        private=answering.private,
-        attempts=answering.attempts,
+        aside=answering.aside,
         known=claim.state,
     )
 
@@ -258,16 +302,18 @@ def start_clocks(*, limit: int = 200) -> tuple[list[tuple[int, int]], list[tuple
             "match_id",
             "match__deadline_s",
             "match__seats__deployment__state",
+            "match__seats__speaker__state",
             "created_at",
         )[:limit]
         ready, broken = [], []
-        for due_id, match_id, seconds, state, since in states:
-            if state == Deployment.State.READY:
+        for due_id, match_id, seconds, state, state_of_speaker, since in states:
+            both = {state, state_of_speaker} - {None}
+            if both == {Deployment.State.READY}:
                 ready.append((due_id, match_id))
                 DueSeat.objects.filter(pk=due_id, deadline=None).update(
                     deadline=now + timedelta(seconds=seconds), hint_at=now + services.HINT_EVERY
                 )
-            elif state == Deployment.State.FAILED:
+            elif Deployment.State.FAILED in both:
                 broken.append((match_id, "a model could not be started"))
             elif since < now - STARTS_WITHIN:
                 broken.append((match_id, f"a model did not start within {STARTS_WITHIN.seconds // 60} minutes"))
@@ -276,12 +322,9 @@ def start_clocks(*, limit: int = 200) -> tuple[list[tuple[int, int]], list[tuple
 
 def request_stopped() -> int:
     """Request cold models again if a seat waits for them: they may have lost their slot."""
-    cold = Deployment.objects.filter(
-        state=Deployment.State.COLD,
-        requested_at=None,
-        match_seats__match__due__deadline=None,
-        match_seats__match__due__seat=F("match_seats__seat"),
-    ).distinct()
+    waiting = MatchSeat.objects.filter(match__due__deadline=None, match__due__seat=F("seat"))
+    needed = Q(match_seats__in=waiting) | Q(spoken_seats__in=waiting)
+    cold = Deployment.objects.filter(needed, state=Deployment.State.COLD, requested_at=None).distinct()
     for deployment in cold:
         serving.request(deployment=deployment)
     return len(cold)

@@ -62,8 +62,8 @@ class Question:
 
 
 def model_seats_of(match: Match) -> dict[Seat, Deployment]:
-    """The models at the seats of a match."""
-    seated = match.seats.filter(deployment__isnull=False).select_related("deployment__checkpoint", "deployment__remote")
+    """The models at the seats of a match, without those that write strategies: no question is put to two voices."""
+    seated = match.seats.named().filter(deployment__isnull=False, form={})
     return {sitting.seat: sitting.deployment for sitting in seated if sitting.deployment is not None}
 
 

@@ -36,6 +36,16 @@ def database_now() -> datetime:
     return now
 
 
+@dataclass(frozen=True)
+class Aside:
+    """What is stored with a worker's move and shown to nobody while the game runs: see `MatchMove`."""
+
+    private: str = ""
+    strategy: str = ""
+    after: int | None = None
+    attempts: Sequence[Mapping[str, object]] = ()
+
+
 @dataclass
 class MatchState:
     """A match's game after `moves` moves, with the pending moves of an incomplete joint step.
@@ -114,8 +124,7 @@ def submit(
     seat: Seat,
     step: int,
     move: Move | Callable[[MatchState], Move],
-    private: str = "",
-    attempts: Sequence[Mapping[str, object]] = (),
+    aside: Aside = Aside(),
     known: MatchState | None = None,
 ) -> MatchMove:
     """Make a seat's move in step `step` of the match; return the stored move, which may be an earlier one.
@@ -139,7 +148,7 @@ def submit(
         raise IllegalMove("it is not your turn")
     checked_move = move if isinstance(move, Move) else move(state)
     state.game.check(seat, checked_move)
-    stored = _append(match, state, seat, checked_move, private, attempts, _seconds_taken(match, seat, checked_move))
+    stored = _append(match, state, seat, checked_move, aside, _seconds_taken(match, seat, checked_move))
     if state.pending:  # observations change only once the step is complete
         hints.send(match.pk, [seat])
         match.due.filter(seat=seat).delete()
@@ -155,8 +164,7 @@ def _append(
     state: MatchState,
     seat: Seat,
     move: Move,
-    private: str = "",
-    attempts: Sequence[Mapping[str, object]] = (),
+    aside: Aside = Aside(),
     took_s: float | None = None,
 ) -> MatchMove:
     """Store one move and advance the state by it."""
@@ -166,8 +174,10 @@ def _append(
         step=match.step,
         seat=seat,
         move=move.to_dict(),
-        private=private,
-        attempts=[dict(attempt) for attempt in attempts],
+        private=aside.private,
+        strategy=aside.strategy,
+        after=aside.after,
+        attempts=[dict(attempt) for attempt in aside.attempts],
         took_s=took_s,
     )
     match.step = catch_up(state, [SeatMove(seat=seat, move=move)]).step
@@ -222,8 +232,8 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
     A model that is not ready has no deadline until it is; where players must stay hidden, it has the same deadline as
     people. The caller saves the match.
     """
-    seats = {seat.seat: seat for seat in match.seats.select_related("deployment")}
-    models = [model for number in due if (model := seats[number].deployment) is not None]
+    seats = {seat.seat: seat for seat in match.seats.select_related(*MatchSeat.MODELS)}
+    models = [model for number in due for model in seats[number].deployments]
     ready = serving.request_all(deployments=models) if models else set()
     blind = pace.blind(match, list(seats.values()))
     seconds = _paces(match, [seats[number] for number in due], blind=blind)
@@ -232,7 +242,7 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
     rows, waits = [], []
     for number in sorted(due):
         sitting = seats[number]
-        sleeps = sitting.deployment_id is not None and sitting.deployment_id not in ready
+        sleeps = any(model.pk not in ready for model in sitting.deployments)
         deadline = None if sleeps and not blind else match.step_until
         by_worker = sitting.by_worker and deadline is not None
         until = now + timedelta(seconds=seconds[number]) if by_worker and number in seconds else None

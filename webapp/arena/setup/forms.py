@@ -13,7 +13,7 @@ from training.games import REGISTRY, lookup
 from webapp.accounts.models import User
 from webapp.arena import opponents
 from webapp.arena.models import Match
-from webapp.arena.setup import scenarios, tables
+from webapp.arena.setup import scenarios, speakers, tables
 from webapp.arena.setup.rules import RulesForm
 from webapp.runs.models import Checkpoint
 from webapp.scenarios.models import StoredScenario
@@ -96,26 +96,45 @@ class NewTable(forms.Form):
             del self.fields["shuffled"]
         for number in range(self.size):
             self.fields[f"seat_{number}"] = self._seat_field(number, checkpoint)
+        for number in range(self.size):
+            self.fields[f"speaker_{number}"] = self._speaker_field(number)
 
     def _field(self, name: str) -> forms.ChoiceField:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         return field
 
+    @property
+    def _models(self) -> list[tuple[str, str]]:
+        """The models that can be chosen, as (value, label)."""
+        checkpoints = [(f"checkpoint:{model.pk}", f"Model: {model.name}") for model in self.checkpoints]
+        return [*checkpoints, *((f"deployment:{model.pk}", f"Model: {model}") for model in self.remotes)]
+
+    def _name_of_seat(self, number: int) -> str:
+        return f"Seat {number + 1}" if self.stored is None else str(self.stored.data["seats"][number])
+
+    def _speaker_field(self, number: int) -> forms.ChoiceField:
+        choices = [*speakers.CHOICES, *self._models]
+        label = f"{self._name_of_seat(number)}: who speaks for its model"
+        return forms.ChoiceField(label=label, choices=choices, required=False)
+
     def _seat_field(self, number: int, checkpoint: int | None) -> forms.ChoiceField:
-        models = [(f"checkpoint:{model.pk}", f"Model: {model.name}") for model in self.checkpoints]
-        models += [(f"deployment:{model.pk}", f"Model: {model}") for model in self.remotes]
         scripted = [(f"scripted:{name}", label) for name, label in opponents.choices(self.spec)]
         people = [("me", "You"), ("open", "Empty: anybody, or a guest by link")]
-        label = f"Seat {number + 1}" if self.stored is None else str(self.stored.data["seats"][number])
+        label = self._name_of_seat(number)
         other = f"checkpoint:{checkpoint}" if any(model.pk == checkpoint for model in self.checkpoints) else None
         initial = "me" if number == 0 else (other or f"scripted:{opponents.substitute(self.spec.name)}")
-        return forms.ChoiceField(label=label, choices=[*people, *models, *scripted], initial=initial)
+        return forms.ChoiceField(label=label, choices=[*people, *self._models, *scripted], initial=initial)
 
     @property
     def seat_fields(self) -> list[forms.BoundField]:
         """The fields of the seats, for the page."""
         return [self[name] for name in self.fields if name.startswith("seat_")]
+
+    @property
+    def speaker_fields(self) -> list[forms.BoundField]:
+        """The fields of the speakers, for the page; none where no model can be chosen."""
+        return [self[name] for name in self.fields if name.startswith("speaker_") and self._models]
 
     def is_valid(self) -> bool:
         """Whether both the form and the rules are valid."""
@@ -134,6 +153,10 @@ class NewTable(forms.Form):
         data = super().clean() or {}
         if [data.get(field.name) for field in self.seat_fields].count("me") > 1:
             self.add_error(None, "You can sit at one seat only. Choose somebody else for the other.")
+        for number in range(self.size):
+            seated = str(data.get(f"seat_{number}", "")).partition(":")[0]
+            if data.get(f"speaker_{number}") and seated not in {"checkpoint", "deployment"}:
+                self.add_error(f"speaker_{number}", "Only a model has a speaker: choose one for this seat.")
         return data
 
     def drawn(self) -> tables.Start:
@@ -142,19 +165,23 @@ class NewTable(forms.Form):
 
     def places(self, seed: int) -> list[tables.Place]:
         """The player of each seat, shuffled if the form says so."""
-        places = [self._place(self.cleaned_data[field.name]) for field in self.seat_fields]
+        places = [self._place(number) for number in range(self.size)]
         return tables.at_drawn_seats(places, seed) if self.cleaned_data.get("shuffled") else places
 
-    def _place(self, choice: str) -> tables.Place:
-        kind, _, rest = choice.partition(":")
+    def _place(self, number: int) -> tables.Place:
+        kind, _, rest = self.cleaned_data[f"seat_{number}"].partition(":")
         if kind == "me":
             return tables.Place(user=self.user)
+        if kind not in {"checkpoint", "deployment"}:
+            return tables.Place(scripted=rest) if kind == "scripted" else tables.Place()
         if kind == "checkpoint":
-            checkpoint = next(model for model in self.checkpoints if model.pk == int(rest))
-            return tables.Place(deployment=serving.of_checkpoint(checkpoint))
-        if kind == "deployment":
-            return tables.Place(deployment=next(model for model in self.remotes if model.pk == int(rest)))
-        return tables.Place(scripted=rest) if kind == "scripted" else tables.Place()
+            model = serving.of_checkpoint(next(model for model in self.checkpoints if model.pk == int(rest)))
+        else:
+            model = next(model for model in self.remotes if model.pk == int(rest))
+        try:
+            return speakers.place_of(model, self.cleaned_data[f"speaker_{number}"], self.user)
+        except BadInput as error:
+            raise BadInput(error.why, f"speaker_{number}") from error
 
     def make(self, *, consent: bool | None) -> Match:
         """Create the table; raises `BadInput` with the reason if that fails."""

@@ -43,11 +43,21 @@ def new_seed() -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """The player of one seat: a person, a deployment or a scripted player's name; an open seat if all are empty."""
+    """The player of one seat: a person, a deployment or a scripted player's name; an open seat if all are empty.
+
+    `form` and `speaker` are those of a deployment that writes strategies, as in a `MatchSeat`.
+    """
 
     user: User | None = None
     deployment: Deployment | None = None
     scripted: str = ""
+    form: Mapping[str, Any] = field(default_factory=dict)
+    speaker: Deployment | None = None
+
+    @property
+    def deployments(self) -> list[Deployment]:
+        """The models that play here."""
+        return [model for model in (self.deployment, self.speaker) if model is not None]
 
     @property
     def kind(self) -> MatchSeat.Kind:
@@ -130,11 +140,13 @@ def create(
             kind=place.kind,
             user=place.user,
             deployment=place.deployment,
+            speaker=place.speaker,
+            form=dict(place.form),
             scripted=place.scripted,
             consent=answer,
             consented_at=None if answer is None else Now(),
         )
-    models = [place.deployment for place in places if place.deployment is not None]
+    models = [model for place in places for model in place.deployments]
     serving.request_all(deployments=models)  # they start while people read the rules
     _begin_if_ready(match)
     return match
@@ -168,10 +180,10 @@ def _complete(seats: Sequence[MatchSeat]) -> bool:
 
 def _begin_if_ready(match: Match) -> None:
     """Begin once the table is complete. If players must stay hidden, wait for models as well."""
-    seats = list(match.seats.select_related("deployment").order_by("seat"))
+    seats = list(match.seats.select_related(*MatchSeat.MODELS).order_by("seat"))
     if not _complete(seats):
         return
-    models = [seat.deployment for seat in seats if seat.deployment is not None]
+    models = [model for seat in seats for model in seat.deployments]
     ready = serving.request_all(deployments=models) if models and pace.blind(match, seats) else None
     if ready is None or all(model.pk in ready for model in models):
         services.begin(match)
@@ -186,7 +198,7 @@ def waiting_for_models(*, limit: int) -> list[int]:
     seats = MatchSeat.objects.filter(match=OuterRef("pk"))
     people = seats.filter(kind=MatchSeat.Kind.PERSON)
     must_be_ready = Exists(seats.filter(seat__gt=1)) & Exists(people.exclude(user=OuterRef("host")))  # `needs_ready`
-    starting = Exists(seats.filter(deployment__state__in=STARTING))
+    starting = Exists(seats.filter(Q(deployment__state__in=STARTING) | Q(speaker__state__in=STARTING)))
     with_models = Match.objects.filter(Exists(seats.filter(deployment__isnull=False)), state=Match.State.OPEN)
     complete = with_models.exclude(Exists(seats.filter(missing))).exclude(
         must_be_ready & Exists(people.filter(ready=False))
@@ -200,7 +212,8 @@ def begin_with_models(*, match_id: int) -> Match | None:
     match = Match.objects.select_for_update().get(pk=match_id)
     if match.state != Match.State.OPEN or not _complete(list(match.seats.all())):
         return None
-    if match.seats.filter(deployment__state=Deployment.State.FAILED).exists():
+    failed = Deployment.State.FAILED
+    if match.seats.filter(Q(deployment__state=failed) | Q(speaker__state=failed)).exists():
         services.abort(match_id=match.pk, why="a model could not be started")
         return match
     _begin_if_ready(match)
@@ -272,9 +285,10 @@ def leave(*, match: Match, user: User) -> None:
 
 def free(match: Match, seat: MatchSeat) -> None:
     """Empty a seat of a locked match before its game; all players must press Ready again."""
-    seat.kind, seat.user, seat.deployment, seat.scripted = MatchSeat.Kind.OPEN, None, None, ""
+    seat.kind, seat.user, seat.scripted = MatchSeat.Kind.OPEN, None, ""
     seat.consent = seat.consented_at = None
-    seat.save(update_fields=["kind", "user", "deployment", "scripted", "consent", "consented_at"])
+    changed_fields = ["kind", "user", "scripted", "consent", "consented_at", *seat.dismiss_models()]
+    seat.save(update_fields=changed_fields)
     GuestLink.objects.filter(seat=seat).delete()
     match.seats.update(ready=False)
     tell_everybody(match)
@@ -308,7 +322,7 @@ def _place_of(seat: MatchSeat) -> Place:
     """The original player of a seat, without stand-ins."""
     if seat.user is not None:
         return Place(user=seat.user)
-    return Place(deployment=seat.deployment, scripted=seat.scripted)
+    return Place(deployment=seat.deployment, scripted=seat.scripted, form=seat.form, speaker=seat.speaker)
 
 
 @transaction.atomic
@@ -327,8 +341,8 @@ def again(*, match: Match, host: User) -> Match:
     ongoing = before.rematches.filter(host=host, state__in=ALIVE)
     if rematch := ongoing.order_by("pk").first():
         return rematch
-    seats = list(before.seats.select_related("user", "deployment").order_by("seat"))
-    models = {seat.deployment_id for seat in seats if seat.deployment_id is not None}
+    seats = list(before.seats.select_related("user", *MatchSeat.MODELS).order_by("seat"))
+    models = {model.pk for seat in seats for model in seat.deployments}
     if Deployment.objects.visible_to(host).filter(pk__in=models).count() < len(models):
         # does not say which seat, or that it is a model: the players may still be hidden
         raise BadInput("not everything at this table is open to you: ask its host, or set up one of your own")
