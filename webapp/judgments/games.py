@@ -31,8 +31,8 @@ GAME_ID = ("match_id", "episode_id", "conversation_id")
 class GameRecord:
     """One finished game: `source` names it in exports, `players` are what sat at the seats (for results).
 
-    `stored` is the episode as it was imported; None for a game of this site. `advice` is what a coach advised before
-    a move, by the move's place.
+    `stored` is the episode as it was imported; None for a game of this site. `strategies` are what the seat's
+    strategist wrote before a move, or its coach, by the move's place.
     """
 
     source: str
@@ -40,7 +40,7 @@ class GameRecord:
     moves: tuple[SeatMove, ...]
     players: tuple[str, ...]
     stored: Episode | None = None
-    advice: Mapping[int, str] = field(default_factory=dict)
+    strategies: Mapping[int, str] = field(default_factory=dict)
 
     def replayed(self) -> Game:
         """Return the game after all its moves."""
@@ -71,8 +71,8 @@ class GameRecord:
         )
 
     def _turns(self) -> tuple[Turn, ...]:
-        """Return the chosen moves as turns with the advice as strategies; none in a game without advice."""
-        if not self.advice:
+        """Return the chosen moves as turns with their strategies; none in a game without strategies."""
+        if not self.strategies:
             return ()
         chosen = [(place, entry) for place, entry in enumerate(self.moves) if entry.move.origin == "seat"]
         return tuple(
@@ -82,7 +82,7 @@ class GameRecord:
                 move=entry.move,
                 move_index=place,
                 passed=True,
-                strategy=self.advice.get(place, ""),
+                strategy=self.strategies.get(place, ""),
             )
             for place, entry in chosen
         )
@@ -137,8 +137,9 @@ def of_match(match: Match) -> GameRecord:
     places = {(step, seat): number for step, seat, number in match.moves.values_list("step", "seat", "number")}
     advised = match.advice.exclude(text="").values_list("step", "seat", "text")
     advice = {places[step, seat]: text for step, seat, text in advised if (step, seat) in places}
+    strategies = advice | dict(match.moves.exclude(strategy="").values_list("number", "strategy"))
     moves = tuple(moves_of(match))
-    return GameRecord(source_of(match), Scenario.from_dict(match.scenario), moves, players, advice=advice)
+    return GameRecord(source_of(match), Scenario.from_dict(match.scenario), moves, players, strategies=strategies)
 
 
 def sitting(seat: MatchSeat) -> str:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from tests.chat_tokenizers import tokenizer
 from tests.stub import Status, Stub
 from tests.webapp.api.test_api import Caller, refusal
 from tests.webapp.arena.conftest import negotiation
@@ -13,11 +14,15 @@ from tests.webapp.runs.making import make_run
 from training.errors import BadInput
 from training.games.base import FORFEIT
 from training.records import SPECTATOR, Move
+from training.run_sections import SpeakerSection
+from training.text.conversations import traces
+from training.text.template import ChatTokenizer
 from webapp.arena import clock
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import DueSeat, Match
 from webapp.arena.play import hosting, probes, services
 from webapp.arena.setup import speakers, tables
+from webapp.judgments import games
 from webapp.judgments.models import GameRating
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
@@ -246,6 +251,23 @@ def test_strategies_are_told_with_the_players_and_not_before(
     assert f"{SECRET} &lt;b&gt;" in shown
     assert f"{SECRET} <b>" not in shown
     assert "Its strategy: accept it" in shown
+
+
+def test_an_export_has_the_strategies_and_a_judge_does_not_read_them(player, strategist, strategist_stub, stub):
+    match = table(player, speakers.place_of(strategist, "", player))
+    strategist_stub.script("Thought: accept it", f"Thought: {SECRET}")
+    stub.script("<accept/>", "Hello.")
+    play(match.due.get().pk)
+    services.submit(match_id=match.pk, seat=1, step=1, move=Move(action="talk", text="No."))
+    services.submit(match_id=match.pk, seat=0, step=2, move=FORFEIT)
+    record = games.of_match(match)
+    turns = [(turn.seat, turn.move_index, turn.strategy) for turn in record.episode().turns]
+    assert turns == [(0, 0, SECRET), (1, 1, "")]
+    assert SECRET not in str(record.lines())
+    chat = ChatTokenizer(tokenizer("chatml"))
+    [trace] = traces(record.episode(), chat, seats=[0], form=SpeakerSection(label="Thought"))
+    learned = [token for token, sampled in zip(trace.tokens, trace.mask, strict=True) if sampled]
+    assert chat.decode(learned).removesuffix("<|im_end|>") == f"Thought: {SECRET}"
 
 
 def test_the_clock_of_a_seat_starts_when_both_models_are_ready(player, strategist_stub, settings):
