@@ -55,6 +55,7 @@ ROUTES = [
     api("api:list_matches", EVERYONE),
     api("api:create_match", MEMBERS, method="POST", data=TABLE),
     api("api:get_match", EVERYONE, ADMIN, make=match),
+    api("api:ask_for_advice", EVERYONE, ADMIN, method="POST", make=match, data={"turn": 0, "coach": "scripted"}),
     api("api:make_move", EVERYONE, ADMIN, method="POST", make=match, data={"turn": 0, "action": "accept"}),
     api("api:list_judgments", ANNOTATORS),
     api("api:list_targets", ANNOTATORS),

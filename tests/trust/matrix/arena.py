@@ -115,6 +115,7 @@ ROUTES = [
     Route(
         "arena:move", EVERYONE, ADMIN, method="POST", make=running, data={"step": "0", "action": "talk", "text": "hi"}
     ),
+    Route("arena:coach", EVERYONE, ADMIN, method="POST", make=running, data={"turn": "0", "coach": "scripted"}),
     Route("arena:sit", MEMBERS, MEMBERS, method="POST", make=waiting),
     Route("arena:leave", EVERYONE, ADMIN, method="POST", make=asked),
     Route("arena:consent", EVERYONE, NOBODY, make=asked),
