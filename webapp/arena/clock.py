@@ -49,6 +49,16 @@ def go_on() -> int:
     return sum(_apart(match_id, partial(hosting.end_pause, match_id=match_id)) for match_id in match_ids)
 
 
+@register("arena.close_left", every=60.0)
+def close_left() -> int:
+    """Close the plays of people alone who have not come back."""
+    why = f"nobody moved for {hosting.LEFT_AFTER.days} days"
+    match_ids = hosting.left(limit=MOST)
+    for match_id in match_ids:
+        _apart(match_id, partial(services.abort, match_id=match_id, why=why))
+    return len(match_ids)
+
+
 @register("arena.stand_in", every=5.0)
 def stand_in() -> int:
     """Let scripted players stand in for people who have been away too long."""

@@ -31,10 +31,10 @@ class MatchQuerySet(models.QuerySet["Match"]):
         """Matches that are visible to this user.
 
         These are matches they play or host, matches an annotation queue assigns to them and, for members, tables with a
-        free seat and matches opened by their host. Guests see only the match they joined; admins see all. A rematch
-        stays hidden until the user has rated the previous game.
+        free seat and matches opened by their host. Guests see only the match they joined; admins see all. Nobody sees
+        spoilers.
         """
-        reachable = self.without_unrated_rematches(user)
+        reachable = self.without_spoilers(user)
         if user.is_admin:
             return reachable
         seated = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
@@ -45,12 +45,19 @@ class MatchQuerySet(models.QuerySet["Match"]):
         free = Q(state=Match.State.OPEN) & Exists(MatchSeat.objects.free().filter(match=OuterRef("pk")))
         return reachable.filter(Q(host=user) | opened | Q(free) | seated | assigned)
 
-    def without_unrated_rematches(self, user: User) -> MatchQuerySet:
-        """Exclude rematches of games that this user has yet to rate or judge.
+    def without_spoilers(self, user: User) -> MatchQuerySet:
+        """Exclude rematches of games that this user has yet to rate or judge, and solutions of the task they work on.
 
         The players of a rematch would reveal the players of the previous game.
         """
-        return self.exclude(Exists(Match.objects.unrevealed_to(user).filter(pk=OuterRef("swapped_from"))))
+        rematches = Exists(Match.objects.unrevealed_to(user).filter(pk=OuterRef("swapped_from")))
+        return self.exclude(rematches).without_solutions(user)
+
+    def without_solutions(self, user: User) -> MatchQuerySet:
+        """Exclude others' plays of a task that this user has begun and not ended."""
+        seats = MatchSeat.objects.filter(user=user)
+        begun = seats.filter(match__task=OuterRef("task"), match__state__in=[Match.State.OPEN, Match.State.RUNNING])
+        return self.exclude(~Q(task="") & Exists(begun) & ~Exists(seats.filter(match=OuterRef("pk"))))
 
     def of(self, user: User) -> MatchQuerySet:
         """Matches that this user plays or hosts."""
@@ -86,11 +93,11 @@ class MatchQuerySet(models.QuerySet["Match"]):
     def unrevealed_to(self, user: User) -> MatchQuerySet:
         """Finished matches whose players are not yet revealed to this user.
 
-        A player must first guess who the others were, or skip the guess; an annotator who did not play must first
-        judge every assigned seat.
+        A player must first guess who the others were, or skip the guess, unless they played alone; an annotator who
+        did not play must first judge every assigned seat.
         """
         seats = MatchSeat.objects.filter(match=OuterRef("pk"), user=user)
-        withheld = Q(Exists(seats.filter(guesses__isnull=True, game_rating__isnull=True)))
+        withheld = Q(Exists(seats.filter(guesses__isnull=True, game_rating__isnull=True)), task="")
         if user.is_annotator:
             assigned = Match.objects.filter(pk=OuterRef("pk"), targets__queue__annotators=user)
             judged = Count("targets__judgments", filter=Q(targets__judgments__author=user), distinct=True)
@@ -142,6 +149,20 @@ class Match(models.Model):
     )
     aborted_why = models.CharField(max_length=400, blank=True)
     swapped_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="rematches")
+    task = models.CharField(
+        max_length=64,
+        blank=True,
+        db_index=True,
+        help_text="Hash of what is played at a table with one seat: plays with the same hash are of the same task.",
+    )
+    beside = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="companions",
+        help_text="The person's play of the same task with which this play of a model is compared.",
+    )
     rules = models.JSONField(default=dict, help_text="Settings that its host chose; it is on no ladder then.")
     shuffled = models.BooleanField(default=False, help_text="Whether the names at the seats were drawn by chance.")
     join_hash = models.CharField(max_length=64, null=True, blank=True, unique=True, help_text="Of the table's link.")

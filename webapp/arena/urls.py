@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from webapp.arena.pages import host_views, replays, views
+from webapp.arena.pages import alone, host_views, replays, views
 
 app_name = "arena"
 urlpatterns = [
     path("", views.lobby, name="lobby"),
     path("new/", views.new, name="new"),
+    path("alone/", alone.begin, name="alone"),
     path("matches/", views.matches, name="matches"),
     path("guest/<str:token>/", views.guest, name="guest"),
     path("join/<str:token>/", views.join, name="join"),
@@ -30,5 +31,6 @@ urlpatterns = [
     path("<int:match_id>/result/", replays.result, name="result"),
     path("<int:match_id>/replay/", replays.replay, name="replay"),
     path("<int:match_id>/beliefs/", replays.beliefs, name="beliefs"),
+    path("<int:match_id>/accompany/", alone.accompany, name="accompany"),
     path("<int:match_id>/again/", replays.again, name="again"),
 ]

@@ -44,7 +44,7 @@ def index(request: HttpRequest) -> HttpResponse:
     if user.is_researcher and wants_fragment(request):
         begin = _begin(user)
         return render_block(request, "home/index.html", "begin", begin, STOP_ASKING if begin["ready"] else 200)
-    tables = Match.objects.without_unrated_rematches(user).with_seats()
+    tables = Match.objects.without_spoilers(user).with_seats()
     runs = Run.objects.visible_to(user).experiments().listed()
     context = {
         **(_begin(user) if user.is_researcher else {"begins": 0}),

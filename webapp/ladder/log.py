@@ -2,7 +2,8 @@
 
 A match counts once it has ended with a result, if no player refused consent and no stand-in moved. It is void if the
 site failed: aborted matches have no result, and a match in which a model's server never answered has no meaningful one.
-Matches with rules chosen by the host do not count, because such rules may favour a seat. Guests are not rated, because
+Matches with rules chosen by the host do not count, because such rules may favour a seat. Nor do tables with one seat:
+ratings come from results against others in the same game, and a task can be tried again. Guests are not rated, because
 guest links create new opponents at will; a match counts only if at least two other players took part.
 
 A change in the ladder reveals the players of a match. So a match counts once every person in it has rated it or has
@@ -34,7 +35,7 @@ def counted(game: str) -> QuerySet[Match]:
     people = MatchSeat.objects.filter(match=OuterRef("pk"), kind=MatchSeat.Kind.PERSON)
     waiting = people.filter(guesses__isnull=True, game_rating__isnull=True)
     fresh = Q(Exists(waiting), ended_at__gt=Now() - HELD_BACK)
-    return Match.objects.exportable().filter(game=game, rules={}, advice=None).exclude(fresh)
+    return Match.objects.exportable().filter(game=game, rules={}, advice=None, task="").exclude(fresh)
 
 
 def numbers(game: str) -> list[int]:

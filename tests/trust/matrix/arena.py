@@ -5,6 +5,7 @@ from typing import Any
 from tests.trust.matrix.base import EVERYONE, MEMBERS, NOBODY, Route, SocketRoute
 from tests.webapp.arena.conftest import negotiation
 from training.games.base import FORFEIT
+from training.records import Scenario
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
 from webapp.arena.setup import links, tables
@@ -102,10 +103,27 @@ def link(owner: Any) -> dict[str, Any]:
     return {"token": links.invite(match=match, number=1)}
 
 
+def alone_over(owner: Any) -> dict[str, Any]:
+    """A task that the owner has played alone, at a table of somebody else."""
+    start = tables.Start(Scenario(id="shop", game="shop", seats=("Ada",), seed=1))
+    match = tables.create(host=_host(), start=start, places=[tables.Place(user=owner)])
+    tables.answer_consent(match=match, user=owner, agreed=True)
+    services.submit(match_id=match.pk, seat=0, step=0, move=FORFEIT)
+    return {"match_id": match.pk}
+
+
 ROUTES = [
     Route("arena:lobby", MEMBERS),
     Route("arena:new", MEMBERS),
     Route("arena:new", MEMBERS, method="POST", data={"game": "negotiation", "consent": "yes"}),
+    Route("arena:alone", MEMBERS),
+    Route(
+        "arena:alone",
+        MEMBERS,
+        method="POST",
+        data={"game": "shop", "task": "any", "player": "scripted:scripted", "consent": "yes"},
+    ),
+    Route("arena:accompany", MEMBERS, ADMIN, method="POST", make=alone_over, data={"player": "scripted:random"}),
     Route("arena:matches", MEMBERS),
     Route("arena:guest", (), public=True, make=link),
     Route("arena:guest", (), public=True, method="POST", make=link, data={"shown_name": "Zoe"}),

@@ -217,9 +217,12 @@ class TableConsumer(AsyncWebsocketConsumer):
         return snapshot
 
     async def _check(self, snapshot: Snapshot) -> None:
-        """Raise `AccessLost` if the user may no longer watch; checked whenever the access key has changed."""
+        """Raise `AccessLost` if the user may no longer watch; checked whenever the access key has changed.
+
+        At a table with one seat, checked always: a user who begins the same task may not go on watching.
+        """
         access_key = (snapshot.access, self.user.role)
-        if access_key == self.access:
+        if access_key == self.access and not snapshot.state.match.task:
             return
         viewer = await database_sync_to_async(viewer_for, thread_sensitive=False)(self.user, self.match_id)
         if viewer is None:

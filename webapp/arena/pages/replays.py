@@ -19,9 +19,11 @@ from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena import access
 from webapp.arena.live import client_state
 from webapp.arena.models import Match, MatchMove, MatchSeat
+from webapp.arena.pages import alone
 from webapp.arena.pages.views import visible_match
 from webapp.arena.play import coach, model_seats, probes, services
 from webapp.arena.setup import tables
+from webapp.arena.setup.alone import again as begin_again
 from webapp.core import queue
 from webapp.core.http import integer, render_page
 from webapp.runs.episodes import viewer
@@ -144,6 +146,8 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
     match = visible_match(request, match_id)
     if not match.over:
         return redirect("arena:table", match.pk)
+    if match.task:
+        return alone.result(request, match)
     user = current_user(request)
     reveals = ALL in access.viewpoints(match, user)
     seat = access.own_seat(match, user)
@@ -208,13 +212,13 @@ def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
 @require_POST
 @members
 def again(request: HttpRequest, match_id: int) -> HttpResponse:
-    """Set up a rematch of the same scenario with all players rotated by one seat."""
+    """Set up a rematch of the same scenario with all players rotated by one seat; with one seat, the same task."""
     match = visible_match(request, match_id)
     user = current_user(request)
-    if match.host_id != user.pk and access.own_seat(match, user) is None and not user.is_admin:
+    if not match.task and match.host_id != user.pk and access.own_seat(match, user) is None and not user.is_admin:
         raise Http404
     try:
-        following = tables.again(match=match, host=user)
+        following = begin_again(match=match, user=user) if match.task else tables.again(match=match, host=user)
     except BadInput as error:
         messages.error(request, f"No new table was made: {error.why}.")
         return redirect("arena:table", match.pk)

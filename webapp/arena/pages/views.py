@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from urllib.parse import urlencode
 
 from allauth.core.internal import ratelimit
 from django.conf import settings
@@ -24,7 +25,7 @@ from webapp.arena import access
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
 from webapp.arena.play import coach, hosting, human_moves, moves, services
-from webapp.arena.setup import links, scenarios, tables
+from webapp.arena.setup import alone, links, scenarios, tables
 from webapp.arena.setup.forms import GuestName, NewTable
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
@@ -41,7 +42,8 @@ def visible_match(request: HttpRequest, match_id: int) -> Match:
 def hosted_match(request: HttpRequest, match_id: int) -> Match:
     """The match, if this user hosts it (or is an admin); else 404."""
     user = current_user(request)
-    return get_or_404(Match.objects.all() if user.is_admin else Match.objects.filter(host=user), pk=match_id)
+    matches = Match.objects.visible_to(user)
+    return get_or_404(matches if user.is_admin else matches.filter(host=user), pk=match_id)
 
 
 @require_GET
@@ -49,7 +51,7 @@ def hosted_match(request: HttpRequest, match_id: int) -> Match:
 def lobby(request: HttpRequest) -> HttpResponse:
     """Open tables, the user's own matches, and a link to a new table."""
     user = current_user(request)
-    listed = Match.objects.without_unrated_rematches(user).with_seats().order_by("-created_at")
+    listed = Match.objects.without_spoilers(user).with_seats().order_by("-created_at")
     waiting, yours, running = listed.waiting().not_of(user), listed.of(user), listed.open_to_watch(user)
     public = listed.listed().filter(state=Match.State.FINISHED)  # running ones are among those to watch
     context = {
@@ -57,6 +59,7 @@ def lobby(request: HttpRequest) -> HttpResponse:
         "mine": access.lines(yours[:10], user),
         "running": access.lines(running[:PER_PAGE], user),
         "public": access.lines(public[:5], user),
+        "alone": alone.games(),
     }
     return render(request, "arena/lobby.html", context)
 
@@ -69,7 +72,7 @@ def matches(request: HttpRequest) -> HttpResponse:
     own_only = request.GET.get("of") == "me"
     filters = {name: request.GET.get(name, "")[:40] for name in ("game", "state")}
     order = Order.requested(request, "age")
-    listed = Match.objects.without_unrated_rematches(user)
+    listed = Match.objects.without_spoilers(user)
     selected = (listed.of(user) if own_only else listed.listed()).matching(**filters)
     paginator = Paginator(order.apply(selected.with_seats(), MATCH_SORTS, "age"), PER_PAGE)
     page = paginator.get_page(integer(request, "page", 1, 1))
@@ -93,11 +96,13 @@ def new(request: HttpRequest) -> HttpResponse:
     game = stored.game if stored else request.POST.get("game") or request.GET.get("game") or next(iter(REGISTRY))
     if not stored and game not in REGISTRY:
         raise Http404
+    if len(stored.data["seats"]) == 1 if stored else lookup(game).players[1] == 1:
+        return redirect(f"{reverse('arena:alone')}?{urlencode({'game': game, **request.GET.dict()})}")
     checkpoint = integer(request, "checkpoint", 0) or None
     data = request.POST if request.method == "POST" and request.POST.get("consent") else None
     seats = integer(request, "seats", 0, 0, 99)
     form = NewTable(data, user=user, game=game, checkpoint=checkpoint, stored=stored, seats=seats)
-    if checkpoint and not any(model.pk == checkpoint for model in form.checkpoints):
+    if checkpoint and not any(model.pk == checkpoint for model in form.players.checkpoints):
         raise Http404
     if data is not None and form.is_valid():
         try:

@@ -29,6 +29,8 @@ MISSED_AFTER = 2 * NOTED_EVERY
 """A player who was not seen for this long seems to have left; the table shows a countdown."""
 LONGEST_PAUSE = timedelta(minutes=30)
 """The game resumes after this time: its host may have left, and the players cannot leave their seats."""
+LEFT_AFTER = timedelta(days=7)
+"""A person's play alone is closed after this time without a move."""
 
 
 def _locked(match_id: int) -> Match:
@@ -199,14 +201,14 @@ def patience(match: Match) -> timedelta:
 
 def back_by(seat: MatchSeat, match: Match, now: datetime) -> datetime | None:
     """When a stand-in takes over from a player who seems to have left; None for all others."""
-    running = match.state == Match.State.RUNNING and match.paused_at is None
+    running = match.state == Match.State.RUNNING and match.paused_at is None and not match.task
     if not running or seat.kind != MatchSeat.Kind.PERSON or seat.stand_in or seat.seen_at is None:
         return None
     return seat.seen_at + patience(match) if now - seat.seen_at > MISSED_AFTER else None
 
 
 def away(*, limit: int) -> list[tuple[int, Seat]]:
-    """(match, seat) of people who were last seen longer ago than a move may take."""
+    """(match, seat) of people who were last seen longer ago than a move may take; nobody waits for those alone."""
     now = services.database_now()
     move_time = ExpressionWrapper(F("match__deadline_s") * Value(timedelta(seconds=1)), DurationField())
     people = MatchSeat.objects.filter(
@@ -214,6 +216,7 @@ def away(*, limit: int) -> list[tuple[int, Seat]]:
         stand_in=False,
         match__state=Match.State.RUNNING,
         match__paused_at=None,
+        match__task="",
         seen_at__lt=now - AWAY_AT_LEAST,
     ).annotate(back_by=ExpressionWrapper(F("seen_at") + move_time, DateTimeField()))
     return list(people.filter(back_by__lt=now).order_by("back_by").values_list("match_id", "seat")[:limit])
@@ -231,3 +234,10 @@ def stand_in(*, match_id: int, number: Seat) -> MatchSeat | None:
         return None
     _let_stand_in(match, seat)
     return seat
+
+
+def left(*, limit: int) -> list[int]:
+    """Plays of people alone in which nobody has moved for `LEFT_AFTER`."""
+    before = services.database_now() - LEFT_AFTER
+    plays = Match.objects.filter(state=Match.State.RUNNING, due__deadline=None, due__created_at__lt=before)
+    return list(plays.exclude(task="").filter(seats__deployment=None).values_list("pk", flat=True)[:limit])

@@ -19,7 +19,7 @@ MEDIAN_S, SPREAD = 5.0, 0.6
 NEWEST, ENOUGH = 200, 30
 """The number of newest moves to sample from, and the number below which they are not used."""
 READING_S = (1.0, 3.0)
-"""Smallest and largest delay in seconds at tables of several seats where the players are known: time to read."""
+"""Smallest and largest delay in seconds at tables where the players are known and somebody reads along."""
 LARGEST_SHARE = 0.75
 """The largest share of the time for a move that a delay may use."""
 AHEAD = timedelta(seconds=2)
@@ -46,7 +46,7 @@ def times_of_people(game: str) -> list[float]:
 
 
 def reading_time(match: Match, seat: Seat) -> float:
-    """The delay in seconds at a table of several seats where the players are known."""
+    """The delay in seconds at a table where the players are known and somebody reads along."""
     seconds = rng(match.scenario["seed"], "pace", match.step, seat).uniform(*READING_S)
     return min(seconds, match.deadline_s / 4)
 

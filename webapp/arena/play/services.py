@@ -230,7 +230,7 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
     """Write the seats that must move, start their clocks, and send hints to workers.
 
     A model that is not ready has no deadline until it is; where players must stay hidden, it has the same deadline as
-    people. The caller saves the match.
+    people. A person at a table with one seat has none. The caller saves the match.
     """
     seats = {seat.seat: seat for seat in match.seats.select_related(*MatchSeat.MODELS)}
     models = [model for number in due for model in seats[number].deployments]
@@ -243,7 +243,8 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
     for number in sorted(due):
         sitting = seats[number]
         sleeps = any(model.pk not in ready for model in sitting.deployments)
-        deadline = None if sleeps and not blind else match.step_until
+        alone = match.task and not sitting.by_worker  # nobody waits for them
+        deadline = None if alone or (sleeps and not blind) else match.step_until
         by_worker = sitting.by_worker and deadline is not None
         until = now + timedelta(seconds=seconds[number]) if by_worker and number in seconds else None
         waits.append(timedelta(0) if until is None else max(timedelta(0), until - pace.AHEAD - now))
@@ -261,8 +262,9 @@ def _paces(match: Match, due: Sequence[MatchSeat], *, blind: bool) -> dict[Seat,
     if blind and workers:
         times = pace.times_of_people(match.game)
         return {seat: pace.draw(match, seat, times) for seat in workers}
+    watched = match.task and match.beside_id is None
     many = len(match.scenario["seats"]) > 2
-    return {seat: pace.reading_time(match, seat) for seat in workers} if many else {}
+    return {seat: pace.reading_time(match, seat) for seat in workers} if many or watched else {}
 
 
 def _draw_seats(match: Match) -> None:

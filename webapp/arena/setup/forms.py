@@ -11,25 +11,11 @@ from django import forms
 from training.errors import BadInput
 from training.games import REGISTRY, lookup
 from webapp.accounts.models import User
-from webapp.arena import opponents
 from webapp.arena.models import Match
 from webapp.arena.setup import scenarios, speakers, tables
+from webapp.arena.setup.players import Players
 from webapp.arena.setup.rules import RulesForm
-from webapp.runs.models import Checkpoint
 from webapp.scenarios.models import StoredScenario
-from webapp.serving import services as serving
-from webapp.serving.models import Deployment
-
-SHOWN_CHECKPOINTS = 50
-
-
-def checkpoints_for(user: User, wanted: int | None = None) -> list[Checkpoint]:
-    """The checkpoints this user may play against, newest first, always including `wanted`."""
-    visible = Checkpoint.objects.visible_to(user)
-    newest = list(visible.order_by("-created_at")[:SHOWN_CHECKPOINTS])
-    if wanted is not None and wanted not in {checkpoint.pk for checkpoint in newest}:
-        newest = [*visible.filter(pk=wanted), *newest]
-    return newest
 
 
 class NewTable(forms.Form):
@@ -90,8 +76,7 @@ class NewTable(forms.Form):
         self._field("scenario").choices = choices
         self._field("scenario").initial = choices[0][0] if choices else ""
         self.fields["deadline_s"].initial = self.spec.deadline_s
-        self.checkpoints = checkpoints_for(user, checkpoint)
-        self.remotes = list(Deployment.objects.visible_to(user).filter(remote__isnull=False).select_related("remote"))
+        self.players = Players(user, self.spec, checkpoint)
         if self.spec.players[1] == 2:  # in games for two the names belong to the story
             del self.fields["shuffled"]
         for number in range(self.size):
@@ -104,27 +89,19 @@ class NewTable(forms.Form):
         assert isinstance(field, forms.ChoiceField)
         return field
 
-    @property
-    def _models(self) -> list[tuple[str, str]]:
-        """The models that can be chosen, as (value, label)."""
-        checkpoints = [(f"checkpoint:{model.pk}", f"Model: {model.name}") for model in self.checkpoints]
-        return [*checkpoints, *((f"deployment:{model.pk}", f"Model: {model}") for model in self.remotes)]
-
     def _name_of_seat(self, number: int) -> str:
         return f"Seat {number + 1}" if self.stored is None else str(self.stored.data["seats"][number])
 
     def _speaker_field(self, number: int) -> forms.ChoiceField:
-        choices = [*speakers.CHOICES, *self._models]
+        choices = [*speakers.CHOICES, *self.players.models()]
         label = f"{self._name_of_seat(number)}: who speaks for its model"
         return forms.ChoiceField(label=label, choices=choices, required=False)
 
     def _seat_field(self, number: int, checkpoint: int | None) -> forms.ChoiceField:
-        scripted = [(f"scripted:{name}", label) for name, label in opponents.choices(self.spec)]
         people = [("me", "You"), ("open", "Empty: anybody, or a guest by link")]
         label = self._name_of_seat(number)
-        other = f"checkpoint:{checkpoint}" if any(model.pk == checkpoint for model in self.checkpoints) else None
-        initial = "me" if number == 0 else (other or f"scripted:{opponents.substitute(self.spec.name)}")
-        return forms.ChoiceField(label=label, choices=[*people, *self._models, *scripted], initial=initial)
+        initial = "me" if number == 0 else self.players.initial(checkpoint)
+        return forms.ChoiceField(label=label, choices=[*people, *self.players.choices()], initial=initial)
 
     @property
     def seat_fields(self) -> list[forms.BoundField]:
@@ -134,7 +111,7 @@ class NewTable(forms.Form):
     @property
     def speaker_fields(self) -> list[forms.BoundField]:
         """The fields of the speakers, for the page; none where no model can be chosen."""
-        return [self[name] for name in self.fields if name.startswith("speaker_") and self._models]
+        return [self[name] for name in self.fields if name.startswith("speaker_") and self.players.models()]
 
     def is_valid(self) -> bool:
         """Whether both the form and the rules are valid."""
@@ -169,17 +146,11 @@ class NewTable(forms.Form):
         return tables.at_drawn_seats(places, seed) if self.cleaned_data.get("shuffled") else places
 
     def _place(self, number: int) -> tables.Place:
-        kind, _, rest = self.cleaned_data[f"seat_{number}"].partition(":")
-        if kind == "me":
+        choice = self.cleaned_data[f"seat_{number}"]
+        if choice == "me":
             return tables.Place(user=self.user)
-        if kind not in {"checkpoint", "deployment"}:
-            return tables.Place(scripted=rest) if kind == "scripted" else tables.Place()
-        if kind == "checkpoint":
-            model = serving.of_checkpoint(next(model for model in self.checkpoints if model.pk == int(rest)))
-        else:
-            model = next(model for model in self.remotes if model.pk == int(rest))
         try:
-            return speakers.place_of(model, self.cleaned_data[f"speaker_{number}"], self.user)
+            return self.players.place(choice, self.cleaned_data.get(f"speaker_{number}", speakers.AS_TRAINED))
         except BadInput as error:
             raise BadInput(error.why, f"speaker_{number}") from error
 

@@ -6,6 +6,8 @@ Each function is one transaction; it raises `BadInput` without changing anything
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -71,11 +73,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Start:
-    """The start of a match: a scenario, the stored scenario it came from, if any, and the host's rules."""
+    """The start of a match: a scenario, the stored scenario it came from, if any, and the host's rules.
+
+    `beside` is the play of the same task with which this one is compared.
+    """
 
     scenario: Scenario
     source: StoredScenario | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
+    beside: Match | None = None
 
 
 def with_drawn_names(scenario: Scenario) -> Scenario:
@@ -87,6 +93,12 @@ def with_drawn_names(scenario: Scenario) -> Scenario:
 def at_drawn_seats(places: Sequence[Place], seed: int) -> list[Place]:
     """The same places, shuffled by a scenario's seed."""
     return rng(seed, "places").sample(places, len(places))
+
+
+def task_of(scenario: Scenario) -> str:
+    """The hash of what a scenario gives its players: those that differ by id or order of settings have the same one."""
+    played = scenario.model_dump(mode="json", include={"game", "settings", "seats", "seed"})
+    return hashlib.sha256(json.dumps(played, sort_keys=True).encode()).hexdigest()
 
 
 @transaction.atomic
@@ -130,6 +142,8 @@ def create(
         shuffled=shuffled,
         coaching=coaching,
         rules={name: scenario.settings[name] for name in start.rules},
+        task=task_of(scenario) if len(scenario.seats) == 1 else "",
+        beside=start.beside,
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
         answer = consent if place.user == host else None

@@ -101,6 +101,24 @@ def paragraph(text: str) -> str:
 
 
 @register.filter
+def first_line(text: str) -> str:
+    """The first line of a text."""
+    return text.partition("\n")[0]
+
+
+@register.filter
+def rest(text: str) -> str:
+    """What follows the first line of a text."""
+    return text.partition("\n")[2]
+
+
+@register.filter
+def linecount(text: str) -> int:
+    """The number of lines of a text."""
+    return text.count("\n") + 1
+
+
+@register.filter
 def mark(seat: MatchSeat) -> SafeString:
     """A seat as a small round mark with a letter; the word is for screen readers and shown on hover."""
     sign, word = {
