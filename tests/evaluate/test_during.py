@@ -13,6 +13,7 @@ from training.errors import BadInput, EngineError
 from training.evaluate import during
 from training.evaluate import run as evaluation
 from training.learn import context
+from training.players import contestants
 from training.players.model import ModelPlayer
 from training.records import LEARNER, Episode, Scenario
 from training.store import dumps, read_lines, read_member
@@ -62,7 +63,7 @@ def test_both_sides_sample_at_the_temperature_of_the_head_to_head(tmp_path, monk
             super().__init__(engine, tokenizer, sampling, **kwargs)
             made.append(sampling.temperature)
 
-    monkeypatch.setattr(context, "ModelPlayer", Noted)
+    monkeypatch.setattr(contestants, "ModelPlayer", Noted)
     config, run_dir = make_run(tmp_path, steps=2, evaluate={**EVALUATE, "temperature": 0.25})
     during.run(config, run_dir)
     assert set(made) == {1.0, 0.25}
