@@ -1,6 +1,6 @@
 """Collaborative self-play in miniature: a small model that knows some invented facts learns when to search and answer.
 
-The starting model (`bench.taught`) knows the facts of `bench.facts` in part, nearly always searches, and answers or
+The starting model (`bench.taught`) knows the facts of `bench.facts` in part, mostly searches, and answers or
 hedges by a coin toss: it is the baseline `icl`. Every form learns from it for some epochs on half of the questions
 about two relations, and is measured after each epoch as a single agent (`training.evaluate.calibration`) on the other
 half, with the corpus that has the answers and with the other one, and on a third relation that no form learns on. A
@@ -45,7 +45,11 @@ STAGES = (
     Stage(taught.exercises, context=0.3, sft={"tokens_per_batch": 1024, "lr": 4e-3, "epochs": 2}),
     Stage(taught.short, sft={"tokens_per_batch": 2048, "lr": 4e-3, "epochs": 2}),
     Stage(partial(taught.whole, share=0.5), sft={"tokens_per_batch": 3072, "lr": 2e-3}),
+    Stage(partial(taught.short, searching=0.3), sft={"tokens_per_batch": 2048, "lr": 3e-3, "epochs": 2}),
+    Stage(partial(taught.whole, share=0.3, searching=0.3), sft={"tokens_per_batch": 3072, "lr": 1.5e-3}),
 )
+"""Reading, then facts, then both with the rules; at last the same with fewer of the searches, of which a model would
+otherwise never try to do without."""
 PROMPTED = "smollm2-135m"
 """The model that is only prompted, with real questions."""
 EPOCHS = 3

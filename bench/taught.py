@@ -1,6 +1,6 @@
 """Pretraining of a small model that answers questions about `bench.facts`: what it reads and how it is to reply.
 
-The teacher nearly always searches, reads the passage about the person asked for, else says what it knows by heart, and
+The teacher mostly searches, reads the passage about the person asked for, else says what it knows by heart, and
 else repeats an answer of the evidence or guesses. Whether it answers or hedges is a coin toss, so a pretrained model's
 words say nothing about what it knows: that is left to the methods. The asker always asks, and repeats an answer rather
 than a hedge.
@@ -149,23 +149,43 @@ def exercises(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -
     return short(episode, chat, window=window) if episode.scenario.id.startswith(EXERCISE) else []
 
 
-def short(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
-    """Return every reply after what its seat read, without the rules: a small model learns facts and reading first."""
+def short(
+    episode: Episode, chat: ChatTokenizer, /, *, window: int | None, share: float = 1.0, searching: float = 1.0
+) -> list[Trace]:
+    """Return replies, each after what its seat read without the rules: a small model learns facts and reading first.
+
+    Of the games a `share` is read, and of the seats that searched in them the share `searching`.
+    """
+    seats = _seats(episode, share, searching)
     game, names = make(episode.scenario), episode.scenario.seats
     replies = []
     for entry in episode.moves:
-        if entry.seat < len(names):
+        if entry.seat in seats:
             _rules, *read = messages_of(game.observe(entry.seat), entry.seat, names)
             replies.append(turn(entry.seat, chat, read, [entry.move.text], 0, whole=True))
         advance(game, {}, entry)
     return replies
 
 
-def whole(episode: Episode, chat: ChatTokenizer, /, *, window: int | None, share: float) -> list[Trace]:
-    """Return the traces of a share of the games as they are played, with the rules, which are most of their tokens."""
-    if rng(episode.scenario.seed, "whole").random() >= share:
+def whole(
+    episode: Episode, chat: ChatTokenizer, /, *, window: int | None, share: float, searching: float = 1.0
+) -> list[Trace]:
+    """Return whole traces, with the rules, which are most of their tokens; `share` and `searching` as in `short`."""
+    seats = _seats(episode, share, searching)
+    return list(whole_games(episode, chat, seats=seats, window=window)) if seats else []
+
+
+def _seats(episode: Episode, share: float, searching: float) -> list[Seat]:
+    """Return the seats of a game that are read."""
+    if share < 1 and rng(episode.scenario.seed, "whole").random() >= share:
         return []
-    return list(whole_games(episode, chat, window=window))
+    chance = rng(episode.scenario.seed, "searching")
+    searched = {entry.seat for entry in episode.moves if entry.move.action == "search"}
+    return [
+        seat
+        for seat in range(len(episode.scenario.seats))
+        if seat not in searched or searching == 1 or chance.random() < searching
+    ]
 
 
 def prepare(

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import pytest
 
-from bench import csp, real_questions, taught
+from bench import csp, csp_page, real_questions, taught
 from bench.__main__ import parser
 from bench.facts import CORPORA, RELATIONS, World, scenario
 from tests.question_sets import files
@@ -96,6 +96,18 @@ def test_an_exercise_is_read_even_by_who_knows_the_fact():
     assert episode.moves[-1].move.args["answer"] == taught.told(asked, episode.scenario.seed)
 
 
+def test_of_the_seats_that_searched_fewer_are_read():
+    games = [played(alone(scenario(fact(known=True)), "atlas"), seed) for seed in range(1, 200)]
+    searched = [game for game in games if game.metrics["searches"]]
+    direct = [game for game in games if not game.metrics["searches"]]
+    assert all(taught._seats(game, 1.0, 0.3) == [0] for game in direct)
+    assert all(taught._seats(game, 1.0, 1.0) == [0] for game in games)
+    kept = sum(len(taught._seats(game, 1.0, 0.3)) for game in searched) / len(searched)
+    assert kept == pytest.approx(0.3, abs=0.11)  # three standard errors of 180 games or so
+    half = sum(len(taught._seats(game, 0.5, 1.0)) for game in games) / len(games)
+    assert half == pytest.approx(0.5, abs=0.11)
+
+
 @pytest.mark.parametrize("form", csp.FORMS)
 def test_every_form_is_a_configuration_whose_questions_are_apart(form, tmp_path, monkeypatch):
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
@@ -154,6 +166,43 @@ def test_what_cannot_be_run_is_refused(options, where):
     with pytest.raises(BadInput) as caught:
         csp.main(arguments)
     assert caught.value.where == where
+
+
+def measured(number, searches, gain):
+    """A run of one set, `town` with `atlas`, whose last epoch has this share of searches and gain of both curves."""
+    questions = {"0": {"town/atlas": [[True, 1.0, 0.8], [False, 1.0, 0.8]]}}
+    questions["3"] = {"town/atlas": [[True, number, searches], [False, 1.0, 0.8]]}
+    cells = {}
+    for step, area in (("0", 0.0), ("3", gain)):
+        means = {"f1": 1.0, "unsearched_f1": 0.5, "worth": 0.5, "search_rate": 0.8}
+        gains = {name: {"gain": {"mean": area}} for name in csp_page.AREAS}
+        cell = {"label": "town", "tool": "atlas", "counts": True, **{k: {"mean": v} for k, v in means.items()}, **gains}
+        cells[step] = [cell]
+    return {"questions": questions, "cells": cells, "steps": 3}
+
+
+def test_the_lines_of_the_page_by_hand():
+    worth = {"mean": 0.01, "low": -0.02, "high": 0.04, "n": 48, "level": 0.95}
+    rates = {name: {"mean": 0.25} for name in ("f1", "unsearched_f1", "search_rate", "legal")}
+    raw = {
+        "forms": {
+            "csp": {"runs": [measured(1.0, 0.0, 0.3), measured(1.0, 0.0, 0.3)]},
+            "deanon": {"runs": [measured(0.5, 0.4, 0.1), measured(0.5, 0.4, 0.1)]},
+        },
+        "real": {"cells": [{"label": "popqa", "tool": "wiki", "worth": worth, "counts": False, **rates}]},
+    }
+    assert list(csp_page.lines(raw)) == [
+        "| town/atlas | 1.000 | 0.500 | 0.500 | 0.800 | yes |",
+        # of searches 0.4 of 0.8 are left: (0 + 0.8) / 2, and (0.4 + 0.8) / 2 = 0.6
+        "| `csp` | town/atlas | +0.000 (+0.000 to +0.000) | 0.50 | 0.00 | 0.80 |",
+        "| `deanon` | town/atlas | −0.250 (−0.250 to −0.250) | 0.75 | 0.40 | 0.80 |",
+        "| `icl` | town/atlas | +0.000 | +0.000 |",
+        "| `csp` | town/atlas | +0.300 | +0.300 |",
+        "| `deanon` | town/atlas | +0.100 | +0.100 |",
+        "`csp` minus `deanon`, search calibration: +0.200 (+0.200 to +0.200)",
+        "`csp` minus `deanon`, answer calibration: +0.200 (+0.200 to +0.200)",
+        "| popqa, wiki | 0.250 | 0.250 | +0.010 (−0.020 to +0.040) | 0.25 | 0.250 | no |",
+    ]
 
 
 def test_real_sets_are_written_with_their_corpora(tmp_path, monkeypatch):
