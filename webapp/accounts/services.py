@@ -36,6 +36,22 @@ def revoke_key(*, key: ApiKey) -> None:
     ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=Now())
 
 
+def owner_named(username: str) -> User:
+    """Return who owns what a command stores: this person, or the first administrator, who is made if there is none.
+
+    Raises `BadInput` if nobody is called so.
+    """
+    people = User.objects.filter(username=username) if username else User.objects.filter(role=Role.ADMIN).order_by("pk")
+    owner = people.first()
+    if owner is None and not username:
+        owner = User(username="parley", role=Role.ADMIN)
+        owner.set_unusable_password()
+        owner.save()
+    if owner is None:
+        raise BadInput(f"there is no user named {username!r}", "--owner")
+    return owner
+
+
 def user_of_key(*, request: HttpRequest, token: str) -> User | None:
     """Return the owner of a key, or None. Raises `TooManyFailures` once an address has failed too often.
 

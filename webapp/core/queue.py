@@ -36,10 +36,11 @@ ADVISE = Task("arena.advise", "play")
 PROBE = Task("arena.probe_match", "judge")
 READ_IMPORT = Task("scenarios.read_import", "default")
 STORE_IMPORT = Task("scenarios.store_import", "default")
+BUILD_INDEX = Task("corpora.build_index", "default")
 JUDGE = Task("judgments.judge_target", "judge")
 RATE = Task("ladder.refit", "default")
 TASKS: dict[str, Task] = {
-    task.name: task for task in (SUPERVISE, PLAY, ADVISE, PROBE, READ_IMPORT, STORE_IMPORT, JUDGE, RATE)
+    task.name: task for task in (SUPERVISE, PLAY, ADVISE, PROBE, READ_IMPORT, STORE_IMPORT, BUILD_INDEX, JUDGE, RATE)
 }
 
 

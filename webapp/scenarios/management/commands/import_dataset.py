@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from training.errors import BadInput
-from webapp.accounts.models import Role, User
+from webapp.accounts.services import owner_named
 from webapp.scenarios import importers, imports, services
 
 
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         reading = importers.Reading()
         version = None
         try:
-            owner = _owner(options["owner"])
+            owner = owner_named(options["owner"])
             services.check_name(options["name"])
             reading, version = imports.import_path(
                 format=options["format"], path=options["path"], name=options["name"], owner=owner,
@@ -83,15 +83,3 @@ def _chosen(pairs: list[str]) -> dict[str, str]:
             raise BadInput("named twice" if separator else f"expected NAME=VALUE, not {pair!r}", f"--option {name}")
         chosen[name] = value
     return chosen
-
-
-def _owner(username: str) -> User:
-    people = User.objects.filter(username=username) if username else User.objects.filter(role=Role.ADMIN).order_by("pk")
-    owner = people.first()
-    if owner is None and not username:
-        owner = User(username="parley", role=Role.ADMIN)
-        owner.set_unusable_password()
-        owner.save()
-    if owner is None:
-        raise BadInput(f"there is no user named {username!r}", "--owner")
-    return owner
