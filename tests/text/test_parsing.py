@@ -401,12 +401,12 @@ def test_words_beside_a_commands_tag_are_private():
 
 def test_the_ways_to_write_commands_show_few_of_the_open_choices():
     assert how_to([*COMMANDS, GO.model_copy(update={"args": (thing("place", *"abcdefg"),)})]).splitlines() == [
-        "- Go: go to shelf 2, without a tag (place: shelf 2, desk 1).",
-        "- take: take mug 1 from shelf 2, without a tag (object: mug 1, CD 2).",
-        "- put: put ... in/on shelf 2, without a tag.",
-        "- look: look, without a tag.",
-        "- examine: examine ..., without a tag.",
-        "- Go: go to a, without a tag (place: a, b, c, d, e, …).",
+        "- Go: `go to shelf 2` (place: shelf 2, desk 1).",
+        "- take: `take mug 1 from shelf 2` (object: mug 1, CD 2).",
+        "- put: `put ... in/on shelf 2`.",
+        "- look: `look`.",
+        "- examine: `examine ...`.",
+        "- Go: `go to a` (place: a, b, c, d, e, …).",
     ]
 
 

@@ -8,6 +8,7 @@ from training.errors import BadInput, IllegalMove
 from training.games.among_us import SPEC as AMONG_US
 from training.games.base import Game, GameSpec
 from training.games.dialogue import SPEC as DIALOGUE
+from training.games.household import SPEC as HOUSEHOLD
 from training.games.negotiation import SPEC as NEGOTIATION
 from training.games.openspiel import PREFIX, SPECS, generic
 from training.games.qa_society import SPEC as QA_SOCIETY
@@ -27,7 +28,7 @@ def _check(name: str, loaded: object) -> GameSpec:
 
 REGISTRY: Registry[GameSpec] = Registry(
     "parley.games",
-    {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF, AMONG_US, QA_SOCIETY, SHOP)},
+    {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF, AMONG_US, QA_SOCIETY, SHOP, HOUSEHOLD)},
     _check,
 )
 """All games by name: Parley's own, then those of installed plugins."""

@@ -273,8 +273,6 @@ def _listed(arg: Argument) -> bool:
 # --- explaining ------------------------------------------------------------------------------------------------------
 
 
-ALONE = ", without a tag"
-"""What follows a command in its explanation."""
 MOST_SHOWN = 5
 """Choices of an open argument in an explanation."""
 
@@ -291,7 +289,7 @@ def _how_line(action: Action) -> str:
     example = canonical(action, {arg.name: _example(arg) for arg in action.args})
     bounds = "; ".join(filter(None, map(_bounds, action.args)))
     if action.verbs:
-        return f"- {label}: {example}{ALONE}{f' ({bounds})' if bounds else ''}."
+        return f"- {label}: `{example}`{f' ({bounds})' if bounds else ''}."
     beside = {
         "none": " Write nothing else.",
         "optional": "",

@@ -7,7 +7,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from training.games import REGISTRY
-from training.games.actions import ALONE
 from training.text.messages import kept
 from webapp.arena.models import MatchSeat, ViewerRow
 from webapp.arena.setup.rules import in_words
@@ -23,7 +22,7 @@ DEED = re.compile(
 
 WAY = re.compile(
     r"^- (?P<label>[^\n<]+?): (?:(?P<bare>just write it, without a tag)"
-    rf"|(?P<command>[^\n<]+?){ALONE}(?: \([^\n]*\))?"
+    r"|`(?P<command>[^\n`<]+)`(?: \([^\n]*\))?"
     r"|<(?P<name>[\w ]+)(?:/>|>[^\n]*?</(?P=name)>)(?P<bounds> \([^\n]*\))?)\.(?P<beside>[^\n]*)$",
     re.MULTILINE,
 )
