@@ -92,9 +92,9 @@ def refusals(match: Match, viewer: int, user: User) -> list[str]:
     """The refusals that this person reads: a move out of turn, an unknown move, a wrong choice."""
     now = services.fold(match)
     turn = str(now.turns[viewer])
-    choosing = [a.name for a in now.game.observe(viewer).actions if any(arg.kind != "text" for arg in a.args)]
+    closed = [a for a in now.game.observe(viewer).actions if any(not arg.open and arg.kind != "text" for arg in a.args)]
     forms = [{}, {"turn": "999", "action": "fly"}, {"turn": turn, "action": "fly"}]
-    forms += [{"turn": turn, "choice": f"{name}:up"} for name in ("fly", *choosing)]
+    forms += [{"turn": turn, "choice": f"{name}:up"} for name in ("fly", *(a.name for a in closed))]
     messages = []
     for form in forms:
         with pytest.raises((BadInput, IllegalMove)) as refusal:
