@@ -95,7 +95,7 @@ class NewTable(forms.Form):
     def _speaker_field(self, number: int) -> forms.ChoiceField:
         choices = [*speakers.CHOICES, *self.players.models()]
         label = f"{self._name_of_seat(number)}: who speaks for its model"
-        return forms.ChoiceField(label=label, choices=choices, required=False)
+        return forms.ChoiceField(label=label, choices=choices, initial=speakers.AS_TRAINED, required=False)
 
     def _seat_field(self, number: int, checkpoint: int | None) -> forms.ChoiceField:
         people = [("me", "You"), ("open", "Empty: anybody, or a guest by link")]
