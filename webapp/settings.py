@@ -279,6 +279,7 @@ QUOTAS = _quotas(
         "corpora_per_hour": {"researcher": 60, "admin": 300},
         "corpus_mebibytes": {"researcher": 10_240, "admin": 102_400},
         "requested_models": {"researcher": 5, "admin": 20},
+        "advice_per_hour": {"guest": 60, "player": 120, "annotator": 120, "researcher": 300, "admin": 300},
         "queues_per_hour": {"researcher": 60, "admin": 300},
         "api_keys": {"player": 50, "annotator": 50, "researcher": 50, "admin": 50},
     },

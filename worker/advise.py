@@ -9,10 +9,12 @@ from training import players
 from training.errors import BadInput, IllegalMove, OutsideError
 from training.games.actions import body
 from training.players.advised import RemoteStrategist
+from training.players.base import Player
+from training.players.react import ReActPlayer
+from training.players.remote import RemotePlayer
 from training.records import Observation
 from training.text.parsing import parse
 from training.text.strategies import read_strategy
-from webapp.arena import opponents
 from webapp.arena.play import coach, moves
 from webapp.arena.play.coach import SECONDS, Question
 from webapp.arena.play.model_seats import SAMPLING
@@ -40,9 +42,9 @@ def advise(advice_id: int) -> None:
 
 
 async def _answer(question: Question) -> str:
-    """Return what the coach writes: a model's strategy, or the move that the game's script would make."""
+    """Return what the coach writes: a model's strategy, or the move that a player without a model would make."""
     if question.deployment is None:
-        script = players.make(opponents.SCRIPT, question.scenario, question.seat)
+        script = players.make(question.scripted, question.scenario, question.seat)
         reply = await script.act(question.seat, question.observation, question.seed)
         return _described(reply.text, question.observation)
     async with asyncio.timeout(SECONDS):
@@ -58,10 +60,14 @@ def _described(reply: str, observation: Observation) -> str:
 
 
 async def _ask(question: Question, deployment: Deployment) -> str:
-    model = serving.chat_model(deployment, timeout_s=SECONDS)
+    model, form, names = serving.chat_model(deployment, timeout_s=SECONDS), question.form, question.scenario.seats
     try:
-        strategist = RemoteStrategist(model, SAMPLING, question.scenario.seats, question.form, question.earlier)
+        strategist: Player = (
+            ReActPlayer(RemotePlayer(model, SAMPLING, names), form, forgets=True, earlier=question.earlier)
+            if form.react
+            else RemoteStrategist(model, SAMPLING, names, form, question.earlier)
+        )
         reply = await strategist.act(question.seat, question.observation, question.seed)
     finally:
         await model.close()
-    return read_strategy(reply.text, question.form).text
+    return reply.strategy if form.react else read_strategy(reply.text, form).text

@@ -37,14 +37,17 @@
     const focused = table.contains(document.activeElement) ? document.activeElement : null;
     playing = focused !== null && focused.closest("#move, #part-board") !== null;
     pressed = focused?.name === "choice" ? focused.value : "";
+    asking = focused !== null && focused.closest("#part-coach") !== null;
   });
   let atEnd = true;
   let playing = false; // the focus is on a control of the move; it must not be lost when the control is replaced
   let pressed = "";
+  let asking = false; // the focus is on the button that asks a coach
   table.addEventListener("htmx:wsAfterMessage", () => {
     settle();
     if (atEnd) log.scrollTop = log.scrollHeight;
     if (playing && !document.activeElement.closest("#move, #part-board")) refocus();
+    if (asking && !document.activeElement.closest(".coach")) (byId("ask-coach") ?? byId("coach-said")).focus();
     tick();
   });
 
@@ -54,13 +57,13 @@
     (buttons.find((button) => button.value === pressed) ?? byId("say") ?? buttons[0] ?? log).focus();
   }
 
-  // --- moves ---
+  // --- moves, and requests for advice ---
 
   const form = byId("move");
-  form?.addEventListener("submit", (event) => {
+  for (const each of [form, byId("coach-form")]) each?.addEventListener("submit", (event) => {
     if (event.defaultPrevented || !socket) return; // without a socket the form posts itself
     event.preventDefault();
-    const data = Object.fromEntries(new FormData(form, event.submitter));
+    const data = Object.fromEntries(new FormData(each, event.submitter));
     delete data.csrfmiddlewaretoken;
     if (!data.turn) return;
     socket.send(JSON.stringify(data));

@@ -144,10 +144,12 @@ class AdviceOut(Schema):
     """What a coach advised; `text` is empty while it is awaited, and where `why` says why there is none."""
 
     seat: int
-
+    turn: int = Field(description="The seat's turn, from 0.")
     coach: str
     text: str
     why: str
+    asked_at: datetime
+    seconds: float | None = Field(alias="took_s", description="From the request to the answer.")
 
 
 class MatchOut(Schema):
@@ -203,7 +205,10 @@ class AdviceIn(Schema):
     """A request for advice at the caller's turn `turn`, from 0; a repeated request returns the stored advice."""
 
     turn: int
-    coach: str = Field("scripted", description="`scripted`, `checkpoint:ID` or `deployment:ID`.")
+    coach: str = Field(
+        "scripted",
+        description="`scripted`, a player of that game alone, such as `nash`, `checkpoint:ID` or `deployment:ID`.",
+    )
 
 
 class MoveIn(Schema):

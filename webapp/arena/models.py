@@ -357,11 +357,13 @@ class Advice(models.Model):
     match = models.ForeignKey(Match, on_delete=models.CASCADE, related_name="advice")
     step = models.PositiveIntegerField(help_text="Completed steps of the game when it was asked for.")
     seat = models.PositiveSmallIntegerField()
+    turn = models.PositiveIntegerField(default=0, help_text="The seat's turn, from 0.")
     after = models.PositiveIntegerField(help_text="Messages that the seat had read.")
     deployment = models.ForeignKey(
         "serving.Deployment", null=True, blank=True, on_delete=models.SET_NULL, related_name="advice"
     )
-    coach = models.CharField(max_length=200, help_text="Its name.")
+    scripted = models.CharField(max_length=40, blank=True, help_text="The player without a model that advises.")
+    coach = models.CharField(max_length=200, help_text="The coach's name.")
     text = models.TextField(blank=True)
     why = models.CharField(max_length=400, blank=True, help_text="Why there is none.")
     tries = models.PositiveSmallIntegerField(default=1)

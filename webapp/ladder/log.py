@@ -24,7 +24,7 @@ from django.db.models.functions import Now
 from training.evaluate.ratings import METHOD, RatedGame, RatedSeat
 from training.games import lookup
 from webapp.accounts.models import Role
-from webapp.arena.models import Match, MatchMove, MatchSeat
+from webapp.arena.models import Advice, Match, MatchMove, MatchSeat
 
 HELD_BACK = timedelta(days=1)
 """A match that a player has yet to rate counts this long after its end."""
@@ -35,7 +35,8 @@ def counted(game: str) -> QuerySet[Match]:
     people = MatchSeat.objects.filter(match=OuterRef("pk"), kind=MatchSeat.Kind.PERSON)
     waiting = people.filter(guesses__isnull=True, game_rating__isnull=True)
     fresh = Q(Exists(waiting), ended_at__gt=Now() - HELD_BACK)
-    return Match.objects.exportable().filter(game=game, rules={}, advice=None, task="").exclude(fresh)
+    advised = Exists(Advice.objects.filter(match=OuterRef("pk")).exclude(text=""))
+    return Match.objects.exportable().filter(game=game, rules={}, task="").exclude(fresh).exclude(advised)
 
 
 def numbers(game: str) -> list[int]:

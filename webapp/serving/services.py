@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 IDLE = timedelta(seconds=settings.SERVE_IDLE_SECONDS)
 """A served model that nobody has asked for this long is stopped."""
 
+ADVISES = timedelta(seconds=75)
+"""How long a request for advice may wait for its answer, the start of the model included."""
+
 FRESH = timedelta(seconds=20)
 """A model that was used this recently does not yield its slot."""
 
@@ -193,11 +196,17 @@ def _busy(seats: str) -> Exists:
     return Exists(asked.filter(**{f"{seats}__match__due__seat": F(f"{seats}__seat")}))
 
 
+def _advises() -> Exists:
+    """Whether a deployment has been asked for advice a short time ago, and has not answered yet."""
+    asked = Deployment.objects.filter(pk=OuterRef("pk"), advice__text="", advice__why="")
+    return Exists(asked.filter(advice__asked_at__gt=Now() - ADVISES))
+
+
 def _yield_slot() -> int:
     """Stop the least recently used ready deployment that no seat is waiting for; 0 if a slot is being freed."""
     if Deployment.objects.filter(state=Deployment.State.STOPPING).exists():
         return 0
-    busy = _busy("match_seats") | _busy("spoken_seats")
+    busy = _busy("match_seats") | _busy("spoken_seats") | _advises()
     free = Deployment.objects.local().filter(~busy, state=Deployment.State.READY, used_at__lt=Now() - FRESH)
     oldest = free.order_by("used_at").first()
     if oldest is None:

@@ -46,17 +46,20 @@ class Rights:
 
 @dataclass(frozen=True)
 class Coaching:
-    """The advice to the viewer's seat, the newest first, and whether a coach can be asked now."""
+    """The advice to the viewer's seat, the newest first, and whether a coach can be asked now.
+
+    `failed` is the request of this turn, if the coach has failed to answer it.
+    """
 
     advice: Sequence[Advice] = ()
     waiting: bool = False
     can_ask: bool = False
+    failed: Advice | None = None
 
     @property
-    def failed(self) -> Advice | None:
-        """The newest request if the coach has failed to answer it."""
-        newest = self.advice[0] if self.advice else None
-        return None if newest is None or newest.text or self.waiting else newest
+    def answers(self) -> list[Advice]:
+        """The advice that has come."""
+        return [row for row in self.advice if row.text]
 
 
 @dataclass(frozen=True)
@@ -233,7 +236,12 @@ def _coaching(match_facts: Facts, viewer: Viewer, *, asks: bool) -> Coaching:
     newest = rows[0] if rows and rows[0].step == match_facts.match.step else None
     waiting = newest is not None and coach.is_pending(newest, match_facts.now)
     again = newest is None or coach.may_ask_again(newest, match_facts.now)
-    return Coaching(rows, waiting=waiting, can_ask=asks and match_facts.match.coaching and not waiting and again)
+    return Coaching(
+        rows,
+        waiting=waiting,
+        can_ask=asks and match_facts.match.coaching and not waiting and again,
+        failed=None if newest is None or newest.text or waiting else newest,
+    )
 
 
 def _asks_ready(seats: Sequence[MatchSeat], yours: MatchSeat | None) -> bool:

@@ -32,7 +32,7 @@ from webapp.arena import access, hints
 from webapp.arena.live import fragments
 from webapp.arena.live.feed import AccessLost, ClientVersions, MatchFeed, Snapshot
 from webapp.arena.models import Match
-from webapp.arena.play import hosting, human_moves
+from webapp.arena.play import coach, hosting, human_moves
 from webapp.core.circuit import CIRCUIT
 from webapp.core.sockets import LARGEST_MESSAGE
 
@@ -139,7 +139,7 @@ class TableConsumer(AsyncWebsocketConsumer):
                     await self.channel_layer.group_discard(hints.group(self.match_id), self.channel_name)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Handle a greeting (`{"last": n, "parts": {…}}`) or a move (the fields of the form).
+        """Handle a greeting (`{"last": n, "parts": {…}}`), a request for advice or a move (the fields of their forms).
 
         Messages that arrive after the socket was closed are ignored.
         """
@@ -153,7 +153,7 @@ class TableConsumer(AsyncWebsocketConsumer):
             return
         try:
             data = _object(text_data)
-            await (self._greet(data) if "last" in data else self._move(data))
+            await (self._greet(data) if "last" in data else self._ask(data) if "coach" in data else self._move(data))
         except BadInput as error:
             await self._say(fragments.refusal(str(error)))
 
@@ -182,6 +182,20 @@ class TableConsumer(AsyncWebsocketConsumer):
             await self._look()
             return
         await self._say(fragments.refusal(""))
+        await self._look()
+
+    async def _ask(self, data: Mapping[str, Any]) -> None:
+        """Ask a coach if the user is still signed in; otherwise close the socket."""
+        if await self._signed_in() is None:
+            await self.close(STAY_AWAY)
+            return
+        ask = database_sync_to_async(coach.ask_by_form, thread_sensitive=False)
+        problem = ""
+        try:
+            await ask(match_id=self.match_id, user=self.user, data=data)
+        except (BadInput, IllegalMove) as error:
+            problem = coach.explain(error)
+        await self._say(fragments.refusal(problem, of="coach-refusal"))
         await self._look()
 
     async def look(self, event: Mapping[str, Any]) -> None:

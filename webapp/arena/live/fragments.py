@@ -19,8 +19,8 @@ from webapp.arena.live.client_state import ClientState
 from webapp.arena.models import ViewerRow
 from webapp.core.visible import reveal
 
-PARTS = ("situation", "status", "board", "card", "side", "act", "coach")
-OF_A_SEAT = ("act", "coach")
+PARTS = ("situation", "status", "board", "card", "side", "act", "coach", "advice")
+OF_A_SEAT = ("act", "coach", "advice")
 """The parts that only a player has."""
 
 
@@ -100,6 +100,9 @@ def frame(
     return reveal("\n".join(pieces))
 
 
-def refusal(text: str) -> str:
-    """The frame with the reason why the sender's move was refused (empty: clears the last refusal)."""
-    return reveal(format_html('<p id="refusal" class="refusal" role="alert" hx-swap-oob="true">{}</p>', text))
+def refusal(text: str, *, of: str = "refusal") -> str:
+    """The frame with the reason why what the sender asked for was refused (empty: clears the last refusal).
+
+    `of` is the element with the reason: `refusal` for a move, `coach-refusal` for a coach.
+    """
+    return reveal(format_html('<p id="{}" class="refusal" role="alert" hx-swap-oob="true">{}</p>', of, text))

@@ -64,6 +64,7 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "judged": access.shows_judgments(match, user),
         "playing": access.own_seat(match, user) is not None,
         "behind": _behind(match, step) if place == ALL and revealed else [],
+        "advised": coach.at_step(match, step - 1) if place == ALL and revealed else {},
     }
     return render_page(request, "arena/replay.html", context, block="replay")
 

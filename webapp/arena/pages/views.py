@@ -24,7 +24,7 @@ from webapp.accounts.permissions import current_user, everyone, get_or_404, memb
 from webapp.arena import access
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
-from webapp.arena.play import coach, hosting, human_moves, moves, services
+from webapp.arena.play import coach, hosting, human_moves, services
 from webapp.arena.setup import alone, links, scenarios, tables
 from webapp.arena.setup.forms import GuestName, NewTable
 from webapp.core.http import integer, render_page
@@ -130,9 +130,9 @@ def table(request: HttpRequest, match_id: int) -> HttpResponse:
 
 
 def table_page(
-    request: HttpRequest, match: Match, *, problem: str = "", draft: str = "", status: int = 200
+    request: HttpRequest, match: Match, *, problem: str = "", draft: str = "", not_asked: str = "", status: int = 200
 ) -> HttpResponse:
-    """Render the table; `problem` is the reason why a move sent by form was refused."""
+    """Render the table; `problem` is why a move sent by form was refused, and `not_asked` why no coach was asked."""
     user = current_user(request)
     viewer = access.viewer_of(match, user)
     rows = client_state.rows_after(match, viewer, 0)
@@ -145,6 +145,7 @@ def table_page(
         "marker": fragments.marker(rows[-1].number if rows else 0, services.database_now().isoformat()),
         "problem": problem,
         "draft": draft,
+        "not_asked": not_asked,
         "coaches": coach.coaches(user, match.game) if state.yours is not None and match.coaching else [],
     }
     return render(request, "arena/table.html", context, status=status)
@@ -168,14 +169,12 @@ def move(request: HttpRequest, match_id: int) -> HttpResponse:
 @everyone
 def ask_coach(request: HttpRequest, match_id: int) -> HttpResponse:
     """Ask a coach for advice at the user's turn."""
-    match, user = visible_match(request, match_id), current_user(request)
+    match = visible_match(request, match_id)
     try:
-        coach.ask(
-            match_id=match.pk, user=user, turn=moves.turn_of(request.POST.dict()), coach=request.POST.get("coach", "")
-        )
+        coach.ask_by_form(match_id=match.pk, user=current_user(request), data=request.POST.dict())
     except (BadInput, IllegalMove) as error:
-        reason = error.why if isinstance(error, BadInput) else str(error)
-        messages.error(request, f"No coach was asked: {reason}.")
+        match.refresh_from_db()
+        return table_page(request, match, not_asked=coach.explain(error), status=400)
     return redirect("arena:table", match.pk)
 
 

@@ -1,36 +1,38 @@
 """The coach: a strategist whose advice a person asks for at their turn.
 
 It reads what the person's seat has been shown, and its own earlier advice to the seat. A request is a row that a worker
-answers. A match in which somebody has asked is on no ladder. Until the players are revealed, only the person who asked
+answers. A match with advice is on no ladder. Until the players are revealed, only the person who asked
 reads the advice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
-from training.errors import BadInput
-from training.games import REGISTRY
+from training.errors import BadInput, IllegalMove
+from training.games import lookup
 from training.records import Observation, Scenario, Seat, Viewer
 from training.run_sections import SpeakerSection
 from training.seeding import derive
 from webapp.accounts.models import User
 from webapp.arena import hints, opponents
 from webapp.arena.models import Advice, Match
-from webapp.arena.play import services
-from webapp.core import queue
+from webapp.arena.play import hosting, moves, services
+from webapp.arena.setup import speakers
+from webapp.core import queue, quotas
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
 SECONDS = 60
 """How long a coach has for an answer, its start included."""
-LAPSES = timedelta(seconds=SECONDS + 15)
+LAPSES = serving.ADVISES
 """A request without an answer for this long has failed: its worker has died, or there is none."""
 MOST_TRIES = 3
 """How often a coach is asked at one turn."""
@@ -38,7 +40,7 @@ LONGEST = 2000
 """Characters of an advice that are stored."""
 OFFERED = 20
 """The newest models of each kind that are offered as coaches."""
-NO_ANSWER = "no answer came in time"
+NO_ANSWER, TURN_OVER = "no answer came in time", "the turn was over before it answered"
 
 
 @dataclass(frozen=True)
@@ -51,39 +53,44 @@ class Question:
     scenario: Scenario
     observation: Observation
     deployment: Deployment | None
+    scripted: str
     earlier: Sequence[tuple[int, str]]
     seed: int
 
     @property
     def form(self) -> SpeakerSection:
         """The form in which the coach writes: that of the run which trained it, if it is a strategist."""
-        checkpoint = None if self.deployment is None else self.deployment.checkpoint
-        run = None if checkpoint is None else checkpoint.run
-        section = {} if run is None else run.config.get("speaker", {})
-        try:
-            return SpeakerSection.from_dict(section)
-        except BadInput:  # of an earlier release
-            return SpeakerSection()
+        return SpeakerSection() if self.deployment is None else speakers.section_of(self.deployment)
 
 
 def coaches(user: User, game: str) -> list[tuple[str, str]]:
-    """The coaches that this user may ask in a game, as (value, label): models open to them, and the game's script."""
-    checkpoints = Checkpoint.objects.visible_to(user).order_by("-created_at")[:OFFERED]
+    """The coaches that this user may ask in a game, as (value, label): models open to them, and the game's players
+    without a model. Strategists come first.
+    """
+    checkpoints = list(Checkpoint.objects.visible_to(user).select_related("run").order_by("-created_at")[:OFFERED])
+    checkpoints.sort(key=lambda checkpoint: not speakers.section_of_run(checkpoint.run).source)
     remotes = Deployment.objects.visible_to(user).filter(remote__isnull=False).select_related("remote")[:OFFERED]
-    script = [(opponents.SCRIPT, opponents.title(opponents.SCRIPT))] if game in REGISTRY else []
     return [
         *((f"checkpoint:{checkpoint.pk}", checkpoint.name) for checkpoint in checkpoints),
         *((f"deployment:{remote.pk}", str(remote)) for remote in remotes),
-        *script,
+        *((name, opponents.title(name)) for name in _scripted(game)),
     ]
 
 
-def _chosen(user: User, game: str, value: str) -> Deployment | None:
-    """The model of a coach's value, None for the script; raises `BadInput` unless this user may ask it."""
+def _scripted(game: str) -> list[str]:
+    """The players without a model that can advise in a game: chance has no advice."""
+    return [name for name in opponents.names(lookup(game)) if name != opponents.CHANCE]
+
+
+def _chosen(user: User, game: str, value: str) -> Deployment | str:
+    """The model of a coach's value, or the name of a player without a model.
+
+    Raises `BadInput` unless this user may ask it.
+    """
+    if value in _scripted(game):
+        return value
     kind, _, key = value.partition(":")
     number = int(key) if key.isascii() and key.isdigit() and len(key) < 19 else 0
-    if kind == opponents.SCRIPT and not key and game in REGISTRY:
-        return None
     if kind == "checkpoint" and (checkpoint := Checkpoint.objects.visible_to(user).filter(pk=number).first()):
         return serving.of_checkpoint(checkpoint)
     if kind == "deployment" and (
@@ -91,6 +98,18 @@ def _chosen(user: User, game: str, value: str) -> Deployment | None:
     ):
         return remote
     raise BadInput("there is no such coach: choose one of the list", "coach")
+
+
+def ask_by_form(*, match_id: int, user: User, data: Mapping[str, Any]) -> Advice:
+    """Request advice with the fields `turn` and `coach` of a form; raises what `ask` raises."""
+    hosting.note_presence(match_id=match_id, user=user)
+    coach = data.get("coach")
+    return ask(match_id=match_id, user=user, turn=moves.turn_of(data), coach=coach if isinstance(coach, str) else "")
+
+
+def explain(error: BadInput | IllegalMove) -> str:
+    """The refusal as a sentence for the person."""
+    return f"No coach was asked: {error.why if isinstance(error, BadInput) else error}."
 
 
 @transaction.atomic
@@ -116,17 +135,20 @@ def ask(*, match_id: int, user: User, turn: int, coach: str) -> Advice:
     state = services.fold(match)
     if step != match.step or seat.seat not in state.due():
         raise BadInput("you can ask a coach when it is your turn")
-    deployment = _chosen(user, match.game, coach)
+    chosen = _chosen(user, match.game, coach)
+    deployment = chosen if isinstance(chosen, Deployment) else None
+    quotas.check(user=user, quota="advice_per_hour", used=quotas.within_hour(_asked_by(user), "asked_at"))
     if deployment is not None:
-        serving.request_all(deployments=[deployment])
-    name = opponents.title(opponents.SCRIPT) if deployment is None else str(deployment)
+        serving.request(deployment=deployment, by=user)
     advice, _ = match.advice.update_or_create(
         step=step,
         seat=seat.seat,
         defaults={
+            "turn": turn,
             "after": len(state.game.observe(seat.seat).messages),
             "deployment": deployment,
-            "coach": name[:200],
+            "scripted": chosen if isinstance(chosen, str) else "",
+            "coach": (opponents.title(chosen) if isinstance(chosen, str) else str(chosen))[:200],
             "why": "",
             "tries": 1 if stored is None else stored.tries + 1,
             "asked_at": current_time,
@@ -138,10 +160,20 @@ def ask(*, match_id: int, user: User, turn: int, coach: str) -> Advice:
     return advice
 
 
+def _asked_by(user: User) -> QuerySet[Advice]:
+    """The advice that this user has asked for; a repeated request at one turn counts once."""
+    return Advice.objects.filter(match__seats__user=user, match__seats__seat=F("seat"))
+
+
 def visible(match: Match, viewer: Viewer, *, revealed: bool) -> QuerySet[Advice]:
     """The advice to the viewer's own seat or, once the players are revealed, to every seat; the newest first."""
     advice = match.advice.order_by("-step", "seat")
     return advice if revealed else advice.filter(seat=viewer)
+
+
+def at_step(match: Match, step: int) -> dict[Seat, Advice]:
+    """What coaches advised before the moves of a step, by seat; for those who may know the players."""
+    return {row.seat: row for row in match.advice.filter(step=step).exclude(text="")}
 
 
 def is_pending(advice: Advice, current_time: datetime) -> bool:
@@ -177,13 +209,14 @@ def claim(*, advice_id: int) -> Question | None:
         scenario=game.scenario,
         observation=game.observe(seat),
         deployment=advice.deployment,
+        scripted=advice.scripted,
         earlier=tuple(same.values_list("after", "text")),
         seed=derive(game.scenario.seed, "coach", match.pk, seat, advice.step, advice.tries),
     )
 
 
 def keep(*, question: Question, text: str) -> None:
-    """Store the answer; without a word in it the coach has failed."""
+    """Store the answer; without a word in it, and once the turn is over, there is none."""
     written = text.replace("\x00", "\ufffd").strip()[:LONGEST]
     _finish(question, text=written) if written else fail(question=question, why="the coach wrote nothing")
 
@@ -194,11 +227,21 @@ def fail(*, question: Question, why: str) -> None:
 
 
 @transaction.atomic
-def _finish(question: Question, **answer: str) -> None:
-    """Store an answer, unless the coach has been asked again in the meantime."""
-    unanswered = Advice.objects.select_for_update().filter(pk=question.advice_id, tries=question.tries, text="", why="")
-    if (advice := unanswered.first()) is None:
+def _finish(question: Question, *, text: str = "", why: str = "") -> None:
+    """Store an answer, unless the coach has been asked again in the meantime; advice for a past turn is dropped."""
+    match = Match.objects.select_for_update(of=("self",)).get(advice=question.advice_id)
+    advice = match.advice.filter(pk=question.advice_id, tries=question.tries, text="", why="").first()
+    if advice is None:
         return
-    took_s = (services.database_now() - advice.asked_at).total_seconds()
-    Advice.objects.filter(pk=advice.pk).update(**answer, took_s=took_s)
-    hints.send(advice.match_id, [advice.seat])
+    if text and not _lasts(match, advice):
+        text, why = "", TURN_OVER
+    advice.text, advice.why = text, why
+    advice.took_s = (services.database_now() - advice.asked_at).total_seconds()
+    advice.save(update_fields=["text", "why", "took_s"])
+    hints.send(match.pk, [advice.seat])
+
+
+def _lasts(match: Match, advice: Advice) -> bool:
+    """Whether the turn lasts for which the advice was asked."""
+    running = match.state == Match.State.RUNNING and match.step == advice.step
+    return running and not match.moves.filter(step=advice.step, seat=advice.seat).exists()

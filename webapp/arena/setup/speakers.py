@@ -13,7 +13,7 @@ from training.errors import BadInput
 from training.run_sections import SELF, SpeakerSection
 from webapp.accounts.models import User
 from webapp.arena.setup.tables import Place
-from webapp.runs.models import Checkpoint
+from webapp.runs.models import Checkpoint, Run
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
@@ -47,7 +47,11 @@ def place_of(model: Deployment, speaker: str, user: User) -> Place:
 
 def section_of(model: Deployment) -> SpeakerSection:
     """The section `speaker` of the run that trained a model; the default one if there is none that can be read."""
-    run = model.checkpoint.run if model.checkpoint is not None else None
+    return section_of_run(model.checkpoint.run if model.checkpoint is not None else None)
+
+
+def section_of_run(run: Run | None) -> SpeakerSection:
+    """The section `speaker` of a run; the default one if there is none that can be read."""
     try:
         return SpeakerSection.from_dict(run.config.get("speaker", {}) if run is not None else {})
     except BadInput:  # by an earlier release
