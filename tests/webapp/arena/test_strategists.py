@@ -356,7 +356,7 @@ def test_no_question_is_put_to_a_seat_of_two_voices(player, strategist):
 def test_the_form_and_the_api_set_up_the_pairings(client_of, player, strategist, speaker):
     client = client_of(player)
     page = client.get("/play/new/?game=negotiation").content.decode()
-    assert "who speaks for its model" in page
+    assert "Speaker 2" in page
     form = {"game": "negotiation", "scenario": "sample", "deadline_s": "60", "visibility": "private", "consent": "yes"}
     model, chosen = f"checkpoint:{strategist.checkpoint_id}", f"deployment:{speaker.pk}"
     client.post("/play/new/", {**form, "seat_0": "me", "seat_1": model})

@@ -94,8 +94,8 @@ class NewTable(forms.Form):
 
     def _speaker_field(self, number: int) -> forms.ChoiceField:
         choices = [*speakers.CHOICES, *self.players.models()]
-        label = f"{self._name_of_seat(number)}: who speaks for its model"
-        return forms.ChoiceField(label=label, choices=choices, initial=speakers.AS_TRAINED, required=False)
+        label = f"Speaker {number + 1}" if self.stored is None else f"Speaker of {self._name_of_seat(number)}"
+        return forms.ChoiceField(label=label, choices=choices, required=False, initial=speakers.AS_TRAINED)
 
     def _seat_field(self, number: int, checkpoint: int | None) -> forms.ChoiceField:
         people = [("me", "You"), ("open", "Empty: anybody, or a guest by link")]
