@@ -14,7 +14,7 @@ from tests.webapp.arena.conftest import dialogue, negotiation
 from tests.webapp.runs.making import make_run
 from training.errors import BadInput, IllegalMove
 from training.games.base import FORFEIT
-from training.records import SPECTATOR, Move
+from training.records import SPECTATOR, Move, Scenario
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import Advice, Match
 from webapp.arena.play import coach, moves, services
@@ -236,6 +236,15 @@ def test_a_model_that_advises_keeps_its_slot(match, player, admin):
     assert serving._yield_slot() == 1
     served.refresh_from_db()
     assert served.state == Deployment.State.STOPPING
+
+
+def test_a_game_without_a_coach_says_so(client_of, player, ben):
+    scenario = Scenario(id="x", game="openspiel:tic_tac_toe", seats=("Ann", "Ben"))
+    places = [tables.Place(user=player), tables.Place(user=ben)]
+    match = tables.create(host=player, start=tables.Start(scenario), places=places, consent=True)
+    tables.answer_consent(match=match, user=ben, agreed=True)
+    assert coach.coaches(player, scenario.game) == []
+    assert "There is no coach: no model is open to you" in client_of(player).get(f"/play/{match.pk}/").content.decode()
 
 
 def test_a_strategist_advises_in_the_form_of_its_run(match, player, researcher, stub):
