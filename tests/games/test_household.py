@@ -300,14 +300,14 @@ def test_an_impossible_command_does_nothing_and_is_a_turn(before, command):
     assert (game.metrics()["nothing"], game.metrics()["turns"]) == (1, 40)
 
 
-@pytest.mark.parametrize("seed", range(1, 13))
+@pytest.mark.parametrize("seed", range(1, 9))
 def test_what_is_offered_works_and_nothing_else_does(seed):
     """Of all commands with any things of the room, exactly those that are offered are answered with something."""
     chance = random.Random(seed)
     scenario = household(distractors=8).with_seed(seed)
     names = [*generated(seed, distractors=8)[0].receptacles, *things(generated(seed, distractors=8)[0])]
     moves = []
-    for _ in range(10):
+    for _ in range(8):
         game = make(scenario)
         say(game, *moves)
         listed = {
@@ -315,7 +315,7 @@ def test_what_is_offered_works_and_nothing_else_does(seed):
             for action in game.observe(0).actions
             for values in product(*(arg.choices for arg in action.args))
         }
-        for _ in range(40):
+        for _ in range(15):
             action = chance.choice(ACTIONS)
             near = [name for arg in action.args for name in arg.choices] or names
             text = canonical(action, {arg.name: chance.choice([chance.choice(names), *near]) for arg in action.args})
@@ -478,7 +478,7 @@ def play(scenario, seed, name="scripted", before=()):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_script_solves_every_family(family):
-    for seed in range(1, 41):
+    for seed in range(1, 26):
         game = play(household(family=family), seed)
         assert game.returns() == {0: 1.0}, seed
         assert game.metrics()["nothing"] == 0

@@ -149,7 +149,7 @@ def test_what_is_seen_is_what_textworld_says(installed, folder):
     fake(folder / "trial_1", Home.model_validate(home()))
     game = make(scenario(hashed()))
     rules, room = (message.text for message in game.observe(0).messages)
-    assert "\n\nYour task is to: put a hot apple on diningtable.\n\n" in rules
+    assert "\nYour task is to: put a hot apple on diningtable.\n\n" in rules
     assert "train/trial_1" not in rules
     assert "This is ALFWorld's game train/trial_1." in game.observe(ALL).messages[0].text
     assert room.startswith(

@@ -21,26 +21,32 @@ def _command(name: str, label: str, *args: Argument, verbs: tuple[str, ...] = ()
 
 ACTIONS = (
     _command("go_to", "Go to a receptacle", _open("receptacle", "cabinet 1")),
-    _command("open", "Open it", _open("receptacle", "cabinet 1")),
-    _command("close", "Close it", _open("receptacle", "cabinet 1")),
+    _command("open", "Open a receptacle", _open("receptacle", "cabinet 1")),
+    _command("close", "Close a receptacle", _open("receptacle", "cabinet 1")),
     _command(
         "take", "Take an object", _open("object", "mug 2"), _open("receptacle", "cabinet 1", "from"), verbs=("pick up",)
     ),
     _command(
         "put",
-        "Put the object down",
+        "Put down what is carried",
         _open("object", "mug 2"),
         _open("receptacle", "countertop 1", "in/on", "into", "onto", "in", "on", "to"),
         verbs=("move", "place"),
     ),
     _command(
-        "clean", "Clean the object", _open("object", "mug 2"), _open("receptacle", "sinkbasin 1", "with", "using", "in")
+        "clean",
+        "Clean what is carried",
+        _open("object", "mug 2"),
+        _open("receptacle", "sinkbasin 1", "with", "using", "in"),
     ),
     _command(
-        "heat", "Heat the object", _open("object", "mug 2"), _open("receptacle", "microwave 1", "with", "using", "in")
+        "heat",
+        "Heat what is carried",
+        _open("object", "mug 2"),
+        _open("receptacle", "microwave 1", "with", "using", "in"),
     ),
     _command(
-        "cool", "Cool the object", _open("object", "mug 2"), _open("receptacle", "fridge 1", "with", "using", "in")
+        "cool", "Cool what is carried", _open("object", "mug 2"), _open("receptacle", "fridge 1", "with", "using", "in")
     ),
     _command("toggle", "Turn a lamp on or off", _open("object", "desklamp 1"), verbs=("use",)),
     _command("examine", "Look at something closely", _open("object", "mug 2"), verbs=("look at",)),

@@ -65,9 +65,9 @@ def opening(name: str, sentence: str, turn_limit: int, *, own: bool, secrets: st
     """Return the rules with the task; `own` for the one who plays, with `secrets` for viewers who see everything."""
     parts = [
         f"You are {name}." if own else "",
-        f"This is a household in text. {name} is in a room with receptacles. {RULES}",
-        f"{YOUR_TASK}{sentence}",
+        f"This is a household in text. {name} does a task in a room.\n{YOUR_TASK}{sentence}",
         secrets,
+        RULES,
         f"Each command is one of at most {count(turn_limit, 'turn')}. {SCORING}",
         f"How to act:\n{how_to(ACTIONS)}",
     ]
