@@ -137,7 +137,8 @@ class Observation(Record):
 class Cell(Record):
     """One cell of a board: its content, its label for screen readers, and the legal choice that it makes.
 
-    `choice` is a value of the one choice argument of the one offered action; empty where nothing can be chosen.
+    `choice` is a value of the only choice argument of an offered action, or a whole command as `actions.canonical`
+    writes it; empty where nothing can be chosen.
     """
 
     text: str

@@ -189,6 +189,14 @@ def test_a_seats_own_facts_are_paragraphs_of_their_own(name, scenario):
 
 
 @case
+def test_a_task_is_known_to_everybody(name, scenario):
+    """Its words stand in the spectators' first messages; a game for one always has one."""
+    game = make(scenario)
+    assert any(game.task() in message.text for message in game.observe(SPECTATOR).messages)
+    assert game.task() or REGISTRY[name].players != (1, 1)
+
+
+@case
 @few
 @given(seed=seeds)
 def test_an_illegal_move_changes_nothing(name, scenario, seed):

@@ -260,6 +260,50 @@ def test_a_visit_by_hand():
     assert game.metrics() == {"success": 1, "subgoals": 1, "turns": 7, "nothing": 0, "shortest": 7, "forfeit": 0}
 
 
+def test_the_board_shows_what_is_seen_and_what_can_be_done():
+    game = make(household(home=home(), turn_limit=20))
+    places = ["countertop 1", "diningtable 1", "drawer 1", "drawer 2", "fridge 1", "microwave 1", "sinkbasin 1"]
+
+    def shown():
+        return {zone.title: [(cell.text, cell.choice) for cell in zone.rows[0]] for zone in game.board(0)}
+
+    middle = shown()
+    assert list(middle) == ["What you see", "You", "Go to"]
+    assert middle["You"] == [("In the middle of the room", ""), ("Carrying nothing", "")]
+    assert middle["Go to"] == [(place, f"go to {place}") for place in places]
+    assert game.phase(0) == "20 turns left"
+    say(game, "go to drawer 2")
+    assert shown()["Here you can"] == [("open drawer 2", "open drawer 2")]
+    say(game, "open drawer 2", "take apple 7 from drawer 2")
+    assert shown() == {
+        "What you see": [("You pick up the apple 7 from the drawer 2.", "")],
+        "You": [("At drawer 2", ""), ("Carrying apple 7", "")],
+        "Here you can": [("close drawer 2", "close drawer 2")],
+        "Go to": [(place, f"go to {place}") for place in places if place != "drawer 2"],
+    }
+    assert game.phase(0) == "17 turns left"
+    say(game, "go to microwave 1")
+    commands = ["open microwave 1", "heat apple 7 with microwave 1"]
+    assert shown()["Here you can"] == [(command, command) for command in commands]
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_the_board_offers_all_that_changes_something_and_nothing_that_does_not_work(seed):
+    """Over a random play: the choices of its cells are the legal commands besides looks at things."""
+    scenario = household().with_seed(seed)
+    game = make(scenario)
+    while game.to_act():
+        listed = {
+            canonical(action, dict(zip([arg.name for arg in action.args], values, strict=True)))
+            for action in game.observe(0).actions
+            if action.name not in ("examine", "look", "inventory")
+            for values in product(*(arg.choices for arg in action.args))
+        }
+        cells = [cell for zone in game.board(0) for row in zone.rows for cell in row]
+        assert {cell.choice for cell in cells if cell.choice} == listed
+        say(game, reply(scenario, 0, game.observe(0), len(game.observe(0).messages)))
+
+
 BEFORE = ("go to drawer 2", "open drawer 2", "take apple 7 from drawer 2")
 
 

@@ -11,14 +11,15 @@ from tests.games.play import reply
 from training import samples
 from training.errors import BadInput
 from training.games import make
+from training.games.shop.board import zones
 from training.games.shop.catalogues import find
 from training.games.shop.generated import GOALS, PER_KIND, generate
 from training.games.shop.kinds import KINDS, UNSTOCKED
-from training.games.shop.products import Product, Value
+from training.games.shop.products import Catalogue, Product, Value
 from training.games.shop.reward import has_attribute, kind_factor, reward, same_value, similar
 from training.games.shop.search import K1, B, Index
 from training.games.shop.settings import Goal, ShopSettings
-from training.games.shop.visit import labels
+from training.games.shop.visit import Visit, labels
 from training.records import ALL
 from training.seeding import derive
 from training.text.parsing import parse
@@ -296,6 +297,63 @@ def test_the_last_turn_is_only_enough_to_buy():
     assert game.in_reach() == {0: 0.0}
     say(game, "<click>previous page</click>")
     assert (game.in_reach(), game.returns()) == ({0: 0.0}, {0: 0.0})  # nothing was bought
+
+
+def cells(game):
+    """The board as text: each zone's title and its cells, with what they choose where they choose something else."""
+    return {
+        zone.title: [
+            [cell.text + (f" [{cell.choice}]" if cell.choice not in ("", cell.text) else "") for cell in row]
+            for row in zone.rows
+        ]
+        for zone in game.board(0)
+    }
+
+
+def test_the_board_has_what_the_page_has():
+    game = make(shop(goal=goal()))
+    assert (game.board(0), game.phase(0)) == ((), "10 turns left")
+    say(game, "<search>wide-fit reflective running shoes</search>")
+    [(title, rows)] = cells(game).items()
+    pages = int(title.removeprefix("Results, page 1 of "))
+    assert len(rows) == 10
+    assert ["Corvane running shoes, reflective [P0290]", "$156.28"] in rows
+    chosen = {cell.choice for zone in game.board(0) for row in zone.rows for cell in row if cell.choice}
+    assert chosen == set(game.observe(0).actions[0].args[0].choices) - {"next page", "back to search"}
+    assert pages == -(-len(CATALOGUE.index.search("wide-fit reflective running shoes")) // 10)
+    say(game, "<click>P0290</click>")
+    say(game, "<click>red</click>")
+    assert cells(game) == {
+        "Corvane running shoes, reflective": [["P0290", "$156.28"]],
+        "colour: red": [["✓ red [red]", "yellow", "purple", "orange", "brown"]],
+        "size: nothing chosen yet": [["6", "11"]],
+    }
+    assert game.phase(0) == "7 turns left"
+    say(game, "<click>features</click>")
+    features = "\n".join(CATALOGUE.products["P0290"].features)
+    assert cells(game) == {"Corvane running shoes, reflective": [["P0290", "$156.28"]], "Features": [[features]]}
+    say(game, "<click>previous page</click>")
+    say(game, "<click>buy now</click>")
+    assert game.phase(0) == ""
+
+
+def test_a_search_without_results_has_no_board():
+    game = make(shop(goal=goal()))
+    say(game, "<search>qqq</search>")
+    assert game.board(0) == ()
+
+
+def test_values_that_mean_two_things_choose_with_their_option():
+    product = item(options={"top": (Value("red"),), "sole": (Value("red", 2.5),)})
+    visit = Visit(Catalogue("x", "", {"P1": product}, ()))
+    visit.search("garden chair")
+    visit.links["P1"]()
+    visit.links["sole red"]()
+    values = [zone.rows[0][0] for zone in zones(visit)[1:]]
+    assert [(cell.text, cell.label, cell.choice) for cell in values] == [
+        ("red", "", "top red"),
+        ("✓ red (+$2.50)", "red (+$2.50), chosen", "sole red"),
+    ]
 
 
 def test_options_change_the_price_and_another_product_starts_without_them():

@@ -74,6 +74,9 @@ class Game(Protocol):
     def board(self, viewer: Viewer) -> tuple[Zone, ...]:
         """Return the board as `viewer` sees it; empty for a game without a board."""
 
+    def task(self) -> str:
+        """Return what the players are to do, by public facts only; empty where it is the same in every game."""
+
     def probes(self) -> Mapping[Seat, Probe]:
         """Return the questions that may be asked to seats now; their answers never enter the game."""
 

@@ -202,6 +202,10 @@ class LoggedGame(ABC):
         """Return no board."""
         return ()
 
+    def task(self) -> str:
+        """Return no task."""
+        return ""
+
     def probes(self) -> Mapping[Seat, Probe]:
         """Return no probes."""
         return {}

@@ -203,13 +203,32 @@ def commands(*names):
 def test_a_command_has_a_button_for_all_its_arguments():
     take, look = controls.controls(commands("mug 1", "cd 2").actions)
     assert take["buttons"] == [
-        ("take:mug 1 from shelf 2", "mug 1 from shelf 2"),
-        ("take:cd 2 from shelf 2", "cd 2 from shelf 2"),
+        ("take:mug 1 from shelf 2", "take mug 1 from shelf 2"),
+        ("take:cd 2 from shelf 2", "take cd 2 from shelf 2"),
     ]
     assert (look["buttons"], look["fields"]) == ([], [])
+    page = render_to_string("arena/parts/act.html", {"actions": [take], "state": {"your_turn": True}})
+    assert (
+        '<button name="choice" value="take:cd 2 from shelf 2" class="secondary small">take cd 2 from shelf 2</button>'
+        in page
+    )
+    assert "<fieldset" not in page
     take, _ = controls.controls(commands(*(f"mug {number}" for number in range(17))).actions)
     assert not take["buttons"]
     assert [field["name"] for field in take["fields"]] == ["take.object", "take.place"]
+
+
+@pytest.mark.parametrize("size, laid", [(17, True), (200, True), (201, False)])
+def test_a_command_on_the_board_is_a_button_there_alone(size, laid):
+    actions = commands(*(f"mug {number}" for number in range(size))).actions
+    cells = [Cell(text=f"mug {number}", choice=f"take mug {number} from shelf 2") for number in range(size)]
+    board = controls.areas([Zone(title="Here", rows=((*cells, Cell(text="x", choice="mug 1 from shelf 2")),))], actions)
+    squares = board[0].rows[0]
+    assert [square.press for square in squares[1:3]] == [f"take:mug {n} from shelf 2" if laid else "" for n in (1, 2)]
+    assert squares[-1].press == ""  # of a command the whole text is the choice
+    context = {"actions": controls.controls(actions, board), "state": {"your_turn": True}}
+    page = render_to_string("arena/parts/act.html", context)
+    assert ("Take something" in page, "on the board above" in page) == (not laid, False)
 
 
 def test_a_command_that_nothing_is_known_to_do_has_no_control():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from training.errors import BadInput
-from training.games.household import alfworld, words
+from training.games.household import alfworld, board, words
 from training.games.household.commands import offered
 from training.games.household.generated import generate
 from training.games.household.planner import Command, plan
@@ -17,7 +17,8 @@ from training.games.household.settings import Home, HouseholdSettings
 from training.games.household.state import share
 from training.games.household.world import Room, World, check
 from training.games.log import LoggedGame, read_settings
-from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat
+from training.games.prose import count
+from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer, Zone
 from training.seeding import rng
 
 MOST_CHARS = 200
@@ -30,23 +31,24 @@ class Household(LoggedGame):
     def __init__(self, scenario: Scenario) -> None:
         self.settings = read_settings(HouseholdSettings, scenario)
         super().__init__(scenario, MOST_CHARS)
-        self._room, sentence, secrets, self._shortest = _room(self.settings, scenario.seed)
+        self._room, self._task, secrets, self._shortest = _room(self.settings, scenario.seed)
         self._turn = 0
         self._nothing = 0
         self._reached = share(self._room.task, self._room.state)
         self._won = self._room.won
         self._actions = offered(self._room.choices())
         self._forfeit = False
-        self._open(sentence, secrets)
+        self._seen = self._room.around()
+        self._open(secrets)
 
-    def _open(self, sentence: str, secrets: str) -> None:
+    def _open(self, secrets: str) -> None:
         """Show the rules, to `ALL` with what is hidden, then the room."""
         name, limit = self.names[0], self.settings.turn_limit
-        rules = {own: words.opening(name, sentence, limit, own=own) for own in (True, False)}
-        everything = words.opening(name, sentence, limit, own=False, secrets=secrets)
+        rules = {own: words.opening(name, self._task, limit, own=own) for own in (True, False)}
+        everything = words.opening(name, self._task, limit, own=False, secrets=secrets)
         self._log.tell_each({0: rules[True]}, channel="private")
         self._log.tell_each({SPECTATOR: rules[False], ALL: everything})
-        self._log.tell(self._room.around())
+        self._log.tell(self._seen)
 
     # --- the protocol ---
 
@@ -87,6 +89,18 @@ class Household(LoggedGame):
             "forfeit": float(self._forfeit),
         }
 
+    def phase(self, viewer: Viewer) -> str:
+        """Return how many turns are left."""
+        return f"{count(self.settings.turn_limit - self._turn, 'turn')} left" if self.to_act() else ""
+
+    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+        """Return what was seen last, what is carried, and what can be done."""
+        return board.zones(self._room, self._seen)
+
+    def task(self) -> str:
+        """Return the task as a sentence."""
+        return self._task
+
     # --- one turn ---
 
     def _apply(self, moves: Mapping[Seat, Move]) -> None:
@@ -100,11 +114,11 @@ class Household(LoggedGame):
             self._log.say({seat: self._public_text(seat, move)})
         else:
             self._log.tell(words.unchosen(self.names[seat], words.order(move.action, move.args)))
-        seen = self._room.act(move.action, move.args)
-        self._nothing += seen == words.NOTHING
+        self._seen = self._room.act(move.action, move.args)
+        self._nothing += self._seen == words.NOTHING
         self._reached = max(self._reached, share(self._room.task, self._room.state))
         self._won, self._actions = self._room.won, offered(self._room.choices())
-        self._log.tell(" ".join(part for part in (seen, self._ending()) if part))
+        self._log.tell(" ".join(part for part in (self._seen, self._ending()) if part))
 
     def _ending(self) -> str:
         """Return how the game has ended, or how many turns are left where that should be known."""

@@ -128,6 +128,10 @@ class QaSociety(LoggedGame):
     def acting(self, viewer: Viewer) -> frozenset[Seat]:
         return self.to_act() if viewer in (ALL, self.scenario.tool_seat) else self.to_act() & {viewer}
 
+    def task(self) -> str:
+        """Return the question."""
+        return self._question
+
     def roles(self) -> tuple[str, ...]:
         return tuple(role_of(self.settings, seat) for seat in range(len(self.names)))
 

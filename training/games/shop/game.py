@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from training.errors import BadInput
 from training.games.actions import clean, tag
 from training.games.log import LoggedGame, read_settings
-from training.games.shop import words
+from training.games.prose import count
+from training.games.shop import board, words
 from training.games.shop.catalogues import find
 from training.games.shop.products import Catalogue
 from training.games.shop.reward import Reward, reward
 from training.games.shop.settings import Goal, ShopSettings
 from training.games.shop.visit import BACK, Visit
-from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat
+from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer, Zone
 from training.seeding import rng
 
 MOST_CHARS = 300
@@ -101,6 +102,19 @@ class Shop(LoggedGame):
             "turns": float(self._turn),
             "forfeit": float(self._forfeit),
         }
+
+    def phase(self, viewer: Viewer) -> str:
+        """Return how many turns are left."""
+        left = self.settings.turn_limit - self._turn
+        return f"{count(left, 'turn')} left" if self.to_act() else ""
+
+    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+        """Return the products or the product that the page shows."""
+        return board.zones(self._visit)
+
+    def task(self) -> str:
+        """Return the instruction."""
+        return clean(self.goal.instruction)
 
     # --- one turn ---
 

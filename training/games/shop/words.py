@@ -105,9 +105,14 @@ def _chosen(chosen: Mapping[str, str]) -> str:
 
 
 def _text(visit: Visit, product: Product) -> str:
+    text = text_of(visit, product)
+    return f"{visit.view.capitalize()} of {product.id}:\n{text}\nYou can click: {PREVIOUS}, {BACK}."
+
+
+def text_of(visit: Visit, product: Product) -> str:
+    """Return the description or the features of a product, cut at `LONGEST`."""
     text = product.description if visit.view == "description" else "\n".join(product.features)
-    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-    return f"{visit.view.capitalize()} of {product.id}:\n{shown or 'none'}\nYou can click: {PREVIOUS}, {BACK}."
+    return (text if len(text) <= LONGEST else f"{text[:LONGEST]}…") or "none"
 
 
 # --- what happens ----------------------------------------------------------------------------------------------------

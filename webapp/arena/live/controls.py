@@ -1,6 +1,6 @@
 """The legal actions as form controls, and the board with its choices as buttons.
 
-A choice that appears on the board is a button there; every other choice is a form control.
+A choice or command that appears on the board is a button there; every other one is a form control.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from webapp.arena.play import moves
 
 MOST_BUTTONS = 16
 """Up to this many choices are shown as buttons; more become a select list."""
+MOST_COMMANDS = 200
+"""A command with more combinations of arguments than this has a field for each argument, and no place on the board."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,11 @@ def _single_choice(action: Action) -> bool:
 
 
 def _presses(actions: Sequence[Action]) -> dict[str, str]:
-    """The button value of each choice; choices that two actions offer are ambiguous and left out."""
+    """The button value of each choice and each command; choices that two actions offer are ambiguous and left out."""
     presses: dict[str, list[str]] = {}
-    for action in filter(_single_choice, actions):
-        for choice in action.args[0].choices:
-            presses.setdefault(choice, []).append(moves.press(action, choice))
+    for action in actions:
+        for choice in _choices(action):
+            presses.setdefault(_label(action, choice), []).append(moves.press(action, choice))
     return {choice: values[0] for choice, values in presses.items() if len(values) == 1}
 
 
@@ -74,10 +76,10 @@ def controls(actions: Sequence[Action], board: Sequence[Area] = ()) -> list[dict
 
 
 def _choices(action: Action) -> Sequence[str]:
-    """What the buttons of an action say: its choices, or all arguments of a command."""
+    """What the buttons of an action choose: its choices, or all arguments of a command."""
     if _single_choice(action):
         return action.args[0].choices
-    if not action.args or not action.verbs or prod(len(arg.choices) for arg in action.args) > MOST_BUTTONS:
+    if not action.args or not action.verbs or prod(len(arg.choices) for arg in action.args) > MOST_COMMANDS:
         return ()
     names = [arg.name for arg in action.args]
     return [
@@ -85,9 +87,15 @@ def _choices(action: Action) -> Sequence[str]:
     ]
 
 
+def _label(action: Action, choice: str) -> str:
+    """The choice itself, or the whole command."""
+    return f"{action.verbs[0]} {choice}" if action.verbs else choice
+
+
 def _control(action: Action, laid: set[str]) -> dict[str, object]:
     choices = _choices(action)
-    buttons = [(moves.press(action, choice), choice) for choice in choices if moves.press(action, choice) not in laid]
+    presses = [(moves.press(action, choice), _label(action, choice)) for choice in choices]
+    buttons = [(press, label) for press, label in presses if press not in laid]
     return {
         "action": action,
         "label": moves.label(action),
