@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -221,13 +221,14 @@ class Trainer:
         missing = [job for job in jobs if job.number not in episodes]
         learner: PlayerFactory = partial(self.context.player, random_moves=self.context.active.rollout.random_moves)
         policies = {LEARNER: learner, **await self.context.opponents.ready(number)}
-        async for job, episode in rollout(
-            missing, policies, lanes=lanes, rules=rules, tool=self.context.tool, on_reply=on_reply
-        ):
-            episodes[job.number] = episode
-            if kept is not None:
-                kept.add_episode(job.number, episode)
-            self.progress.beat(done=len(episodes))
+        games = rollout(missing, policies, lanes=lanes, rules=rules, tool=self.context.tool, on_reply=on_reply)
+        async with aclosing(games):
+            async for job, episode in games:
+                episodes[job.number] = episode
+                if kept is not None:
+                    kept.add_episode(job.number, episode)
+                self.progress.beat(done=len(episodes))
+                self.progress.check()
         return [episodes[job.number] for job in jobs]
 
     async def _unless_stopped(self, work: Awaitable[T]) -> T:
