@@ -71,7 +71,19 @@ def read_again(match, names):
     return RatedGame(id=match.pk, seats=tuple(seats))
 
 
-@pytest.mark.parametrize("game", REGISTRY)
+def is_alone(game):
+    return REGISTRY[game].players == (1, 1)
+
+
+@pytest.mark.parametrize("game", [game for game in REGISTRY if is_alone(game)])
+def test_games_of_one_seat_are_on_no_ladder(game, player):
+    match, _ = play(CASES[game][0], 0, player)
+    Match.objects.update(ended_at=timezone.now() - log.HELD_BACK)
+    assert match.returns
+    assert log.numbers(game) == []
+
+
+@pytest.mark.parametrize("game", [game for game in REGISTRY if not is_alone(game)])
 def test_the_ladder_is_that_of_the_replayed_moves(game, player):
     matches = [play(CASES[game][0], number, player) for number in range(LEAST_GAMES)]
     Match.objects.update(ended_at=timezone.now() - log.HELD_BACK)  # nobody rates them
