@@ -131,3 +131,18 @@ def test_a_foreign_folder_is_named_after_itself_and_a_broken_note_is_reported(fo
     (folder / bases.INFO).write_text("{")
     with pytest.raises(BadInput, match="not valid JSON"):
         bases.read_info(folder)
+
+
+def test_the_start_of_a_model_is_its_registered_ancestor_or_the_folder_it_was_trained_from(folder, tmp_path):
+    assert bases.start_of(folder) == str(folder)  # it was not trained here
+
+    def trained(base, parent):
+        child = tmp_path / "child"
+        child.mkdir(exist_ok=True)
+        bases.write_info(child, bases.ModelInfo(name="child", base=base, parent=parent))
+        return child
+
+    assert bases.start_of(trained("smollm2-135m", "/gone")) == "smollm2-135m"
+    assert bases.start_of(trained("elsewhere", str(folder))) == str(folder)
+    with pytest.raises(BadInput, match="is not on this machine"):
+        bases.start_of(trained("elsewhere", str(tmp_path / "gone")))

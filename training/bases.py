@@ -287,6 +287,19 @@ def read_info(folder: Path) -> ModelInfo:
         raise BadInput(f"not valid JSON: {error}", str(path)) from error
 
 
+def start_of(folder: Path) -> str:
+    """Return the model that a checkpoint descends from: its registered ancestor, or the folder it was trained from.
+
+    It is the model's own folder where it was not trained here. Raises `BadInput` where that folder is gone.
+    """
+    info = read_info(folder)
+    if find(info.base) is not None or not info.parent:
+        return info.base if find(info.base) is not None else str(folder)
+    if not is_folder(info.parent):
+        raise BadInput(f"the model from which {info.name} was trained, {info.parent}, is not on this machine", "model")
+    return info.parent
+
+
 def child_info(base: str, *, name: str, how: str, datasets: Sequence[Path], command: str) -> ModelInfo:
     """Return what a model trained from `base` (a registered name or a folder) on dataset files says about itself.
 

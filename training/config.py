@@ -272,7 +272,7 @@ class RunConfig(Record):
     def _check_suite(self) -> None:
         for place, task in enumerate(self.suite.tasks):
             _check_game(task.game, task.settings, f"suite.tasks.{place}", suites.field(place, "game"))
-        suites.check(self.suite)
+        suites.check(self.suite, judged=self.judge is not None)
 
     def _check_league(self) -> None:
         if self.phases:
@@ -491,6 +491,7 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
                 "path": _file(task.path, folder, suites.field(place, "path")),
                 "opponent": _model(task.opponent, folder),
                 "partner": _model(task.partner, folder),
+                "measured": _model(task.measured, folder),
             }
         )
         for place, task in enumerate(config.suite.tasks)

@@ -24,7 +24,7 @@ from training.opponent_sections import SPEAKER, of_learner
 from training.run_sections import SELF
 from training.rundir import RunDir
 from training.store import write_json
-from training.suites import BEST_RESPONSE, SuiteSection, with_starts
+from training.suites import BEST_RESPONSE, UNTRAINED, SuiteSection, with_starts
 from training.suites import field as field_of
 from webapp.core import files
 from webapp.runs.models import Checkpoint, Run
@@ -139,7 +139,9 @@ def put_tasks(suite: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
 
     def put(task: Mapping[str, Any], place: int) -> dict[str, str]:
         named = {
-            field: task[field] for field in ("opponent", "partner") if task.get(field) not in (None, "", BEST_RESPONSE)
+            field: task[field]
+            for field in ("opponent", "partner", "measured")
+            if task.get(field) not in (None, "", BEST_RESPONSE, UNTRAINED)
         }
         return {field: str(put_opponent(source, field_of(place, field), folder)) for field, source in named.items()}
 

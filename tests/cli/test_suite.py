@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from tests.learn.test_judged_run import obliging
+from tests.stub import Stub
 from tests.toy_models import write_random_llama
 from training import bases, players
 from training.attempts.start import reopen
@@ -293,6 +295,129 @@ def test_the_episodes_and_rows_name_no_folder_and_no_secret(suite, tmp_path):
     task = SuiteTask(game="tic_tac_toe", opponent="https://host/v1 model SECRET_NAME")
     block = Block(1, 0, task, 0, tmp_path, starts("tic_tac_toe"))
     assert block.title == "Tic-tac-toe against model, seat 0"
+
+
+# --- pairings of strategists and a speaker ---
+
+PAIRINGS = """[[suite.tasks]]
+title = "Speaker"
+game = "{game}"
+settings = {{ turn_limit = 4 }}
+measured = "speaker"
+opponent = "mirror"
+[[suite.tasks]]
+title = "Against the speaker"
+game = "{game}"
+settings = {{ turn_limit = 4 }}
+opponent = "speaker"
+[[suite.tasks]]
+title = "Against untrained"
+game = "{game}"
+settings = {{ turn_limit = 4 }}
+opponent = "untrained"
+[[suite.tasks]]
+title = "Strategist"
+game = "{game}"
+settings = {{ turn_limit = 4 }}
+opponent = "mirror"
+"""
+ADVISED = SUITE.replace("[rollout]", '[speaker]\nsource = "follower:50"\n[sampling]\nmax_tokens = 4\n[rollout]')
+
+
+def games_of(run_dir):
+    """The stored games by task and seat: the record, and which seats had a strategist."""
+    attempt, games = run_dir.attempt(1), {}
+    for line, _ in read_lines(attempt.index):
+        record = read_member(attempt.root / "episodes" / line["file"], line["offset"], line["length"])
+        advised = {trace["seat"] for trace in record["episode"]["traces"]}
+        games.setdefault(line["summary"]["block"], []).append((record, advised))
+    return games
+
+
+def test_a_checkpoint_meets_its_speaker_and_its_start(suite, tmp_path):
+    start, trained = (write_random_llama(tmp_path / name, window=4096, seed=at) for at, name in enumerate("ab"))
+    info = bases.ModelInfo(name="trained", base="elsewhere", parent=str(start))
+    (trained / bases.INFO).write_text(json.dumps(info.to_dict()))
+    code, result, run_dir = suite([PAIRINGS.format(game="negotiation")], model=str(trained), head=ADVISED)
+    assert code == 0
+    games = games_of(run_dir)
+    # in some games a seat walks away before the other one has moved
+    assert {title: set().union(*(seats for _, seats in of_block)) for title, of_block in games.items()} == {
+        "Speaker": set(),
+        "Against the speaker, seat 0": {0},
+        "Against the speaker, seat 1": {1},
+        "Against untrained, seat 0": {0, 1},
+        "Against untrained, seat 1": {0, 1},
+        "Strategist": {0, 1},
+    }
+    whole = {row["title"]: row for row in result["rows"] if row["seat"] is None}
+    models = [whole[title]["provenance"]["model"] for title in whole]
+    assert models == ["follower:50", "trained", "trained", "trained"]
+    assert [row["opponent"] for row in whole.values()] == ["mirror", "follower:50", "a", "mirror"]
+    for title in ("Against the speaker", "Against untrained"):
+        by_seat = [[record["returns"] for record, _ in games[f"{title}, seat {seat}"]] for seat in (0, 1)]
+        own = [returns[str(seat)] for seat in (0, 1) for returns in by_seat[seat]]
+        other = [returns[str(1 - seat)] for seat in (0, 1) for returns in by_seat[seat]]
+        assert whole[title]["raw"]["mean"] == pytest.approx(sum(own) / 4)
+        assert whole[title]["opposite"]["mean"] == pytest.approx(sum(other) / 4)
+        assert whole[title]["joint"]["mean"] == pytest.approx(sum(own + other) / 8)
+    assert whole["Strategist"]["opposite"] is None
+    assert "opposite" in show(result)
+
+
+def test_a_speaker_is_named_on_the_command_line(suite, tmp_path):
+    folder = write_random_llama(tmp_path / "llama", window=4096)
+    tasks = [PAIRINGS.format(game="negotiation")]
+    code, result, run_dir = suite(tasks, "--speaker", "follower:7", "--games", "1", model=str(folder), head=ADVISED)
+    assert code == 0
+    assert reopen(run_dir).speaker.source == "follower:7"
+    assert result["rows"][0]["provenance"]["model"] == "follower:7"
+
+
+@pytest.mark.parametrize(
+    "game, judge, why",
+    [
+        ("negotiation", "http://127.0.0.1:1/v1 grader", "no game of this suite needs a judge"),
+        ("dialogue", "grader", "named by address, model"),
+    ],
+)
+def test_a_judge_that_cannot_be_used_is_refused_at_its_option(suite, game, judge, why):
+    head = ADVISED.replace("[rollout]", '[judge]\naddress = "http://127.0.0.1:1/v1"\nmodel = "m"\n[rollout]')
+    code, result, _ = suite([PAIRINGS.format(game=game)], "--judge", judge, model="random", head=head)
+    assert code == 2
+    assert "--judge" in str(result)
+    assert why in str(result)
+
+
+def test_only_a_model_has_an_untrained_start(suite):
+    code, result, _ = suite([PAIRINGS.format(game="negotiation")], model="random", head=ADVISED)
+    assert code == 2
+    assert "suite.tasks.2.opponent" in str(result)
+    assert "only a model here was trained" in str(result)
+
+
+def test_a_judge_gives_the_returns_of_a_dialogue(suite, tmp_path, monkeypatch):
+    folder = write_random_llama(tmp_path / "llama", window=4096)
+    with Stub() as stub:
+        stub.answer = obliging  # the best values for seat 0, the worst for seat 1
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        head = ADVISED.replace("[rollout]", f'[judge]\naddress = "{stub.url}"\nmodel = "stub"\nretries = 0\n[rollout]')
+        code, result, run_dir = suite([PAIRINGS.format(game="dialogue")], model=str(folder), head=head)
+        assert code == 0
+        assert not any("Your strategist" in str(request.body) for request in stub.requests)
+        stub.answer = "no answer"
+        failed_code, failed, _ = suite([PAIRINGS.format(game="dialogue")], model=str(folder), head=head)
+    by_title = {(row["title"], row["seat"]): row for row in result["rows"]}
+    at_0, at_1 = (by_title["Against the speaker", seat] for seat in (0, 1))
+    assert [at_0["raw"]["mean"], at_0["opposite"]["mean"], at_0["joint"]["mean"]] == [10, 0, 5]
+    assert [at_1["raw"]["mean"], at_1["opposite"]["mean"], at_1["joint"]["mean"]] == [0, 10, 5]
+    assert by_title["Strategist", None]["raw"]["mean"] == 5
+    judged_by = {"model": "stub", "rubric": "sotopia v1", "value": "goal"}
+    assert [row["provenance"]["judge"] for row in result["rows"]] == [judged_by] * len(result["rows"])
+    record, _ = games_of(run_dir)["Strategist"][0]
+    assert {judgment["seat"] for judgment in record["judgments"]} == {0, 1}
+    assert (failed_code, failed["result"]) == (1, "failed")
+    assert "could not score" in failed["why"]
 
 
 CONSTRAINED = SUITE.replace("[rollout]", "[sampling]\nmax_tokens = {}\nconstrain = true\n[rollout]")

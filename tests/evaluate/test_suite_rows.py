@@ -2,7 +2,7 @@
 
 import pytest
 
-from training.evaluate.suite.rows import Results, estimates
+from training.evaluate.suite.rows import Results, ends_of, estimates
 from training.records import Episode, ErrorRecord, Move, Scenario, SeatMove, Turn
 from training.suites import Scale
 
@@ -39,6 +39,27 @@ def test_a_row_of_one_seat_is_moved_to_the_scale_of_the_seat():
     # 100 (x + 1/6) / (1/9) = 900 x + 150
     assert row["normalised"].mean == pytest.approx(-300)
     assert row["normalised"].high == pytest.approx(900 * (-0.5 + half) + 150)
+
+
+def test_both_sides_are_reported_where_there_are_opponents():
+    """Seat 0 gets 0.6 and 0.2 against 0.4 and 0.8, seat 1 0.5 against 0.1: means over deals, then over seats."""
+    first, second, one_side = Results(), Results(), Results()
+    first.add(game(1, (0.6, 0.4), "negotiation"), (0,), opposite=[1])
+    first.add(game(2, (0.2, 0.8), "negotiation"), (0,), opposite=[1])
+    second.add(game(1, (0.1, 0.5), "negotiation"), (1,), opposite=[0])
+    row = estimates(None, {0: first})
+    means = [row[name].mean for name in ("raw", "opposite", "joint")]
+    assert means == pytest.approx([0.4, 0.6, 0.5])
+    row = estimates(None, {0: first, 1: second})  # the deal 1 alone has a result at both seats
+    means = [row[name].mean for name in ("raw", "opposite", "joint")]
+    assert means == pytest.approx([(0.6 + 0.5) / 2, (0.4 + 0.1) / 2, (0.5 + 0.3) / 2])
+    one_side.add(game(1, (0.6, 0.4), "negotiation"), (0, 1))
+    assert (estimates(None, {0: one_side})["opposite"], estimates(None, {0: one_side})["joint"]) == (None, None)
+
+
+def test_the_range_of_a_judged_game_is_that_of_the_value_for_the_goal():
+    assert ends_of(game(1, (3.0, 9.0), "dialogue")) == (0, 10)
+    assert ends_of(game(1, (1.0, -1.0))) == (-2, 2)
 
 
 def test_over_all_seats_each_deal_counts_once_with_both_scales():

@@ -207,6 +207,12 @@ def _suite(parser: ArgumentParser) -> None:
     )
     for name, who in (("opponent", "who opposes the side"), ("partner", "who plays one of the side's seats")):
         parser.add_argument(f"--{name}", metavar="SOURCE", help=f"{who}, in tasks that have a side (the suite's)")
+    parser.add_argument(
+        "--speaker", metavar="SOURCE", help="who speaks, where models only advise: the section speaker (the suite's)"
+    )
+    parser.add_argument(
+        "--judge", metavar="SOURCE", help="who scores games without results, ADDRESS MODEL [SECRET] (the suite's)"
+    )
     parser.add_argument("--games", type=COUNT, metavar="N", help="games at each seat of every task (the suite's)")
     parser.add_argument("--seed", type=SEED, metavar="S", help="random seed (the suite's)")
 

@@ -93,8 +93,10 @@ def _with_model(config: RunConfig, arguments: Namespace) -> RunConfig:
     data = suites.for_model(config.to_dict(), _source(arguments.model), games=arguments.games, seed=arguments.seed)
     try:
         data["suite"] = suites.beside_side(data["suite"], _source(arguments.opponent), _source(arguments.partner))
+        data |= suites.judged_by(data, arguments.judge or "")
     except BadInput as error:
         raise BadInput(error.why, f"--{error.where}") from error
+    data["speaker"] = suites.spoken_by(data["speaker"], _source(arguments.speaker))
     return configs.parse(data, str(arguments.config))
 
 
@@ -157,6 +159,8 @@ def _row(row: Row) -> str:
         facts += [f"NashConv {row.exact['nash_conv']:.4f}", f"exploitability {row.exact['exploitability']:.4f}"]
     if row.raw is not None:
         facts.append(_interval(row.raw))
+    if row.opposite is not None and row.joint is not None:
+        facts += [f"opposite {_interval(row.opposite)}", f"all seats {_interval(row.joint)}"]
     if row.normalised is not None:
         facts.append(f"normalised {row.normalised.mean:.1f} [{row.normalised.low:.1f}, {row.normalised.high:.1f}]")
     if row.legal_rate is not None:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from training import players, samples
+from training.engines.remote.config import remote_config
 from training.errors import BadInput
 from training.games import lookup, make
 from training.games.prose import NAMES as SEATS
@@ -27,6 +28,8 @@ NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 """The suites that Parley includes; the file of each is `FOLDER / f"{name}.toml"`."""
 BEST_RESPONSE = "best_response"
 """The opponent of a task that plays no games: NashConv is computed from the model's policy."""
+UNTRAINED = "untrained"
+"""The opponent that is the model from which the measured one was trained."""
 MOST_GAMES = 100_000
 Return = Annotated[float, Field(ge=-1e6, le=1e6)]
 Returns = Annotated[tuple[Return, ...], Field(min_length=1, max_length=100)]
@@ -52,6 +55,7 @@ class Scale(Record):
 class SuiteTask(Record):
     """One game against one opponent: the model plays every seat in turn, or all seats of a side at once."""
 
+    title: str = Field(default="", max_length=100, description="What the report calls the task; empty = the game.")
     game: str = Field(min_length=1, max_length=200, description="The game.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings that replace those of every scenario.")
     seats: int = Field(
@@ -67,8 +71,15 @@ class SuiteTask(Record):
         min_length=1,
         max_length=4096,
         description="Who plays all other seats, as in a head-to-head: a player such as mcts:100, a model's name or "
-        "folder, or ADDRESS MODEL [SECRET]. mirror = the model itself. best_response = no games: NashConv and "
-        "exploitability of the model's policy.",
+        "folder, or ADDRESS MODEL [SECRET]. mirror = the model itself. untrained = the model from which it was "
+        "trained. speaker = the speaker without a strategist. best_response = no games: NashConv and exploitability "
+        "of the model's policy.",
+    )
+    measured: str = Field(
+        default="",
+        max_length=4096,
+        description="Who is measured in this task in place of the suite's model: named as opponent is. Empty = the "
+        "model.",
     )
     side: Names = Field(
         default=(),
@@ -111,11 +122,11 @@ class SuiteSection(Record):
     def sources(self) -> Iterator[tuple[str, str]]:
         """Yield who plays beside the model, each with its field; not those that are no other player."""
         for place, task in enumerate(self.tasks):
-            named = {"opponent": task.opponent, "partner": task.partner}
+            named = {"opponent": task.opponent, "partner": task.partner, "measured": task.measured}
             yield from (
                 (field(place, name), source)
                 for name, source in named.items()
-                if source not in ("", MIRROR, BEST_RESPONSE)
+                if source not in ("", MIRROR, BEST_RESPONSE, UNTRAINED)
             )
 
     @property
@@ -138,20 +149,46 @@ def beside_side(section: Mapping[str, Any], opponent: str, partner: str) -> dict
     return {**section, "tasks": [{**task, **changed} if task["side"] else task for task in section["tasks"]]}
 
 
+def spoken_by(section: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return the section `speaker` with another source; empty = as in the suite.
+
+    A player without a model plays alone without strategies, because it writes none.
+    """
+    if not source:
+        return dict(section)
+    return {**section, "source": source, **({"alone": "plain"} if players.known(source) else {})}
+
+
+def judged_by(config: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return the section `judge` of a suite for ADDRESS MODEL [SECRET]; empty = as in the suite.
+
+    Raises `BadInput` at `judge` for another form, or where no task needs a judge.
+    """
+    if not source:
+        return {"judge": config["judge"]}
+    if not any(lookup(task["game"]).judged for task in config["suite"]["tasks"]):
+        raise BadInput("no game of this suite needs a judge", "judge")
+    try:
+        return {"judge": remote_config(source).to_dict()}
+    except BadInput as error:
+        raise BadInput(error.why, "judge") from error
+
+
 def field(place: int, name: str) -> str:
     """Return the path of a task's field in the configuration."""
     return f"suite.tasks.{place}.{name}"
 
 
-def check(section: SuiteSection) -> None:
+def check(section: SuiteSection, *, judged: bool = False) -> None:
     """Raise `BadInput` for a suite without tasks, or a task that cannot be played, as far as that is known without
-    reading its files. The games and their settings are those of the registry already.
+    reading its files. The games and their settings are those of the registry already. `judged`: there is a judge.
     """
     if not section.tasks:
         raise BadInput("a suite needs at least one task", "suite.tasks")
     for place, task in enumerate(section.tasks):
-        if lookup(task.game).judged:
-            raise BadInput(f"{task.game} has no result of its own, which a suite needs", field(place, "game"))
+        if lookup(task.game).judged and not judged:
+            why = f"{task.game} has no result of its own: a suite needs the section judge, address and model"
+            raise BadInput(why, field(place, "game"))
         _check_seats(task, place)
         if task.opponent == BEST_RESPONSE:
             _check_unused(task, place)
@@ -169,7 +206,7 @@ def check(section: SuiteSection) -> None:
 
 
 def _check_players(task: SuiteTask, start: Scenario, place: int) -> None:
-    for name, source in (("opponent", task.opponent), ("partner", task.partner)):
+    for name, source in (("opponent", task.opponent), ("partner", task.partner), ("measured", task.measured)):
         if players.known(source):
             try:
                 players.check(source, start)
@@ -200,6 +237,8 @@ def _check_seats(task: SuiteTask, place: int) -> None:
         raise BadInput(f"{task.game} has {fewest} to {most} players", field(place, "seats"))
     if task.partner and not task.side:
         raise BadInput("a partner takes one of the seats of a side: name its roles in side", field(place, "partner"))
+    if task.measured in (MIRROR, BEST_RESPONSE, UNTRAINED):
+        raise BadInput(f"{task.measured} is no other player: leave it empty, or name one", field(place, "measured"))
     if task.partner in (MIRROR, BEST_RESPONSE):
         raise BadInput(f"{task.partner} is no other player: leave it empty, or name one", field(place, "partner"))
     if task.side and task.opponent == MIRROR:
@@ -210,7 +249,7 @@ def _check_seats(task: SuiteTask, place: int) -> None:
 
 def _check_unused(task: SuiteTask, place: int) -> None:
     """Raise `BadInput` at a field that says how games begin or count, of a task that plays none."""
-    for name in ("settings", "seats", "path", "side", "partner", "games", "scale"):
+    for name in ("settings", "seats", "path", "side", "partner", "measured", "games", "scale"):
         if getattr(task, name):
             why = f"{BEST_RESPONSE} plays no games, and NashConv is that of the standard game: leave {name} out"
             raise BadInput(why, field(place, name))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from training import players
+from training import bases, players
 from training.config import RunConfig
 from training.errors import BadInput
 from training.games import lookup, make
@@ -26,7 +26,7 @@ from training.run_sections import MixtureEntry
 from training.rundir import RunDir
 from training.seeding import derive, rng, seeded
 from training.store import dumps
-from training.suites import BEST_RESPONSE, SuiteTask, check_side, field
+from training.suites import BEST_RESPONSE, UNTRAINED, SuiteTask, check_side, field
 
 MODEL, OPPONENT, PARTNER = "a", "b", "partner"
 """What the measured model, its opponent and its partner are called in the episodes, as in a head-to-head."""
@@ -50,6 +50,8 @@ class Block:
     def title(self) -> str:
         """The block in a few words, by public facts only."""
         game = label(self.task, self.starts[0])
+        if self.task.title:
+            return game if self.seat is None else f"{game}, seat {self.seat}"
         if self.task.side:
             return f"{game} against {title(self.task.opponent)}, {', '.join(self.task.side)}"
         if self.seat is None:
@@ -59,7 +61,8 @@ class Block:
     def seed(self, seed: int) -> int:
         """Return the seed of the block's replies; it does not depend on the other tasks of the suite."""
         seat = ",".join(self.task.side) or ("every" if self.seat is None else self.seat)
-        return derive(seed, "suite", self.task.game, dumps(dict(self.task.settings)), self.task.opponent, seat)
+        who = (self.task.opponent, *((self.task.measured,) if self.task.measured else ()))
+        return derive(seed, "suite", self.task.game, dumps(dict(self.task.settings)), *who, seat)
 
     def jobs(self) -> list[Job]:
         """Return the games, numbered from 0."""
@@ -77,7 +80,9 @@ class Block:
 
 
 def label(task: SuiteTask, start: Scenario | None = None) -> str:
-    """Return a task's game in words: of a start, what lists say of it."""
+    """Return a task in words: its title, or its game; of a start, what lists say of it."""
+    if task.title:
+        return task.title
     spec = lookup(task.game)
     return spec.title if start is None or not task.settings else spec.label(start)
 
@@ -114,6 +119,18 @@ def _starts(config: RunConfig, task: SuiteTask, file: Path, place: int) -> tuple
     return tuple(seeded(scenarios[at % len(scenarios)], config.seed, at // len(scenarios)) for at in range(count))
 
 
+def opponent_of(task: SuiteTask, model: str, where: str) -> str:
+    """Return the source of a task's opponent; raise `BadInput` at `where` if the model has no untrained one."""
+    if task.opponent != UNTRAINED:
+        return task.opponent
+    if players.known(model) or "://" in model:
+        raise BadInput("only a model here was trained from another one: name an opponent", where)
+    try:
+        return bases.start_of(bases.resolve(model))
+    except BadInput as error:
+        raise BadInput(error.why, where) from error
+
+
 def _check_players(block: Block, model: str) -> None:
     """Raise `BadInput` for a source that names nobody, or a player that does not play the game; loads no model."""
     for seat, source, where in _sources(block, model):
@@ -129,10 +146,16 @@ def _sources(block: Block, model: str) -> Iterator[tuple[Seat, str, str]]:
     """Yield who plays each seat of a block, and which field names them."""
     if block.task.partner:
         yield 0, block.task.partner, field(block.place, "partner")
+    where = field(block.place, "opponent")
+    opponent = opponent_of(block.task, model, where)
     if block.task.side:
-        yield 0, block.task.opponent, field(block.place, "opponent")
+        yield 0, opponent, where
     for seat in range(len(block.starts[0].seats)):
         if block.seat in (None, seat):
-            yield seat, model, "model.base"
+            yield (
+                seat,
+                block.task.measured or model,
+                field(block.place, "measured") if block.task.measured else "model.base",
+            )
         else:
-            yield seat, block.task.opponent, field(block.place, "opponent")
+            yield seat, opponent, where

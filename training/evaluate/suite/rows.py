@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 from pydantic import Field
 
 from training.evaluate.intervals import UNIT, Interval, interval
+from training.evaluate.suite.judging import GOAL
 from training.games import lookup
 from training.reading import Record
 from training.records import Episode, Seat
@@ -25,6 +26,8 @@ Deal = tuple[str, int]
 """A scenario's id and its seed."""
 RATES = ("parse_rate", "legal_rate", "won")
 """Numbers of a seat that are shares; `won` is that of games with winners."""
+OPPOSITE, JOINT = "opposite", "joint"
+"""Numbers of a game with opponents: their mean return, and that of all seats."""
 SIDE: Seat = 0
 """Where the results of a whole side stand, whose seats change from game to game."""
 
@@ -46,10 +49,15 @@ class Results:
         """The number of games that ended without an error."""
         return self.games - sum(self.errors.values())
 
-    def add(self, episode: Episode, seats: Iterable[Seat], *, side: bool = False) -> None:
-        """Add a game in which the model played `seats`; of a side, the means over its seats count at `SIDE`."""
+    def add(
+        self, episode: Episode, seats: Iterable[Seat], *, side: bool = False, opposite: Sequence[Seat] = ()
+    ) -> None:
+        """Add a game in which the model played `seats`; of a side, the means over its seats count at `SIDE`.
+
+        `opposite` are the opponents' seats, where their results are reported as well.
+        """
         self.games += 1
-        self.ends.add(lookup(episode.scenario.game).range_of(episode.scenario.settings))
+        self.ends.add(ends_of(episode))
         if episode.error is not None:
             self.errors[episode.error.kind] = self.errors.get(episode.error.kind, 0) + 1
             return
@@ -58,7 +66,7 @@ class Results:
         for seat in seats:
             rates = {name: numbers[seat][name] for name in RATES if name in numbers[seat]}
             result = episode.returns[seat]
-            rows[seat] = rates if result is None else rates | {"return": result}
+            rows[seat] = rates if result is None else rates | {"return": result} | _both(episode, opposite)
         for seat, row in ({SIDE: _mean_row(list(rows.values()))} if side else rows).items():
             self.values.setdefault(seat, {}).setdefault(deal, []).append(row)
 
@@ -66,6 +74,20 @@ class Results:
         """Return the mean of a number at one seat, by deal."""
         games = {deal: [row[name] for row in rows if name in row] for deal, rows in self.values.get(seat, {}).items()}
         return {deal: fmean(values) for deal, values in games.items() if values}
+
+
+def ends_of(episode: Episode) -> tuple[float, float]:
+    """Return the lowest and the highest possible return; of a judged game, those of the judge's value for the goal."""
+    spec = lookup(episode.scenario.game)
+    return (GOAL.low, GOAL.high) if spec.judged else spec.range_of(episode.scenario.settings)
+
+
+def _both(episode: Episode, opposite: Sequence[Seat]) -> dict[str, float]:
+    """Return the mean return of the opponents, and of all seats; nothing without opponents."""
+    results = {seat: value for seat, value in episode.returns.items() if value is not None}
+    if not opposite or len(results) < len(episode.returns):
+        return {}
+    return {OPPOSITE: fmean(results[seat] for seat in opposite), JOINT: fmean(results.values())}
 
 
 def _mean_row(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -77,10 +99,11 @@ def _mean_row(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 class Row(Record):
     """One line of the report: a task with the model at one seat, or over all seats or those of a `side` (`seat` None).
 
-    `partner` names who played one of the side's seats. `won` is the share of games won, of games with winners. `charts`
-    are those in which the row is a point. `exact` has the numbers of a best response, and `unavailable` says why there
-    are none. `step` is that of the games in the attempt's episodes. `provenance` states everything else that the
-    numbers depend on.
+    `opposite` and `joint` are the mean return of the opponents and of all seats in the same games, where both sides may
+    gain. `partner` names who played one of the side's seats. `won` is the share of games won, of games with winners.
+    `charts` are those in which the row is a point. `exact` has the numbers of a best response, and `unavailable` says
+    why there are none. `step` is that of the games in the attempt's episodes. `provenance` states everything else that
+    the numbers depend on.
     """
 
     task: int
@@ -95,6 +118,8 @@ class Row(Record):
     played: int = 0
     errors: dict[str, int] = Field(default_factory=dict)
     raw: Interval | None = None
+    opposite: Interval | None = None
+    joint: Interval | None = None
     normalised: Interval | None = None
     parse_rate: Interval | None = None
     legal_rate: Interval | None = None
@@ -116,6 +141,8 @@ class Estimates(TypedDict):
     """The intervals of a row."""
 
     raw: Interval | None
+    opposite: Interval | None
+    joint: Interval | None
     normalised: Interval | None
     parse_rate: Interval | None
     legal_rate: Interval | None
@@ -130,8 +157,11 @@ def estimates(scale: Scale | None, by_seat: Mapping[Seat, Results]) -> Estimates
         {seat: results.at(seat, name) for seat, results in by_seat.items()} for name in ("return", *RATES)
     )
     raw = _over_deals(returns, ends)
+    both = {name: {seat: results.at(seat, name) for seat, results in by_seat.items()} for name in (OPPOSITE, JOINT)}
     return {
         "raw": raw,
+        "opposite": _over_deals(both[OPPOSITE], ends),
+        "joint": _over_deals(both[JOINT], ends),
         "normalised": None if scale is None or raw is None else _normalised(raw, returns, scale, ends),
         "parse_rate": _shares(parsed),
         "legal_rate": _shares(legal),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
 from training import players
@@ -21,15 +21,19 @@ from training.errors import BadInput, OutsideError, boundary
 from training.evaluate import nashconv
 from training.evaluate.intervals import METHOD
 from training.evaluate.run import versions
-from training.evaluate.suite.plan import MODEL, OPPONENT, PARTNER, Block, blocks, label
+from training.evaluate.suite.judging import GOAL, Judged, judged
+from training.evaluate.suite.plan import MODEL, OPPONENT, PARTNER, Block, blocks, label, opponent_of
 from training.evaluate.suite.rows import SIDE, Results, Row, estimates
+from training.games import lookup
 from training.learn import report
+from training.learn.context import judge as judge_of
 from training.learn.context import pick_device, tool_of
 from training.opponent_sections import MIRROR
 from training.players.base import Reply
 from training.players.contestants import Contestant, ContestantPool
 from training.players.table import Policy
-from training.records import Episode, ErrorRecord, Seat
+from training.records import ErrorRecord, Seat
+from training.rewards.rubrics import SOTOPIA
 from training.rollout import Job, RolloutPolicy, rollout
 from training.rollout.pool import title
 from training.rundir import RunDir
@@ -60,12 +64,19 @@ class Suite:
         device = pick_device(config.model.device).partition(":")[0]
         self.pool = ContestantPool(config.engine, config.sampling, device, config.speaker)
         self.model = self.pool.open(config.model.base, MODEL)
-        sources = dict.fromkeys(block.task.opponent for block in self.blocks if block.task.opponent != MIRROR)
-        self.opponents = {source: self.pool.open(source, OPPONENT) for source in sources}
+        others = dict.fromkeys(block.task.measured for block in self.blocks if block.task.measured)
+        self.measured = {"": self.model, **{source: self.pool.open(source, MODEL) for source in others}}
+        tasks = {block.task.opponent: block.task for block in self.blocks if block.task.opponent != MIRROR}
+        self.opponents = {
+            source: self.pool.open(opponent_of(task, config.model.base, "opponent"), OPPONENT)
+            for source, task in tasks.items()
+        }
         partners = dict.fromkeys(block.task.partner for block in self.blocks if block.task.partner)
         self.partners = {source: self.pool.open(source, PARTNER) for source in partners}
         self.pool.check_choices([block.starts[0] for block in self.blocks])
-        self._tool = tool_of(config, [start for block in self.blocks for start in block.starts], None)
+        needs_judge = any(lookup(block.task.game).judged for block in self.blocks)
+        self.judge = judge_of(config) if needs_judge else None
+        self._tool = tool_of(config, [start for block in self.blocks for start in block.starts], self.judge)
         self._total = sum(len(block.starts) for block in self.blocks)
         self._errors: list[ErrorRecord] = []
         self._versions = versions()
@@ -73,7 +84,10 @@ class Suite:
     async def hold(self, progress: Progress) -> dict[str, Any]:
         """Play and measure all tasks and write the report; return it. Always closes the models."""
         began = time.monotonic()
-        async with aclosing(self.pool):
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.pool.aclose)
+            if self.judge is not None:
+                stack.push_async_callback(self.judge.close)
             progress.phase("evaluating", done=0, of=self._total)
             rows: list[Row] = []
             for place, task in enumerate(self.config.suite.tasks):
@@ -139,21 +153,37 @@ class Suite:
             block.seed(self.config.seed), 0, self.config.rollout.retries, self.config.rollout.on_refused
         )
         lanes = self.config.rollout.lanes or self.config.engine.max_running
-        policies = {MODEL: self.model.player}
+        policies = {MODEL: self.measured[block.task.measured].player}
         if block.seat is not None or block.task.side:
             policies[OPPONENT] = self.opponents[block.task.opponent].player
         if block.task.partner:
             policies[PARTNER] = self.partners[block.task.partner].player
-        async with aclosing(
-            rollout(block.jobs(), policies, lanes=lanes, rules=rules, tool=self._tool, on_reply=on_reply)
-        ) as playing:
-            async for job, episode in playing:
-                measured = [seat for seat, policy in enumerate(job.policies) if policy == MODEL]
-                results.add(episode, measured if block.task.side else seats, side=bool(block.task.side))
-                self._errors += [episode.error] if episode.error else []
-                _store(progress, block, job, episode)
+        games = rollout(block.jobs(), policies, lanes=lanes, rules=rules, tool=self._tool, on_reply=on_reply)
+        judge = self.judge if lookup(block.task.game).judged else None
+        async with aclosing(games) as playing, aclosing(judged(playing, judge, rules.seed)) as scored:
+            async for job, game in scored:
+                self._count(progress, block, job, game, results, seats)
                 progress.check()
                 progress.beat(done=before + results.games)
+
+    def _count(
+        self,
+        progress: Progress,
+        block: Block,
+        job: Job,
+        game: Judged,
+        results: Results,
+        seats: range | tuple[Seat, ...],
+    ) -> None:
+        """Add a game to the results, and store it."""
+        by_policy = {
+            name: [seat for seat, policy in enumerate(job.policies) if policy == name] for name in (MODEL, OPPONENT)
+        }
+        side, zero_sum = bool(block.task.side), lookup(block.task.game).zero_sum
+        opposite = () if side or zero_sum else by_policy[OPPONENT]
+        results.add(game.episode, by_policy[MODEL] if side else seats, side=side, opposite=opposite)
+        self._errors += [game.episode.error] if game.episode.error else []
+        _store(progress, block, job, game)
 
     def _row(self, task: SuiteTask, block: Block, by_seat: Mapping[Seat, Results], seat: Seat | None) -> Row:
         distinct = {id(results): results for results in by_seat.values()}.values()  # the seats of a mirror share theirs
@@ -163,7 +193,7 @@ class Suite:
                 errors[kind] = errors.get(kind, 0) + count
         mirror = task.opponent == MIRROR
         numbers = estimates(task.scale, by_seat)
-        opponent: Contestant = self.model if mirror else self.opponents[task.opponent]
+        opponent: Contestant = self.measured[task.measured] if mirror else self.opponents[task.opponent]
         return Row(
             task=block.place,
             title=label(task, block.starts[0]),
@@ -181,6 +211,7 @@ class Suite:
                 **self._provenance(task, seat),
                 "opponent": {**({} if mirror else opponent.facts), "source": title(task.opponent)},
                 **self._beside(task, block),
+                **self._judge_facts(task),
                 "scenarios": {"file": block.file.name, "sha256": sha256(block.file), "deals": len(block.starts)},
                 "retries": self.config.rollout.retries,
                 "on_refused": self.config.rollout.on_refused,
@@ -198,10 +229,16 @@ class Suite:
             facts["partner"] = {**self.partners[task.partner].facts, "source": title(task.partner)}
         return facts
 
+    def _judge_facts(self, task: SuiteTask) -> dict[str, Any]:
+        """Return who scored the games of a task and by which rubric; nothing where they have results of their own."""
+        if self.judge is None or not lookup(task.game).judged:
+            return {}
+        return {"judge": {"model": self.judge.name, "rubric": f"{SOTOPIA.name} v{SOTOPIA.version}", "value": GOAL.name}}
+
     def _provenance(self, task: SuiteTask, seat: Seat | None) -> dict[str, Any]:
         """Return what every number depends on."""
         return {
-            "model": self.model.title,
+            "model": self.measured[task.measured].title,
             "game": task.game,
             "settings": dict(task.settings),
             "opponent": {"source": title(task.opponent)},
@@ -255,11 +292,12 @@ class Suite:
         return await nashconv.model_policy(states, *self.pool.scorer(source), on_progress, constrained=constrained)
 
 
-def _store(progress: Progress, block: Block, job: Job, episode: Episode) -> None:
+def _store(progress: Progress, block: Block, job: Job, game: Judged) -> None:
     """Append one game to the attempt's episodes, under the number of its block."""
     names = dict.fromkeys((MODEL, OPPONENT, *job.policies))
     seats = {name: [seat for seat, policy in enumerate(job.policies) if policy == name] for name in names}
-    report.write_evaluated(progress, block.number, job.number, episode, seats, {"block": block.title})
+    facts = {"block": block.title}
+    report.write_evaluated(progress, block.number, job.number, game.episode, seats, facts, judgments=game.judgments)
 
 
 def flat(rows: list[Row]) -> dict[str, float]:
@@ -270,7 +308,8 @@ def flat(rows: list[Row]) -> dict[str, float]:
     for row, short in zip(means, names, strict=True):
         alone = names.count(short) == 1  # tasks may differ in what the name leaves out, such as settings
         name = short if alone else f"{short} (task {row.task + 1})"
-        for kind, estimate in (("return", row.raw), ("normalised", row.normalised), ("won", row.won)):
+        numbers_of = {"return": row.raw, "opposite": row.opposite, "joint": row.joint}
+        for kind, estimate in {**numbers_of, "normalised": row.normalised, "won": row.won}.items():
             if estimate is not None:
                 numbers[f"{kind}/{name}"] = estimate.mean
         if row.exact is not None:

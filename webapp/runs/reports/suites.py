@@ -50,6 +50,8 @@ def of_run(run: Run) -> dict[str, Any] | None:
     if not run.result or "rows" not in run.result:
         return None
     conditions = run.result["conditions"]
+    wins = any(row.get("won") for row in run.result["rows"])
+    opposed = any(row.get("opposite") for row in run.result["rows"])
     return {
         "model": conditions["model"]["title"],
         "note": conditions["model"].get("note", ""),
@@ -61,7 +63,9 @@ def of_run(run: Run) -> dict[str, Any] | None:
         "ends": (LOW, HIGH),
         "conditions": list(comparing.flat(conditions)),
         "drawn": any(row["normalised"] for row in run.result["rows"]),
-        "wins": any(row.get("won") for row in run.result["rows"]),
+        "wins": wins,
+        "opposed": opposed,
+        "span": 6 + wins + 2 * opposed,  # columns between the seat and the games, where a row has one text for all
         "charts": beside.charts if (beside := suite_charts.side_by_side([run])) else [],
     }
 
