@@ -65,6 +65,9 @@ def suite(*tasks, **section):
         ([{**TASK, "side": ["x"]}], {}, "suite.tasks.0.side", "has these roles; it has none"),
         ([{**BARGAIN, "opponent": "mcts:9"}], {}, "suite.tasks.0.opponent", "mcts does not play 'negotiation'"),
         ([{**BARGAIN, "side": ["x"]}], {}, "suite.tasks.0.side", "has these roles; it has none"),
+        ([{**TASK, "measured": "mirror"}], {}, "suite.tasks.0.measured", "no other player"),
+        ([{**TASK, "measured": "nash"}], {}, "suite.tasks.0.measured", "nash plays kuhn_poker, not tic_tac_toe"),
+        ([{**BARGAIN, "measured": "speaker"}], {}, "suite.tasks.0.measured", "has no speaker"),
         ([{**CREW, "scale": {"low": [0] * 12, "high": [1]}}], {}, "suite.tasks.0.scale", "one number"),
     ],
 )
@@ -117,6 +120,30 @@ def test_the_starts_are_the_games_own_with_the_settings_or_its_samples(tmp_path)
     assert starts("negotiation") == for_game("negotiation")
     samples = [line for line, _ in read_lines(write_starts(bargain, tmp_path))]
     assert samples == [scenario.to_dict() for scenario in for_game("negotiation")]
+
+
+# --- the suites of EPO ---
+
+
+@pytest.mark.parametrize("name, game", [("epo", "negotiation"), ("epo_dialogue", "dialogue")])
+def test_the_suites_of_epo_have_its_four_pairings_on_the_same_deals(name, game):
+    epo = config.load(FOLDER / f"{name}.toml")
+    pairings = [(task.measured, task.opponent) for task in epo.suite.tasks]
+    assert pairings == [("speaker", "mirror"), ("", "speaker"), ("", "untrained"), ("", "mirror")]
+    assert {(task.game, task.settings["turn_limit"], task.path) for task in epo.suite.tasks} == {(game, 20, "")}
+    assert (epo.speaker.alone, epo.sampling.temperature) == ("react", 0.7)
+
+
+def test_a_judged_game_needs_a_judge():
+    section = {"tasks": [{"game": "dialogue", "opponent": "mirror"}]}
+    judge = {"address": "http://127.0.0.1:1/v1", "model": "m"}
+    assert config.parse({"kind": "suite", "judge": judge, "suite": section}).suite.tasks[0].game == "dialogue"
+
+
+def test_a_player_without_a_model_speaks_alone_without_strategies():
+    section = config.load(FOLDER / "epo.toml").speaker.to_dict()
+    assert suites.spoken_by(section, "follower:60") == {**section, "source": "follower:60", "alone": "plain"}
+    assert suites.spoken_by(section, "big") == {**section, "source": "big"}
 
 
 # --- the suite of MARS ---

@@ -242,6 +242,18 @@ class SuiteForm(forms.Form):
         required=False,
         help_text="Who plays one of the side’s seats, such as one crewmate. Empty: as in the suite.",
     )
+    speaker = forms.CharField(
+        max_length=500,
+        required=False,
+        help_text="Who speaks where models only advise: a checkpoint’s name, follower:N, or ADDRESS MODEL [SECRET]. "
+        "Empty: as in the run that wrote the checkpoint, or else in the suite.",
+    )
+    judge = forms.CharField(
+        max_length=900,
+        required=False,
+        help_text="Who scores games without results of their own: ADDRESS MODEL [SECRET]. Empty: as in the run that "
+        "wrote the checkpoint.",
+    )
     seed = forms.IntegerField(
         min_value=0, max_value=2**63 - 1, initial=0, help_text="Seed of the deals and of all replies."
     )

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from django.utils.html import strip_tags
 
-from tests.webapp.runs.making import SUITE_RESULT, make_checkpoint, make_episode, make_run
+from tests.webapp.runs.making import SUITE_RESULT, estimate, make_checkpoint, make_episode, make_run, suite_row
 from training import config as configs
 from training.dataset import DatasetLine
 from training.errors import BadInput
@@ -90,6 +90,21 @@ def test_a_suite_limits_replies_where_the_run_of_the_checkpoint_did(researcher):
         assert (sampling.constrain, sampling.temperature) == (constrain, 0.6)  # the temperature is the suite's
 
 
+def test_a_suite_of_strategists_has_the_speaker_and_the_judge_of_the_run_of_the_checkpoint(researcher):
+    judge = {"address": "https://judge.example/v1", "model": "grader"}
+    speaker = {"source": "follower:60", "label": "Thought", "words": 30}
+    config = configs.RunConfig.from_dict(
+        {"speaker": speaker, "judge": judge, "method": {"name": "epo"}, "sampling": {"max_tokens": 64}}
+    ).to_dict()
+    checkpoint = make_checkpoint(make_run(researcher, config=config))
+    made = suites.configuration("epo_dialogue", checkpoint, games=1, seed=0)
+    assert (made.speaker.source, made.speaker.label, made.speaker.words) == ("follower:60", "Thought", 30)
+    assert (made.speaker.alone, made.judge.model) == ("plain", "grader")  # a follower writes no strategies
+    assert made.sampling.max_tokens == 64
+    other = make_checkpoint(make_run(researcher), name="without-a-speaker")
+    assert suites.configuration("epo", other, games=1, seed=0).speaker.alone == "react"
+
+
 def test_a_window_that_a_reply_of_the_suite_would_fill_is_refused_with_its_field(signed_in, researcher):
     config = configs.RunConfig.from_dict({"engine": {"window": 256}}).to_dict()  # the suite's replies have up to 256
     checkpoint = make_checkpoint(make_run(researcher, config=config))
@@ -125,15 +140,30 @@ def test_a_form_names_who_plays_beside_a_side(signed_in, checkpoint, researcher)
     assert {(task["opponent"], task["partner"]) for task in tasks} == {("listener", "random")}
 
 
+def test_a_form_names_who_speaks_and_who_judges(signed_in, checkpoint, monkeypatch):
+    monkeypatch.setenv("MODEL_ADDRESSES", "https://judge.example/v1")
+    chosen = {"suite": "epo_dialogue", "speaker": "follower:60", "judge": "https://judge.example/v1 grader"}
+    assert signed_in.post(*form(checkpoint, **chosen)).status_code == 302
+    config = Run.objects.get(kind="suite").config
+    assert (config["speaker"]["source"], config["speaker"]["alone"]) == ("follower:60", "plain")
+    assert (config["judge"]["address"], config["judge"]["model"]) == ("https://judge.example/v1", "grader")
+
+
 @pytest.mark.parametrize(
     "wrong, field",
     [
+        ({"suite": "epo", "speaker": "nobody here"}, "speaker"),
+        ({"suite": "epo", "speaker": "random"}, "speaker"),
+        ({"suite": "epo", "judge": "https://judge.example/v1 grader"}, "judge"),
+        ({"suite": "epo_dialogue", "judge": "grader"}, "judge"),
+        ({"suite": "epo_dialogue"}, "judge"),  # the suite's own address is allowed nowhere here
         ({"suite": "mars", "partner": "random"}, "partner"),
         ({"suite": "among_us", "opponent": "nobody here"}, "opponent"),
         ({"suite": "among_us", "partner": "mirror"}, "partner"),
     ],
 )
-def test_who_cannot_play_beside_a_side_is_marked(signed_in, checkpoint, wrong, field):
+def test_who_cannot_play_beside_a_side_speak_or_judge_is_marked(signed_in, checkpoint, wrong, field, monkeypatch):
+    monkeypatch.setenv("MODEL_ADDRESSES", "")
     response = signed_in.post(*form(checkpoint, **wrong))
     assert (response.status_code, list(response.context["form"].errors)) == (400, [field])
     assert not Run.objects.filter(kind="suite").exists()
@@ -262,6 +292,27 @@ def test_the_page_has_a_line_for_every_seat_and_opens_its_games(signed_in, resea
     assert "the probabilities are &lt;b&gt;unknown" in page
     assert "75 %" in page
     assert "<dt>scenarios.sha256</dt><dd>abc123</dd>" in page
+
+
+def test_the_page_has_both_sides_where_a_row_does(signed_in, researcher, checkpoint):
+    both = {"opposite": estimate(0.25, 0.2, 0.3, 40), "joint": estimate(0.5, 0.4, 0.6, 40)}
+    rows = [
+        suite_row(title="The strategist against the speaker", opponent="speaker", **both),
+        suite_row(task=1, title="The strategist at both seats", opponent="mirror", opposite=None, joint=None),
+        suite_row(task=2, opponent="best_response", raw=None, exact={"nash_conv": 1.0, "exploitability": 0.5}),
+    ]
+    result = {**SUITE_RESULT, "rows": rows}
+    run = make_run(researcher, kind="suite", state="succeeded", result=result, start_checkpoint=checkpoint)
+    page = text(signed_in.get(reverse("runs:detail", args=[run.pk])))
+    assert "Opponent’s return" in page
+    assert "Mean of all seats" in page
+    assert '0.25 <small class="quiet">[0.20, 0.30]' in page
+    assert '0.50 <small class="quiet">[0.40, 0.60]' in page
+    assert 'colspan="8"' in page
+    run = make_run(researcher, kind="suite", state="succeeded", result=SUITE_RESULT, start_checkpoint=checkpoint)
+    page = text(signed_in.get(reverse("runs:detail", args=[run.pk])))
+    assert "Opponent’s return" not in page
+    assert 'colspan="6"' in page
 
 
 def test_the_drawing_has_zero_and_hundred_and_stops_at_the_edge(signed_in, researcher):

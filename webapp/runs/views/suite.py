@@ -12,6 +12,9 @@ from webapp.runs import services, suites
 from webapp.runs.forms import SuiteForm
 from webapp.runs.models import Checkpoint
 
+FIELDS = {"games_per_run": "games", "speaker.source": "speaker", "judge.address": "judge", "judge.secret": "judge"}
+"""The form's field where an error's place has another name."""
+
 
 @require_http_methods(["GET", "POST"])
 @researchers
@@ -23,11 +26,11 @@ def new(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data
         try:
-            names = ("games", "seed", "opponent", "partner")
+            names = ("games", "seed", "opponent", "partner", "speaker", "judge")
             config = suites.configuration(chosen["suite"], checkpoint, **{name: chosen[name] for name in names})
             run = services.create_run(owner=user, config=config, place=chosen["place"], start_checkpoint=checkpoint)
         except BadInput as error:
-            field = {"games_per_run": "games"}.get(error.where, error.where.rpartition(".")[2])
+            field = FIELDS.get(error.where, error.where.rpartition(".")[2])
             form.add_error(field if field in form.fields else None, str(error))
         else:
             return redirect("runs:detail", run.pk)
