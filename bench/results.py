@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from bench import csp_page
 from bench.baselines import moving, steps_to_same
 from bench.rows import number_in
 from training.errors import BadInput
@@ -574,6 +575,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "smollm2": smollm2,
     "mars": mars,
     "listen_speak": listen_speak,
+    "csp": csp_page.page,
     "silence": silence,
     "retrieval": retrieval,
     "speed": speed,
@@ -582,6 +584,7 @@ FILES = {
     "speed": (
         *("learning", "sampling", "conversation", "start", "pages", "sockets", "games", "table"),
         *("probes", "probes_vllm"),
-    )
+    ),
+    "csp": ("csp", "csp_stronger"),
 }
 """The raw files of a page that has several."""

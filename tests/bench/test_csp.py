@@ -194,15 +194,39 @@ def test_the_lines_of_the_page_by_hand():
     assert list(csp_page.lines(raw)) == [
         "| town/atlas | 1.000 | 0.500 | 0.500 | 0.800 | yes |",
         # of searches 0.4 of 0.8 are left: (0 + 0.8) / 2, and (0.4 + 0.8) / 2 = 0.6
-        "| `csp` | town/atlas | +0.000 (+0.000 to +0.000) | 0.50 | 0.00 | 0.80 |",
-        "| `deanon` | town/atlas | −0.250 (−0.250 to −0.250) | 0.75 | 0.40 | 0.80 |",
+        "| `csp` | town/atlas | +0.000 (+0.000 to +0.000) | 0.50 (0.50 to 0.50) | 0.00 | 0.80 |",
+        "| `deanon` | town/atlas | −0.250 (−0.250 to −0.250) | 0.75 (0.75 to 0.75) | 0.40 | 0.80 |",
+        "`csp`, known minus unknown: −0.800 (−0.800 to −0.800)",
+        "`deanon`, known minus unknown: −0.400 (−0.400 to −0.400)",
         "| `icl` | town/atlas | +0.000 | +0.000 |",
         "| `csp` | town/atlas | +0.300 | +0.300 |",
         "| `deanon` | town/atlas | +0.100 | +0.100 |",
-        "`csp` minus `deanon`, search calibration: +0.200 (+0.200 to +0.200)",
-        "`csp` minus `deanon`, answer calibration: +0.200 (+0.200 to +0.200)",
+        *(
+            line
+            for area in ("search calibration", "answer calibration")
+            for line in (
+                f"`csp` minus `icl`, {area}: +0.300 (+0.300 to +0.300)",
+                f"`deanon` minus `icl`, {area}: +0.100 (+0.100 to +0.100)",
+                f"`csp` minus `deanon`, {area}: +0.200 (+0.200 to +0.200)",
+            )
+        ),
         "| popqa, wiki | 0.250 | 0.250 | +0.010 (−0.020 to +0.040) | 0.25 | 0.250 | no |",
     ]
+
+
+def test_more_updates_have_rows_of_the_sets_that_count():
+    runs = [measured(1.0, 0.0, 0.3), measured(1.0, 0.4, 0.3), measured(1.0, 0.8, 0.3)]
+    raw = {"csp": {"forms": {"csp": {"runs": runs}}}}
+    raw["csp_stronger"] = {"forms": {"csp": {"runs": runs}}, "counting": ["town/atlas"]}
+    *_, last = csp_page.page(raw)
+    # 0.5, 0.75 and 1 are left: standard error 0.25/√3, t with two degrees of freedom is 4.3027 (tables)
+    assert last == "| `csp` | town/atlas | +0.000 (+0.000 to +0.000) | 0.75 (0.13 to 1.37) | 0.40 | 0.80 |"
+    assert list(csp_page.page(raw | {"csp_stronger": raw["csp_stronger"] | {"counting": []}})) == list(
+        csp_page.lines(raw["csp"])
+    )
+    assert "| `csp` | town/atlas | +0.000 | 1.00 | 0.80 | 0.80 |" in csp_page.lines(
+        {"forms": {"csp": {"runs": runs[2:]}}}
+    )
 
 
 def test_real_sets_are_written_with_their_corpora(tmp_path, monkeypatch):
