@@ -5,6 +5,7 @@ import pytest
 from training import samples
 from training.errors import BadInput
 from training.games import REGISTRY, make
+from training.retrieval import corpus
 
 
 def test_there_are_enough_of_each_kind():
@@ -12,6 +13,13 @@ def test_there_are_enough_of_each_kind():
     assert min(counts.values()) >= 10
     assert all(samples.for_game(game) for game in REGISTRY)
     assert sum(len(samples.for_game(game)) for game in REGISTRY) == sum(counts.values())
+
+
+def test_every_tool_of_a_sample_question_has_a_corpus_without_repeated_ids():
+    shipped = {name: list(corpus.read(path)) for name, path in samples.corpora().items()}
+    tools = {tool for start in samples.for_game("qa_society") for tool in start.settings["tools"]}
+    assert set(shipped) == tools
+    assert all(document.title and document.text for documents in shipped.values() for document in documents)
 
 
 def test_samples_are_distinct_and_playable():

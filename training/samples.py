@@ -55,6 +55,14 @@ def for_game(game: str) -> tuple[Scenario, ...]:
     return tuple(scenario for file in files for scenario in _read_file(file) if scenario.game == game)
 
 
+CORPORA = Path(__file__).parent / "samples" / "corpora"
+
+
+def corpora() -> dict[str, Path]:
+    """Return by name the small corpora in which the sample questions of `qa_society` can be searched."""
+    return {file.stem: file for file in sorted(CORPORA.glob("*.jsonl"))}
+
+
 def write(game: str, folder: Path) -> Path:
     """Write all samples of one game into `folder`, as one file named by its hash; return it."""
     return write_scenarios(for_game(game), folder)

@@ -25,6 +25,7 @@ from webapp.arena.play import model_seats
 from webapp.arena.play.model_seats import SAMPLING, Answering, Claim
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
+from worker.search import search
 
 logger = logging.getLogger(__name__)
 RENEW_SECONDS = model_seats.LEASE.total_seconds() / 3
@@ -32,9 +33,13 @@ PAUSE_SECONDS = 0.3
 
 
 def play(due_id: int) -> None:
-    """Claim the seat and make its move; do nothing if another worker has it or nothing is due."""
+    """Claim the seat and make its move; do nothing if another worker has it or nothing is due.
+
+    Where the tool seat is due, that is a search.
+    """
     claim = model_seats.claim(due_id=due_id)
     if claim is None:
+        search(due_id)
         return
     began = time.monotonic()
     answering, late = asyncio.run(_answer(claim))

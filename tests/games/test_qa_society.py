@@ -64,7 +64,7 @@ def test_who_may_do_what():
     game = make(society())
     assert offered(game) == ["ask", "answer", "hedge"]
     assert offered(say(game, "<ask/>")) == ["search", "answer", "hedge"]
-    assert offered(say(game, "<search/>")) == ["found", "nothing"]
+    assert offered(say(game, "<search/>")) == ["found", "nothing", "failed"]
     assert offered(make(alone(society(), "wiki"))) == ["search", "answer", "hedge"]
     assert offered(make(alone(society()))) == ["answer", "hedge"]
 
@@ -322,6 +322,31 @@ def test_a_tool_may_find_nothing(passages):
     game = say(make(society()), "<ask/>", "<search/>")
     game.step({3: game.retrieval(passages)})
     assert lines(game, 1)[-1] == "RETRIEVAL: nothing was found."
+    assert acting(game) == [1]
+
+
+@pytest.mark.parametrize(
+    "why, line",
+    [
+        ("no corpus\n called atlas", "RETRIEVAL: the search failed: no corpus called atlas."),
+        ("x" * 300, f"RETRIEVAL: the search failed: {'x' * 200}."),
+    ],
+)
+def test_a_search_may_fail(why, line):
+    game = say(make(society(evidence_chars=200)), "<ask/>", "<search/>")
+    game.step({3: game.failure(why)})
+    assert lines(game, 1)[-1] == line
+    assert acting(game) == [1]
+    say(game, "<hedge>Elbe</hedge>", "<hedge>Elbe</hedge>", "<hedge>Elbe</hedge>")
+    assert game.metrics()["searches"] == 1
+    assert game.metrics()["found"] == 0
+    assert all("failed" not in line for viewer in (0, 2, SPECTATOR) for line in lines(game, viewer))
+
+
+def test_a_search_without_an_answer_in_time_has_failed():
+    game = say(make(society()), "<ask/>", "<search/>")
+    game.step({3: game.default(3).model_copy(update={"origin": "timeout"})})
+    assert lines(game, 1)[-1] == "RETRIEVAL: the search failed: there was no answer in time."
     assert acting(game) == [1]
 
 

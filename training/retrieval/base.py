@@ -46,6 +46,11 @@ class Passage(Record):
     text: str
     score: float
 
+    @property
+    def with_title(self) -> str:
+        """The text after its title, as seats of a game read it."""
+        return f"{self.title}: {self.text}" if self.title else self.text
+
 
 class Retriever(Protocol):
     """Searches one index."""

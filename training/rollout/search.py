@@ -35,9 +35,7 @@ class SearchTool:
         except BadInput as error:
             raise OutsideError(f"the search in {search.corpus!r} failed: {error}") from error
         assert isinstance(game, QaSociety)
-        return game.retrieval(
-            f"{passage.title}: {passage.text}" if passage.title else passage.text for passage in passages
-        )
+        return game.retrieval(passage.with_title for passage in passages)
 
 
 def corpora(starts: Iterable[Scenario]) -> list[str]:

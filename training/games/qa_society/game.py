@@ -29,6 +29,11 @@ FOUND = Action(
     name="found", args=(Argument(name="passages", kind="text"),), text="none", label="Return passages, one a line"
 )
 NOTHING = Action(name="nothing", text="none", label="Return that nothing was found")
+FAILED = Action(
+    name="failed", args=(Argument(name="why", kind="text"),), text="none", label="Return that the search failed"
+)
+LATE = "there was no answer in time"
+"""Why a search failed whose tool did not move before its time was up."""
 
 NO_ANSWER = "no answer"
 """The argument of a default move, which must have one; nobody reads it, and it is never scored."""
@@ -105,6 +110,10 @@ class QaSociety(LoggedGame):
             return Move(action=NOTHING.name, origin="tool")
         return Move(action=FOUND.name, args={"passages": text}, origin="tool")
 
+    def failure(self, why: str) -> Move:
+        """Return the tool's move after a search that failed; the seat that searched reads why, and moves again."""
+        return Move(action=FAILED.name, args={"why": clean(why)[: self.settings.evidence_chars]}, origin="tool")
+
     # --- the protocol ---
 
     def to_act(self) -> frozenset[Seat]:
@@ -113,7 +122,7 @@ class QaSociety(LoggedGame):
         return frozenset({self._seat if self._search is None else self.scenario.tool_seat})
 
     def _offered(self, seat: Seat) -> tuple[Action, ...]:
-        return (FOUND, NOTHING) if seat == self.scenario.tool_seat else self._actions(seat)
+        return (FOUND, NOTHING, FAILED) if seat == self.scenario.tool_seat else self._actions(seat)
 
     def _actions(self, seat: Seat) -> tuple[Action, ...]:
         if self.settings.asking and seat == ASKER:
@@ -220,7 +229,8 @@ class QaSociety(LoggedGame):
         """Show the result of a search to the seat that searched, which moves again."""
         passages = [clean(line) for line in str(move.args.get("passages", "")).splitlines() if clean(line)]
         self._found += bool(passages)
-        self._log.tell(words.retrieval(passages), {self._seat}, channel="private")
+        why = LATE if move.origin == "timeout" else clean(str(move.args.get("why", "")))
+        self._log.tell(words.failure(why) if why else words.retrieval(passages), {self._seat}, channel="private")
         self._wait_for(None)
 
     # --- control ---

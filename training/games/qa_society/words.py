@@ -138,6 +138,11 @@ def retrieval(passages: Collection[str]) -> str:
     return "\n".join(f"RETRIEVAL: {passage}" for passage in passages) or "RETRIEVAL: nothing was found."
 
 
+def failure(why: str) -> str:
+    """Return the line of a search that failed."""
+    return f"RETRIEVAL: the search failed: {why}."
+
+
 VERBS = {"answer": "answers", "hedge": "hedges", None: "does not answer"}
 """What a seat does that gives control up, by the kind of its reply."""
 

@@ -6,7 +6,7 @@ cannot be parsed or is illegal is returned to the model at most twice; then the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -90,24 +90,30 @@ class Claim:
         return 0.0 if self.not_before is None else max(0.0, (self.not_before - self.now).total_seconds())
 
 
+def unclaimed(due_id: int, now: datetime) -> DueSeat | None:
+    """The locked due seat with its match; None if it is done or claimed, its clock stands, or its model is cold."""
+    free = Q(claimed_until=None) | Q(claimed_until__lt=now)
+    due = DueSeat.objects.select_for_update(skip_locked=True, of=("self",)).filter(free, pk=due_id)
+    return due.filter(deadline__isnull=False, match__paused_at=None).select_related("match").first()
+
+
+def lease(due: DueSeat, now: datetime) -> None:
+    """Claim a locked due seat for `LEASE`; answers to earlier claims are refused from now on."""
+    due.claimed_until, due.fence = now + LEASE, due.fence + 1
+    due.save(update_fields=["claimed_until", "fence"])
+
+
 @transaction.atomic
 def claim(*, due_id: int) -> Claim | None:
     """Claim a due seat for `LEASE`; None if it is done, claimed by another worker, a person's, or its model is cold."""
     now = services.database_now()
-    due = (
-        DueSeat.objects.select_for_update(skip_locked=True, of=("self",))
-        .filter(Q(claimed_until=None) | Q(claimed_until__lt=now), pk=due_id, deadline__isnull=False)
-        .filter(match__paused_at=None)
-        .select_related("match")
-        .first()
-    )
+    due = unclaimed(due_id, now)
     if due is None or due.deadline is None:
         return None
-    sitting = due.match.seats.named().get(seat=due.seat)
-    if not sitting.by_worker:
+    sitting = due.match.seats.named().filter(seat=due.seat).first()
+    if sitting is None or not sitting.by_worker:  # the tool seat is claimed by `searches`
         return None
-    due.claimed_until, due.fence = now + LEASE, due.fence + 1
-    due.save(update_fields=["claimed_until", "fence"])
+    lease(due, now)
     state = services.fold(due.match)
     past, earlier = _past(due.match, due.seat) if sitting.deployment is not None else ((), ())
     return Claim(
@@ -243,6 +249,17 @@ class Answering:
         return replace(self, attempts=(*self.attempts, attempt))
 
 
+def while_claimed(due_id: int, fence: int, move: Move) -> Callable[[services.MatchState], Move]:
+    """For `services.submit`: the move, or `IllegalMove` if the claim does not hold any more under the match's lock."""
+
+    def still_ours(state: services.MatchState) -> Move:
+        if not DueSeat.objects.filter(pk=due_id, fence=fence).exists():
+            raise IllegalMove("another worker has claimed this seat")
+        return move
+
+    return still_ours
+
+
 def answer(*, answering: Answering, late: bool = False) -> None:
     """Make the move, or the game's default if there is none: as a time-out if `late`.
 
@@ -251,19 +268,11 @@ def answer(*, answering: Answering, late: bool = False) -> None:
     claim = answering.claim
     origin: Origin = "timeout" if late else "default"
     move = answering.move or claim.game.default(claim.seat).model_copy(update={"origin": origin})
-
-    def still_ours(
-        state: services.MatchState,
-    ) -> Move:  # asked under the match's lock, as whoever takes the seat holds it
-        if not DueSeat.objects.filter(pk=claim.due_id, fence=claim.fence).exists():
-            raise IllegalMove("another worker has claimed this seat")
-        return move
-
     services.submit(
         match_id=claim.match_id,
         seat=claim.seat,
         step=claim.step,
-        move=still_ours,
+        move=while_claimed(claim.due_id, claim.fence, move),
         aside=answering.aside,
         known=claim.state,
     )

@@ -16,6 +16,7 @@ from django.db.models import F, Max
 
 from training.errors import IllegalMove
 from training.games import Game, advance, make
+from training.games.qa_society import QaSociety, Search
 from training.records import ALL, SPECTATOR, Move, Scenario, Seat, SeatMove, Viewer
 from training.seeding import rng
 from webapp.arena import hints
@@ -26,6 +27,8 @@ from webapp.serving import services as serving
 
 HINT_EVERY = timedelta(seconds=5)
 """How long a worker has to claim a due seat before the hint is sent again."""
+SEARCH_SECONDS = 30
+"""The time of a search, whatever the time of a move is."""
 
 
 def database_now() -> datetime:
@@ -205,13 +208,16 @@ def write_rows(match: Match, game: Game) -> None:
 
 
 def _next_step(match: Match, state: MatchState) -> None:
-    """Finish a complete step: play the tool seat's default, end the game or write the due seats, save the match."""
+    """Finish a complete step: let the tool seat move, end the game or write the due seats, save the match."""
     tool = state.game.scenario.tool_seat
-    while tool in state.due():  # there is no judge at the table, so the tool seat plays its default
+    searching = pending_search(state.game) is not None
+    while tool in state.due() and not searching:  # there is no judge at the table: the tool seat plays its default
         _append(match, state, tool, state.game.default(tool))
         write_rows(match, state.game)
     match.due.all().delete()
-    if state.game.to_act():
+    if searching:
+        _write_search(match, tool)
+    elif state.game.to_act():
         _write_due(match, state.due())
     else:
         match.state = Match.State.FINISHED
@@ -224,6 +230,19 @@ def _next_step(match: Match, state: MatchState) -> None:
             queue.send(queue.PROBE, match.pk)
     results = ["ended_at", "returns", "metrics", "seat_metrics", "roles"]
     match.save(update_fields=["step", "state", "step_until", *results])
+
+
+def pending_search(game: Game) -> Search | None:
+    """The search whose result the game waits for; None if there is none."""
+    return game.pending_search() if isinstance(game, QaSociety) else None
+
+
+def _write_search(match: Match, tool: Seat) -> None:
+    """Make the tool seat due: a worker searches. Without a result in time, the clock plays a failed search."""
+    now = database_now()
+    until = now + timedelta(seconds=SEARCH_SECONDS)
+    due = DueSeat.objects.create(match=match, seat=tool, step=match.step, deadline=until, hint_at=now + HINT_EVERY)
+    queue.send(queue.PLAY, due.pk)
 
 
 def _write_due(match: Match, due: frozenset[Seat]) -> None:

@@ -1,0 +1,79 @@
+"""Searches at the table: the tool seat of a game that searches is a due seat, which a worker answers from an index.
+
+A corpus is the one of this name among those that the match's host sees, else the small one that comes with the samples.
+A search that fails is a move as well: the seat that searched reads why, and the game goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import transaction
+
+from training import samples
+from training.errors import BadInput
+from training.games.qa_society import QaSociety, Search
+from training.records import Move
+from webapp.arena.models import Match
+from webapp.arena.play import model_seats, services
+from webapp.corpora.models import Corpus, Index
+
+PASSAGES = 3
+"""Most passages of a result."""
+
+
+@dataclass(frozen=True)
+class SearchClaim:
+    """A search claimed by a worker. `state` is the match at the time of the claim; `answer` advances it."""
+
+    due_id: int
+    fence: int
+    match: Match
+    state: services.MatchState
+    game: QaSociety
+    search: Search
+
+
+@transaction.atomic
+def claim(*, due_id: int) -> SearchClaim | None:
+    """Claim the search that a due tool seat stands for; None if it is done or claimed, or another seat is due."""
+    now = services.database_now()
+    due = model_seats.unclaimed(due_id, now)
+    if due is None or due.seat != services.scenario_of(due.match).tool_seat:
+        return None
+    state = services.fold(due.match)
+    search = services.pending_search(state.game)
+    if search is None or not isinstance(state.game, QaSociety):
+        return None
+    model_seats.lease(due, now)
+    return SearchClaim(due.pk, due.fence, due.match, state, state.game, search)
+
+
+def index_of(claim: SearchClaim) -> str | Path:
+    """The index to search: its name, or a corpus of the samples, whose index is built where there is none.
+
+    Raises `BadInput` with a reason for the players if there is no such corpus, or no index of it that is ready.
+    """
+    name = claim.search.corpus
+    corpus = Corpus.objects.visible_to(claim.match.host).filter(name=name).first()
+    if corpus is not None:
+        index = corpus.index(Index.Kind.BM25)
+        if index is None or index.state != Index.State.READY:
+            raise BadInput(f"the index of the corpus {name} is not ready")
+        return index.name
+    shipped = samples.corpora().get(name)
+    if shipped is None:
+        raise BadInput(f"there is no corpus called {name} here")
+    return shipped
+
+
+def answer(*, claim: SearchClaim, move: Move) -> None:
+    """Make the tool's move. Raises `IllegalMove`, and changes nothing, if the claim was lost or the match is over."""
+    services.submit(
+        match_id=claim.match.pk,
+        seat=claim.game.scenario.tool_seat,
+        step=claim.match.step,
+        move=model_seats.while_claimed(claim.due_id, claim.fence, move),
+        known=claim.state,
+    )
