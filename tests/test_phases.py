@@ -54,6 +54,13 @@ def test_phases_may_play_more_or_fewer_starts():
     assert [phases.starts_before(config.parse({}), step) for step in (1, 2, 4)] == [0, 8, 24]
 
 
+def test_warm_up_may_count_the_updates_of_a_step():
+    few = {"learn": {"steps": 2, "warmup": 5, "critic_warmup": 0}}
+    with pytest.raises(BadInput, match="rises over 5 of the 2 steps"):
+        config.parse(few)
+    assert config.parse({"learn": {**few["learn"], "anneal": "step"}}).learn.warmup == 5
+
+
 def test_a_phase_names_its_teacher():
     sections = {"speaker": {"source": "follower:50"}, "teacher": {"max_tokens": 99}, "method": {"name": "epo"}}
     plain = [{"name": name, "steps": 25} for name in ("round-0", "rounds")]

@@ -301,7 +301,7 @@ class RunConfig(Record):
                     "learn.critic_warmup, or train for more steps",
                     "learn.critic_warmup",
                 )
-        if 0 < self.learn.warmup >= steps - first:
+        if self.learn.anneal == "run" and 0 < self.learn.warmup >= steps - first:
             raise BadInput(
                 f"the policy would never learn at its rate, which rises over {self.learn.warmup} of the "
                 f"{steps - first} steps in which it learns; lower learn.warmup, or train for more steps",
