@@ -104,6 +104,7 @@ REGISTRY: dict[str, BaseModel] = {
         _hub("qwen2.5-7b", "Qwen/Qwen2.5-7B-Instruct", "apache-2.0", 7_615_616_512),
         _hub("qwen3-0.6b", "Qwen/Qwen3-0.6B", "apache-2.0", 596_049_920),
         _hub("qwen3-4b", "Qwen/Qwen3-4B", "apache-2.0", 4_022_468_096),
+        _hub("llama-3-8b", "meta-llama/Meta-Llama-3-8B-Instruct", "llama3", 8_030_261_248),
         _hub("llama-3.2-1b", "meta-llama/Llama-3.2-1B-Instruct", "llama3.2", 1_235_814_400),
         _hub("llama-3.2-3b", "meta-llama/Llama-3.2-3B-Instruct", "llama3.2", 3_212_749_824),
     )
