@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.games.cases.household import home, household
 from tests.table_talk import negotiation
 from training import config
 from training.engines.base import ChatReply
@@ -16,6 +17,7 @@ from training.reward_section import RewardSection
 from training.rewards import build
 from training.rewards.judge import Judge
 from training.rewards.process import gained, reach
+from training.text.parsing import parse
 
 # food 3, water 2; Ann: food 5, water 4 (of 23); Bob: food 3, water 6 (of 21); both walk away with 5
 PROPOSE = {"food": 1, "water": 1}
@@ -79,6 +81,44 @@ def test_the_rule_pays_one_for_each_of_them():
 def test_the_last_strategy_may_earn_the_result_unless_it_is_listed():
     section = RewardSection(process="rule", last_strategy="result")
     assert score(advised(), section).parts["process"] == pytest.approx((1, 0, 0, 1, 1, 15 / 23))
+
+
+ERRAND = (
+    "go to drawer 2",
+    "open drawer 2",
+    "take apple 7 from drawer 2",  # carried: 1/3
+    "put apple 7 in drawer 2",
+    "take apple 7 from drawer 2",  # carried again, which counts once
+    "go to microwave 1",
+    "heat apple 7 with microwave 1",  # 2/3
+    "go to diningtable 1",
+    "put apple 7 on diningtable 1",  # done: 1
+)
+
+
+def errand(commands):
+    """A household's game of these commands, each after a strategy, up to its end or a forfeit."""
+    scenario = household(home=home())
+    game, moves = make(scenario), []
+    for text in commands:
+        moves.append(SeatMove(seat=0, move=parse(text, game.observe(0))[0]))
+        game.step({0: moves[-1].move})
+    if game.to_act():
+        moves.append(SeatMove(seat=0, move=Move(action="look", origin="forfeit")))
+        game.step({0: moves[-1].move})
+    turns = tuple(
+        Turn(seat=0, reply="", move=each.move, move_index=at, passed=True, strategy=f"plan {at}")
+        for at, each in enumerate(moves)
+    )
+    return Episode(scenario=scenario, moves=tuple(moves), turns=turns, returns=dict(game.returns()))
+
+
+def test_in_the_household_a_strategy_counts_that_reaches_a_subgoal():
+    assert gained(errand(ERRAND)) == [2, 6, 8]
+    assert gained(errand(ERRAND[:7])) == [2, 6]  # given up before the end, where nothing is within reach
+    result = asyncio.run(build(RewardSection(process="rule"), lookup("household")).score(errand(ERRAND), 0))
+    assert result.parts["process"] == (0, 0, 1, 0, 0, 0, 1, 0, 1)
+    assert result.returns == {0: 1.0}
 
 
 class Lists:
