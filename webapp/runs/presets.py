@@ -179,6 +179,48 @@ PRESETS: dict[str, Preset] = {
         "epo/negotiation.toml",
         {"name": "EPO on negotiation"},
     ),
+    "epo-negotiation-rounds": Preset(
+        "EPO on negotiation in rounds",
+        "Round 0 learns from the strategies of a script that advises the speaker; then come five rounds of "
+        "self-play. Its effect has not been measured.",
+        "epo/negotiation_rounds.toml",
+        {"name": "EPO on negotiation in rounds"},
+    ),
+    "epo-dialogue": Preset(
+        "EPO on social dialogue",
+        "A remote judge lists the strategies that were critical, and scores the dialogues. Its effect has not been "
+        "measured.",
+        "epo/dialogue.toml",
+        {"name": "EPO on social dialogue"},
+    ),
+    "epo-dialogue-paper": Preset(
+        "EPO with the paper’s models and numbers",
+        "Llama3-8B learns beside GPT-4-Turbo, with GPT-4o as the judge, in social dialogue. Needs a large GPU, the "
+        "dataset SOTOPIA-π and an account for the remote models. Its effect has not been measured.",
+        "epo/dialogue_paper.toml",
+        {"name": "EPO with the paper’s models and numbers"},
+    ),
+    "epo-werewolf": Preset(
+        "EPO on Werewolf",
+        "Every seat has a strategist, which learns from the results within its role. Its effect has not been "
+        "measured.",
+        "epo/werewolf.toml",
+        {"name": "EPO on Werewolf"},
+    ),
+    "epo-shop": Preset(
+        "EPO in the shop",
+        "A strategist writes a thought before each click of a frozen customer. Round 0 learns from a script’s "
+        "visits; its effect has not been measured.",
+        "epo/shop.toml",
+        {"name": "EPO in the shop"},
+    ),
+    "epo-household": Preset(
+        "EPO in the household",
+        "A strategist writes a thought before each move of a frozen agent. Round 0 learns from a script that "
+        "advises it; its effect has not been measured.",
+        "epo/household.toml",
+        {"name": "EPO in the household"},
+    ),
     "werewolf-sft": Preset(
         "Cold start on Werewolf",
         "Supervised learning on games of Werewolf, recorded ones or a dataset that scripted players have written "

@@ -68,10 +68,15 @@ def test_every_shipped_configuration_is_a_preset_and_the_page_starts_the_same_ru
     assert {name for preset in files.values() for name in preset.changes} == {"name"}
 
 
-@pytest.mark.parametrize("name", ["quick", "negotiation", "dialogue", "werewolf", "eval"])
+EPO = [name for name in presets.PRESETS if name.startswith("epo-")]
+
+
+@pytest.mark.parametrize("name", ["quick", "negotiation", "dialogue", "werewolf", "eval", *EPO])
 def test_a_preset_starts_as_it_is(client, base, name, researcher, django_capture_on_commit_callbacks, monkeypatch):
     sent = []
-    monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:8000/v1=JUDGE_API_KEY")
+    addresses = "http://127.0.0.1:8000/v1=JUDGE_API_KEY,https://api.openai.com/v1=OPENAI_API_KEY"
+    monkeypatch.setenv("MODEL_ADDRESSES", addresses)
+    Checkpoint.objects.get_or_create(name="llama-3-8b", kind="base", base="llama-3-8b", path="/models/llama-3-8b")
     monkeypatch.setattr(queue, "publish", lambda task, *args, queue=None, **_: sent.append((task.name, args, queue)))
     with django_capture_on_commit_callbacks(execute=True):
         response = send(client, filled(client, f"?preset={name}"), f"?preset={name}")
