@@ -343,6 +343,15 @@ def test_a_search_may_fail(why, line):
     assert all("failed" not in line for viewer in (0, 2, SPECTATOR) for line in lines(game, viewer))
 
 
+def test_only_who_waits_for_a_search_reads_that_it_runs():
+    game = say(make(society()), "<ask/>")
+    assert {game.phase(viewer) for viewer in (0, 1, 2, ALL, SPECTATOR)} == {""}
+    say(game, "<search/>")
+    assert [game.phase(viewer) for viewer in (0, 1, 2, ALL, SPECTATOR)] == ["", "Searching", "", "Searching", ""]
+    game.step({3: game.retrieval([])})
+    assert game.phase(1) == ""
+
+
 def test_a_search_without_an_answer_in_time_has_failed():
     game = say(make(society()), "<ask/>", "<search/>")
     game.step({3: game.default(3).model_copy(update={"origin": "timeout"})})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
@@ -14,6 +15,7 @@ from training.reading import Record
 Progress = Callable[[int, int, str], None]
 """Called with (done, total, phase) while an index is built. An exception that it raises ends the work at once; nothing
 of the unfinished index is kept."""
+_importing = threading.Lock()
 
 
 def no_progress(done: int, total: int, phase: str) -> None:
@@ -25,16 +27,17 @@ def bm25s() -> ModuleType:
 
     vLLM's CPU engine reads the attributes of all modules as it begins, and fails at one of llvmlite's, numba's base.
     """
-    if "bm25s" not in sys.modules:
-        before = sys.modules.pop("numba", None)
-        sys.modules["numba"] = None  # type: ignore[assignment]  # so that an import of it fails
-        try:
-            import_module("bm25s")
-        finally:
-            del sys.modules["numba"]
-            if before is not None:
-                sys.modules["numba"] = before
-        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it logs every step and sets itself to DEBUG
+    with _importing:  # a worker searches in several threads
+        if "bm25s" not in sys.modules:
+            before = sys.modules.pop("numba", None)
+            sys.modules["numba"] = None  # type: ignore[assignment]  # so that an import of it fails
+            try:
+                import_module("bm25s")
+            finally:
+                del sys.modules["numba"]
+                if before is not None:
+                    sys.modules["numba"] = before
+            logging.getLogger("bm25s").setLevel(logging.WARNING)  # it logs every step and sets itself to DEBUG
     return sys.modules["bm25s"]
 
 

@@ -7,6 +7,7 @@ from django.core.files.base import ContentFile
 
 from training import samples
 from training.games.qa_society import alone
+from training.games.qa_society.scoring import best_f1
 from training.records import ALL, SPECTATOR
 from training.retrieval import index as indexes
 from training.retrieval.bm25 import Bm25Settings
@@ -90,8 +91,22 @@ def test_scripts_find_what_the_samples_ask(player, start):
     found = [move.move["action"] for move in match.moves.filter(seat=start.tool_seat)]
     assert found
     assert set(found) == {"found"}
-    everything = "\n".join(read_by(match, ALL)[1:])
-    assert any(f" {answer}" in everything.split("RETRIEVAL", 1)[1] for answer in start.settings["answers"])
+    replies = [line.partition(": ")[2] for line in read_by(match, ASKER)[-1].splitlines()]
+    assert max(best_f1(reply, start.settings["answers"]) for reply in replies) == 1.0
+
+
+def test_pages_show_the_search_and_the_bounds_of_the_scenario(client_of, player):
+    match, client = let_work(table(player)), client_of(player)
+    act(match, player, action="search")
+    assert "Searching" in client.get(f"/play/{match.pk}/").content.decode()
+    let_work(match)
+    page = client.get(f"/play/{match.pk}/").content.decode()
+    assert "Searching" not in page
+    assert "RETRIEVAL: Vltava" in page
+    act(match, player, action="answer", **{"answer.answer": "the Vltava"})
+    let_work(match)
+    # one ask comes before at most eleven searches, each of which takes 0.01
+    assert "between -0.11 and 1<" in client.get(f"/play/{match.pk}/result/").content.decode()
 
 
 def test_an_agent_alone_searches_too(player):

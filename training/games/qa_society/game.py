@@ -137,6 +137,11 @@ class QaSociety(LoggedGame):
     def acting(self, viewer: Viewer) -> frozenset[Seat]:
         return self.to_act() if viewer in (ALL, self.scenario.tool_seat) else self.to_act() & {viewer}
 
+    def phase(self, viewer: Viewer) -> str:
+        """Return that a search runs, to the seat that waits for it and to viewers who may see everything."""
+        searching = self._search is not None and viewer in (self._search.seat, self.scenario.tool_seat, ALL)
+        return "Searching" if searching else ""
+
     def task(self) -> str:
         """Return the question."""
         return self._question

@@ -155,6 +155,7 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
     context = {
         "match": match,
         "spec": lookup(match.game),
+        "bounds": lookup(match.game).range_of(match.scenario["settings"]),
         "mine": seat,
         "reveals": reveals,
         "revealed": access.players_revealed(match, user),
