@@ -20,6 +20,7 @@ from django.db import Error, close_old_connections, connections
 from training.errors import ParleyError
 from training.retrieval import index as indexes
 from training.store import loads, sweep
+from webapp.core import children
 from webapp.corpora import indexing, services
 from webapp.corpora.models import Index
 from worker import lifecycle, processes
@@ -88,7 +89,7 @@ class Builder:
     def _start(self, corpus: Path, folder: Path) -> None:
         command = [*settings.RUN_COMMAND, "index", str(corpus), "--kind", self.index.kind]
         command += ["--status", str(folder / "status.json")]
-        self.child = processes.start(command, folder / "log.txt", processes.environment({}, {}))
+        self.child = processes.start(command, folder / "log.txt", children.environment({}, {}))
         indexing.started(index=self.index, pid=self.child.pid, pid_started=self.child.started)
 
     def _watch(self, folder: Path) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
@@ -19,14 +18,6 @@ from webapp.core import pids
 from webapp.runs.models import Attempt
 
 logger = logging.getLogger(__name__)
-HIDDEN = re.compile(r"DATABASE_URL|REDIS_URL|AWS_.*|.*_(API_KEY|TOKEN)|.*(SECRET|PASSWORD).*", re.IGNORECASE)
-"""Names of variables that a child process receives only if it asks for them by name."""
-
-
-def environment(secrets: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment without its secrets, but with the ones that the child needs by name."""
-    visible = {k: v for k, v in os.environ.items() if not HIDDEN.fullmatch(k)}
-    return {**visible, "PARLEY_HOME": str(settings.HOME), "PYTHONUNBUFFERED": "1", **extra, **secrets}
 
 
 @dataclass(frozen=True)

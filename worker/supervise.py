@@ -20,7 +20,7 @@ from django.db import DataError, Error, IntegrityError, close_old_connections, c
 from training.errors import ParleyError
 from training.rundir import AttemptDir, RunDir
 from training.store import loads, sweep, write_json
-from webapp.core import files
+from webapp.core import children, files
 from webapp.runs import attempts, batches
 from webapp.runs.models import Attempt, Run
 from worker import lifecycle, processes, publishing
@@ -88,7 +88,7 @@ class Supervisor:
             if self.asked_at is not None:  # before there was a process
                 self._end(None if self.reason else Run.State.STOPPED, self.reason)
                 return
-            environment = processes.environment(launch.secrets, launch.environment)
+            environment = children.environment(launch.secrets, launch.environment)
             self.child = processes.start(launch.command, self.files.log, environment)
         except (ParleyError, OSError) as error:
             self._end(Run.State.FAILED, str(error))

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.db.models.functions import Now
 
-from webapp.core import pids
+from webapp.core import children, pids
 from webapp.runs.models import Attempt
 from worker import lifecycle, processes
 
@@ -156,9 +156,9 @@ def test_a_child_is_given_no_secret_but_by_name(monkeypatch):
     plain = ("TOKENIZERS_PARALLELISM", "LAWS_OF_PLAY", "HF_TOKEN_COUNT", "CUDA_VISIBLE_DEVICES")
     for name in (*secret, *plain):
         monkeypatch.setenv(name, "x")
-    environment = processes.environment({}, {})
+    environment = children.environment({}, {})
     assert [name for name in (*secret, *plain) if name in environment] == list(plain)
-    named = processes.environment({"OTHER_API_KEY": "key"}, {"HF_TOKEN": "token"})
+    named = children.environment({"OTHER_API_KEY": "key"}, {"HF_TOKEN": "token"})
     assert (named["OTHER_API_KEY"], named["HF_TOKEN"]) == ("key", "token")
 
 
