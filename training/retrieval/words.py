@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
@@ -17,3 +18,10 @@ def words(text: str) -> list[str]:
     """Return the words of a text in order."""
     folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
     return _WORD.findall(folded)
+
+
+def spans(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the words of a text, each with its beginning and end in the text as it is written."""
+    for match in _WORD.finditer(text):
+        for word in words(match.group()):
+            yield word, match.start(), match.end()
