@@ -225,6 +225,8 @@ STATIC_URL = "static/"
 STATIC_ROOT = HOME / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = HOME / "files"
+# Where requests with files are written while they arrive.
+UPLOADS_ROOT = HOME / "uploads"
 _BUCKET = os.environ.get("PARLEY_BUCKET")
 STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"bucket_name": _BUCKET}}

@@ -9,6 +9,7 @@ urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("accounts/", include("webapp.accounts.urls")),
     path("datasets/", include("webapp.scenarios.urls")),
+    path("corpora/", include("webapp.corpora.urls")),
     path("", include("webapp.runs.urls")),
     path("deployments/", include("webapp.serving.urls")),
     path("play/", include("webapp.arena.urls")),

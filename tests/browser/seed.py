@@ -22,6 +22,7 @@ NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
     "runs:calibration-rows",
     "runs:download",
     "scenarios:export",
+    "corpora:export",
     "api:openapi-json",
     "api:api-root",
 }

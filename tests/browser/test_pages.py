@@ -139,7 +139,7 @@ def test_the_bar_takes_one_line_on_a_small_screen_and_its_menu_opens_by_keyboard
     expect(runs).to_be_hidden()
     expect(page.get_by_role("button", name="Menu")).to_be_focused()
     page.keyboard.press("Space")
-    for _ in range(3):  # Play, Datasets, Runs
+    for _ in range(4):  # Play, Datasets, Corpora, Runs
         page.keyboard.press("Tab")
     expect(runs).to_be_focused()
     page.keyboard.press("Enter")

@@ -7,6 +7,7 @@ from asgiref.sync import async_to_sync
 from django.urls import reverse
 
 from webapp.core.bodies import UPLOAD, UPLOADS, USUAL, BoundedBody, limit
+from webapp.corpora import services
 from webapp.scenarios import importers
 
 PIECE = 64 * 1024
@@ -53,13 +54,14 @@ def test_a_body_that_says_it_is_too_large_is_not_even_read():
 def test_a_usual_body_passes_and_an_import_has_more_room():
     assert 413 not in asked("/accounts/login/", 3)[0]
     assert 413 not in asked("/datasets/import/", USUAL // PIECE + 2)[0]
-    assert UPLOAD > importers.MAX_BYTES
+    assert UPLOADS["/datasets/import/"] > importers.MAX_BYTES
+    assert UPLOADS["/corpora/upload/"] > services.MAX_BYTES
 
 
 def test_only_the_addresses_that_take_files_have_more_room():
-    assert set(UPLOADS) == {reverse("scenarios:upload"), reverse("api:list_datasets")}
-    forms = [path.name for path in Path("templates").rglob("*.html") if "multipart/form-data" in path.read_text()]
-    assert forms == ["upload.html"]
+    assert set(UPLOADS) == {reverse("scenarios:upload"), reverse("api:list_datasets"), reverse("corpora:upload")}
+    forms = {str(path) for path in Path("templates").rglob("*.html") if "multipart/form-data" in path.read_text()}
+    assert forms == {"templates/scenarios/upload.html", "templates/corpora/upload.html"}
 
 
 @pytest.mark.django_db

@@ -23,6 +23,8 @@ PAGES = [
     ("scenarios:list", "game", NUL),
     ("scenarios:list", "page", PADDED),
     ("scenarios:version", "q", NUL),
+    ("corpora:list", "q", NUL),
+    ("corpora:list", "page", PADDED),
     ("runs:list", "q", NUL),
     ("runs:list", "state", NUL),
     ("runs:checkpoints", "kind", NUL),

@@ -19,7 +19,9 @@ Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 USUAL = 5 * 1024 * 1024
 UPLOAD = 66 * 1024 * 1024
 """Room for the largest import and the form around it."""
-UPLOADS = ("/datasets/import/", "/api/v1/datasets")
+CORPUS = 2050 * 1024 * 1024
+"""Room for the largest corpus and the form around it."""
+UPLOADS = {"/datasets/import/": UPLOAD, "/api/v1/datasets": UPLOAD, "/corpora/upload/": CORPUS}
 """The only addresses that take files; every other one, known or not, has the usual limit."""
 _WHY = "The request is too large. Nothing was changed."
 
@@ -51,7 +53,7 @@ class BoundedBody:
 
 def limit(path: str) -> int:
     """The most bytes of a request's body at this path."""
-    return UPLOAD if path in UPLOADS else USUAL
+    return UPLOADS.get(path, USUAL)
 
 
 def _claimed(scope: dict[str, Any]) -> int:

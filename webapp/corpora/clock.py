@@ -25,3 +25,9 @@ def resend_indexes() -> int:
 def forget_unused() -> int:
     """Delete files and indexes of which there is no corpus any more."""
     return services.forget_unused()
+
+
+@register("corpora.uploads", every=3600)
+def forget_uploads() -> int:
+    """Delete temporary files of requests that a killed site left."""
+    return services.forget_uploads()

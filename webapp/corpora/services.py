@@ -6,12 +6,15 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import IntegrityError, transaction
@@ -20,7 +23,7 @@ from django.db.models import Sum
 from training.errors import BadInput
 from training.retrieval import dense
 from training.retrieval import index as indexes
-from training.store import sweep
+from training.store import MANIFEST, looks_complete, sweep
 from webapp.accounts.models import User
 from webapp.core import files, queue, quotas
 from webapp.core.deleting import refused_if_used
@@ -36,8 +39,11 @@ RESERVED = frozenset({"upload"})
 INDEX_NAME = re.compile(r"(bm25|dense)-[0-9a-f]{16}")
 """What a run would take for the name of an index."""
 BLOCK = 2**20
+UPLOAD_S = 86_400.0
+"""No request takes this many seconds."""
 STORED = "indexes"
 """The folder of indexes in the storage, where that is a bucket."""
+_fetching = threading.Lock()
 
 
 class Content(NamedTuple):
@@ -208,6 +214,19 @@ def forget_unused() -> int:
     return sum(forget(pk=pk) for pk in list(CorpusFile.objects.unused().values_list("pk", flat=True)))
 
 
+def forget_uploads() -> int:
+    """Clock step: delete what the site wrote of requests that it never finished; return the number of files."""
+    if not settings.UPLOADS_ROOT.is_dir():
+        return 0
+    old = [path for path in settings.UPLOADS_ROOT.iterdir() if path.stat().st_mtime < time.time() - UPLOAD_S]
+    for path in old:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    return len(old)
+
+
 @transaction.atomic
 def forget(*, pk: int) -> bool:
     """Delete a file without corpora from the storage, with its indexes; return whether that was done.
@@ -233,6 +252,32 @@ def delete_folder(name: str) -> None:
     sweep(folder.parent, name)
     shutil.rmtree(folder, ignore_errors=True)
     files.delete_folder(f"{STORED}/{name}")
+
+
+def local_folder(index: Index) -> Path:
+    """Return the folder of a complete index on this machine, fetched from the storage if that is a bucket.
+
+    Raises `BadInput` if it is gone, or being fetched.
+    """
+    folder = indexes.root() / index.name
+    if looks_complete(folder):
+        return folder
+    name = f"{STORED}/{index.name}"
+    if files.local(name) is None and default_storage.exists(f"{name}/{MANIFEST}"):
+        if not _fetching.acquire(blocking=False):
+            raise BadInput("an index is being copied to this machine: try again in a minute", index.name)
+        try:
+            return files.fetch_folder(name, folder)
+        finally:
+            _fetching.release()
+    raise BadInput("the files of the index are gone: build it again", index.name)
+
+
+def pieces(file: CorpusFile) -> Generator[bytes, None, None]:
+    """Yield the bytes of a stored file, as it was uploaded."""
+    with default_storage.open(file.storage_name) as stored:
+        while block := stored.read(BLOCK):
+            yield block
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """`manage.py serve`: the site under uvicorn, with the limits that sockets and forwarding headers need."""
 
 import sys
+import tempfile
 from typing import Any
 
 import uvicorn
@@ -23,6 +24,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until SIGTERM or SIGINT."""
         sys.setswitchinterval(settings.SWITCH_SECONDS)
+        settings.UPLOADS_ROOT.mkdir(parents=True, exist_ok=True)
+        tempfile.tempdir = str(settings.UPLOADS_ROOT)  # on many machines /tmp is memory, too small for a corpus
         uvicorn.run(
             "webapp.asgi:application",
             host=options["host"],
