@@ -52,6 +52,46 @@ class ImportOut(Schema):
     version: int | None = None
 
 
+class IndexOut(Schema):
+    """An index of a corpus, or the work to build it."""
+
+    kind: str
+    state: str = Field(description="queued, building, ready, stopped, failed")
+    name: str = Field(description="What a run calls it; empty until the work has begun.")
+    phase: str
+    done: int = Field(description="Progress of the phase, of `total`.")
+    total: int
+    error: str = Field(description="Why the last try failed.")
+    bytes: int | None
+    seconds: float | None = Field(description="How long the building took.")
+
+
+class CorpusOut(Schema):
+    """One corpus of passages with its indexes."""
+
+    name: str
+    owner: str = Field(alias="owner.username")
+    filename: str
+    source: str
+    licence: str
+    private: bool
+    created_at: datetime
+    sha256: str = Field(alias="file.sha256")
+    bytes: int = Field(alias="file.bytes")
+    passages: int | None = Field(alias="file.passages", description="Known once an index is built.")
+    problem: str = Field(description="Why it cannot be indexed, with file, line and field; empty if nothing is wrong.")
+    indexes: list[IndexOut] = Field(alias="file.indexes")
+
+
+class PassageOut(Schema):
+    """A passage that a search returned."""
+
+    id: str
+    title: str
+    text: str
+    score: float
+
+
 class RunOut(ModelSchema):
     """One run."""
 

@@ -15,7 +15,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.openapi.schema import OpenAPISchema
 
 from training.errors import BadInput, IllegalMove
-from webapp.api import datasets, judgments, matches, runs
+from webapp.api import corpora, datasets, judgments, matches, runs
 from webapp.api.access import Key
 from webapp.core.http import unstorable
 
@@ -46,13 +46,14 @@ class Api(NinjaAPI):
 api = Api(
     title="Parley",
     version="1",
-    description="Datasets, runs, checkpoints, matches and judgments. Send a key as `Authorization: Bearer …`.",
+    description="Datasets, corpora, runs, checkpoints, matches and judgments. Send a key as `Authorization: Bearer …`.",
     auth=Key(),
     docs_url=None,
     docs_decorator=require_GET,
     urls_namespace="api",
 )
 api.add_router("/datasets", datasets.router)
+api.add_router("/corpora", corpora.router)
 api.add_router("/runs", runs.router)
 api.add_router("/checkpoints", runs.checkpoints)
 api.add_router("/matches", matches.router)

@@ -21,7 +21,12 @@ UPLOAD = 66 * 1024 * 1024
 """Room for the largest import and the form around it."""
 CORPUS = 2050 * 1024 * 1024
 """Room for the largest corpus and the form around it."""
-UPLOADS = {"/datasets/import/": UPLOAD, "/api/v1/datasets": UPLOAD, "/corpora/upload/": CORPUS}
+UPLOADS = {
+    "/datasets/import/": UPLOAD,
+    "/api/v1/datasets": UPLOAD,
+    "/corpora/upload/": CORPUS,
+    "/api/v1/corpora": CORPUS,
+}
 """The only addresses that take files; every other one, known or not, has the usual limit."""
 _WHY = "The request is too large. Nothing was changed."
 

@@ -86,12 +86,12 @@ def check_upload(size: int) -> None:
         raise BadInput(f"at most {most} MiB; `manage.py build_index FILE` takes larger files on the machine", "file")
 
 
-def check_kind(kind: str) -> None:
-    """Raise `BadInput` for an index that this installation cannot build."""
+def check_kind(kind: str, field: str = "kind") -> None:
+    """Raise `BadInput` for an index that this installation cannot build; `field` is the one that names it."""
     if kind not in Index.Kind.values:
-        raise BadInput(f"there is no index of kind {kind!r}: choose {' or '.join(Index.Kind.values)}", "kind")
+        raise BadInput(f"there is no index of kind {kind!r}: choose {' or '.join(Index.Kind.values)}", field)
     if kind == Index.Kind.DENSE and not dense.installed():
-        raise BadInput(f"dense retrieval is not installed; {dense.INSTALL}", "kind")
+        raise BadInput(f"dense retrieval is not installed; {dense.INSTALL}", field)
 
 
 def create(
@@ -112,7 +112,7 @@ def create(
     """
     check_name(name, owner)
     for kind in kinds:
-        check_kind(kind)
+        check_kind(kind, "kinds")
     fields = {"owner": owner, "filename": content.filename, "source": source, "licence": licence, "private": private}
     while True:
         # The row comes first, so that no failure leaves a file without a row.

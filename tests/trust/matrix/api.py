@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from tests.trust.matrix import scenarios
+from tests.trust.matrix import corpora, scenarios
 from tests.trust.matrix.base import ANNOTATORS, EVERYONE, MEMBERS, METHODS, NOBODY, RESEARCHERS, Route
 from tests.webapp.judgments.make import finished_match
 from webapp.runs.models import Checkpoint, Run
@@ -41,6 +41,13 @@ ROUTES = [
     api("api:list_datasets", RESEARCHERS),
     api("api:get_dataset", RESEARCHERS, RESEARCHERS, make=dataset),
     api("api:export_version", RESEARCHERS, RESEARCHERS, make=export),
+    api("api:list_corpora", RESEARCHERS),
+    api("api:upload_corpus", RESEARCHERS, method="POST"),
+    api("api:get_corpus", RESEARCHERS, ADMIN, make=corpora.corpus),
+    api("api:delete_corpus", RESEARCHERS, ADMIN, method="DELETE", make=corpora.corpus),
+    api("api:build_index", RESEARCHERS, ADMIN, method="POST", make=corpora.stopped),
+    api("api:search_corpus", RESEARCHERS, ADMIN, make=corpora.corpus),
+    api("api:export_corpus", RESEARCHERS, ADMIN, make=corpora.corpus),
     api("api:list_runs", RESEARCHERS),
     api("api:start_run", RESEARCHERS, method="POST", data={"config": {}}),
     api("api:get_run", RESEARCHERS, RESEARCHERS, make=run),

@@ -9,11 +9,12 @@ from django.test import Client
 
 from tests.question_sets import files as questions
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
+from tests.webapp.api.calling import Caller, refusal
 from tests.webapp.judgments.make import finished_match, judged_by_a_model, people_queue, rated, version
 from tests.webapp.runs.making import make_league, make_run
 from tests.webapp.scenarios import files
 from training.rewards.rubrics import CONDUCT
-from webapp.accounts.services import create_key, revoke_key
+from webapp.accounts.services import revoke_key
 from webapp.arena.models import Match
 from webapp.arena.setup import tables
 from webapp.judgments.models import Judgment
@@ -21,23 +22,6 @@ from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import Dataset
 
 pytestmark = pytest.mark.django_db
-
-
-class Caller:
-    """Calls the API as one person."""
-
-    def __init__(self, user):
-        self.key, token = create_key(user=user, name="test")
-        self.client = Client(headers={"Authorization": f"Bearer {token}"})
-
-    def get(self, path, **query):
-        return self.client.get(f"/api/v1/{path}", query)
-
-    def post(self, path, **data):
-        return self.client.post(f"/api/v1/{path}", json.dumps(data), "application/json")
-
-    def delete(self, path):
-        return self.client.delete(f"/api/v1/{path}")
 
 
 @pytest.fixture
@@ -48,14 +32,6 @@ def call(researcher):
 @pytest.mark.parametrize("header", [{}, {"Authorization": "Bearer parley_wrong"}, {"Authorization": "Basic x"}])
 def test_without_a_key_nothing_answers(db, header):
     assert Client(headers=header).get("/api/v1/runs").status_code == 401
-
-
-def refusal(answer):
-    """The status of a refusal, which has the same shape whatever was wrong, and the field that it names."""
-    body = answer.json()
-    assert set(body) == {"where", "why"}
-    assert body["why"]
-    return answer.status_code, body["where"]
 
 
 def test_every_refusal_has_the_same_shape(call, researcher):
