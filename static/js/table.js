@@ -51,10 +51,12 @@
     tick();
   });
 
-  // Focuses the same button, else the text field or the first button, else the log.
+  // Focuses the same button, else the text field, the first button or the first field; the link to the result; the log.
   function refocus() {
     const buttons = [...table.querySelectorAll("button[name=choice]")];
-    (buttons.find((button) => button.value === pressed) ?? byId("say") ?? buttons[0] ?? log).focus();
+    const field = form?.querySelector("input:not([type=hidden]), select");
+    const next = buttons.find((button) => button.value === pressed) ?? byId("say") ?? buttons[0] ?? field;
+    (next ?? table.querySelector(".turn a") ?? log).focus();
   }
 
   // --- moves, and requests for advice ---

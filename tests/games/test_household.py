@@ -268,7 +268,7 @@ def test_the_board_shows_what_is_seen_and_what_can_be_done():
         return {zone.title: [(cell.text, cell.choice) for cell in zone.rows[0]] for zone in game.board(0)}
 
     middle = shown()
-    assert list(middle) == ["What you see", "You", "Go to"]
+    assert list(middle) == ["You", "Go to"]
     assert middle["You"] == [("In the middle of the room", ""), ("Carrying nothing", "")]
     assert middle["Go to"] == [(place, f"go to {place}") for place in places]
     assert game.phase(0) == "20 turns left"

@@ -3,15 +3,22 @@
 import asyncio
 import re
 from datetime import timedelta
+from itertools import product
 
 import pytest
 from channels.db import database_sync_to_async
+from django.utils.html import escape
+from django.utils.text import capfirst
 
+from tests.games.play import reply
 from tests.stub import Stub
 from tests.webapp.arena.browser import Tab
 from training import samples
 from training.errors import BadInput
-from training.records import Scenario
+from training.games import make
+from training.games.actions import body
+from training.records import ALL, SPECTATOR, Scenario
+from training.text.parsing import parse
 from webapp.accounts.services import create_key
 from webapp.arena import clock
 from webapp.arena.live import consumers
@@ -130,6 +137,80 @@ def test_the_form_refuses_what_it_does_not_offer(client_of, player):
 
 def test_the_new_table_of_a_game_for_one_is_a_play_alone(client_of, player):
     assert client_of(player).get("/play/new/", {"game": "shop"})["Location"] == "/play/alone/?game=shop"
+
+
+# --- at the table ---
+
+
+def sample(game):
+    return alone.with_seed(samples.load(game)[0])
+
+
+def scripted_to_the_end(match):
+    """Move as the scripted player does, at a person's seat; yields before each move and at the end."""
+    while not match.over:
+        yield services.fold(match).game
+        seen = services.fold(match).game.observe(0)
+        text = reply(services.scenario_of(match), 0, seen, match.step, "scripted")
+        services.submit(match_id=match.pk, seat=0, step=match.step, move=parse(text, seen)[0])
+        match.refresh_from_db()
+
+
+@pytest.mark.parametrize("game", ["shop", "household"])
+def test_a_person_reads_the_task_and_the_rules_but_nothing_that_tells_a_model_how_to_write(client_of, player, game):
+    client, start = client_of(player), sample(game)
+    match = alone.play(user=player, start=tables.Start(start), player=None, consent=True)
+    opening = make(start).observe(0).messages[0].text.split("\n\n")
+    for_models = [f"You are {start.seats[0]}.", "How to act", "You can click", "&lt;", "This is a"]
+    rules = [part for part in opening if not part.startswith(tuple(for_models))]
+    assert rules, "the opening has rules besides the task and the ways to act"
+    pages, limit = [], match.scenario["settings"].get("turn_limit", {"shop": 10, "household": 40}[game])
+    for state in scripted_to_the_end(match):
+        pages.append(client.get(f"/play/{match.pk}/").content.decode())
+        assert f'<p class="task">{capfirst(escape(state.task()))}</p>' in pages[-1]
+        assert [part for part in rules if escape(part) not in pages[-1]] == []
+        left = limit - match.step
+        assert f'<span class="phase">{left} turn{"s" * (left != 1)} left</span>' in pages[-1]
+        pressed = re.findall(r'<button [^>]*value="([^"]*)"', pages[-1])
+        assert sorted(presses(state)) == sorted(set(pressed) & set(presses(state)))
+    address = f"/play/{match.pk}/"
+    pages += [client.get(address).content.decode(), client.get(f"{address}result/").content.decode()]
+    assert "See the result, side by side" in pages[-2]
+    pages += [client.get(f"{address}replay/", {"viewer": viewer}).content.decode() for viewer in (0, SPECTATOR, ALL)]
+    assert all(escape(capfirst(make(start).task())) in page for page in pages[:-3])
+    assert all(escape(make(start).task()) in page for page in pages[-3:])
+    for number, page in enumerate(pages):
+        assert [text for text in for_models if text in page] == [], number
+
+
+def presses(game):
+    """The values of the buttons that a table needs: one for every legal move without a text of its own."""
+    return [
+        f"{action.name}:{body(action, dict(zip([arg.name for arg in action.args], values, strict=True)))}"
+        if action.args
+        else action.name
+        for action in game.observe(0).actions
+        if all(arg.kind == "choice" for arg in action.args)
+        for values in product(*(arg.choices for arg in action.args))
+    ]
+
+
+def test_a_task_is_stated_to_who_watches_too(client_of, player):
+    scripted = tables.Place(scripted="scripted")
+    match = alone.watch(user=player, start=tables.Start(sample("household")), player=scripted)
+    page = client_of(player).get(f"/play/{match.pk}/").content.decode()
+    assert f'<p class="task">{escape(capfirst(make(sample("household")).task()))}</p>' in page
+    assert 'class="square"' in page
+    assert 'name="choice"' not in page
+
+
+def test_a_match_whose_game_cannot_be_made_any_more_has_a_result(client_of, player, both):
+    match, _ = both
+    solve(match, player)
+    match.scenario["settings"] = {"catalogue": "gone"}
+    match.save()
+    page = client_of(player).get(f"/play/{match.pk}/result/").content.decode()
+    assert f"<h1>{match.title}</h1>" in page
 
 
 # --- no peeking ---

@@ -13,7 +13,7 @@ from training.text.parsing import parse
 from webapp.arena.models import Match
 from webapp.arena.play import moves, services
 from webapp.arena.setup import tables
-from webapp.arena.templatetags.table import announced
+from webapp.arena.templatetags.table import announced, first_line
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,18 @@ from webapp.arena.templatetags.table import announced
             "Think if you like, then end with exactly one of them: <answer><PASS></answer>. Nobody else reads it.",
             "Choose one of them.",
         ),
+        ("Nothing was found. You can click: back to search.\nTurns left: 9.", "Nothing was found.\nTurns left: 9."),
+        ("P7 A chair\nYou can click: features, buy now.\nTurns left: 9.", "P7 A chair\nTurns left: 9."),
         ("I <3 you, 2 > 1, <b>bold</b> <script>", "I <3 you, 2 > 1, <b>bold</b> <script>"),
     ],
 )
 def test_a_line_of_the_game_is_read_without_tags(line, shown):
     assert announced(line) == shown
+
+
+@pytest.mark.parametrize("text, shown", [("Page 1:\nP7\nP8", "Page 1"), ("10:30\n", "10:30"), ("", "")])
+def test_a_folded_line_ends_without_a_colon(text, shown):
+    assert first_line(text) == shown
 
 
 @pytest.mark.parametrize("game", CASES)

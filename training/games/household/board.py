@@ -14,13 +14,17 @@ HERE = ("take", "put", "open", "close", "clean", "heat", "cool", "toggle")
 
 
 def zones(room: Room, seen: str) -> tuple[Zone, ...]:
-    """Return what was seen, where one is with what, what can be done there, and the receptacles to go to."""
+    """Return what was seen, where one is with what, what can be done there, and the receptacles to go to.
+
+    A look from the middle of the room shows these receptacles, and is not repeated.
+    """
     at, carried, choices = room.state.at, room.state.carried, room.choices()
     place = Cell(text=f"At {at}" if at else "In the middle of the room")
     load = Cell(text=f"Carrying {carried}" if carried else "Carrying nothing")
     here = tuple(Cell(text=command, choice=command) for action in HERE for command, _ in _commands(choices, action))
     others = tuple(Cell(text=name, label=command, choice=command) for command, name in _commands(choices, "go_to"))
-    listed = {"What you see": (Cell(text=seen),), "You": (place, load), "Here you can": here, "Go to": others}
+    view = (Cell(text=seen),) if seen != room.around() else ()
+    listed = {"What you see": view, "You": (place, load), "Here you can": here, "Go to": others}
     return tuple(Zone(title=title, rows=(cells,)) for title, cells in listed.items() if cells)
 
 

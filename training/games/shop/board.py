@@ -1,4 +1,4 @@
-"""The page of the shop as a board, for people: products and options to choose from. Its facts are those of the text."""
+"""The page of the shop as a board, for people: all that can be clicked, and the facts of the page's text."""
 
 from __future__ import annotations
 
@@ -6,30 +6,43 @@ from collections.abc import Mapping, Sequence
 
 from training.games.shop import words
 from training.games.shop.products import Product, Value
-from training.games.shop.visit import TEXTS, Visit, labels
+from training.games.shop.visit import BACK, BUY, NEXT, PREVIOUS, TEXTS, Visit, labels
 from training.records import Cell, Zone
 
 
 def zones(visit: Visit) -> tuple[Zone, ...]:
-    """Return the page: results, or a product with its options or one of its texts; nothing for the search page."""
-    if visit.view == "results":
-        return _results(visit)
-    if visit.product is None:
+    """Return the page: results, or a product with its options or one of its texts; nothing for the search page.
+
+    What ends the visit comes last, as the first button of a new page may have the focus.
+    """
+    if visit.view == "search":
         return ()
-    product = visit.product
-    price = words.dollars(product.price_with(visit.chosen))
-    head = Zone(title=product.title, rows=((Cell(text=product.id), Cell(text=price)),))
+    shown = (_results(visit),) if visit.product is None else _page(visit, visit.product)
+    pages = [link for link in (*TEXTS, NEXT, PREVIOUS, BACK) if link in visit.links]
+    links = {"Other pages": pages, "Purchase": [BUY] if BUY in visit.links else []}
+    return (*shown, *(_links(title, listed) for title, listed in links.items() if listed))
+
+
+def _links(title: str, listed: Sequence[str]) -> Zone:
+    return Zone(title=title, rows=(tuple(Cell(text=link.capitalize(), choice=link) for link in listed),))
+
+
+def _page(visit: Visit, product: Product) -> tuple[Zone, ...]:
+    price = Cell(text=words.dollars(product.price_with(visit.chosen)))
+    head = Zone(title=product.title, rows=((Cell(text=product.id), price),))
     if visit.view in TEXTS:
         return (head, Zone(title=visit.view.capitalize(), rows=((Cell(text=words.text_of(visit, product)),),)))
     return (head, *(_option(visit, product, name, values) for name, values in product.options.items()))
 
 
-def _results(visit: Visit) -> tuple[Zone, ...]:
+def _results(visit: Visit) -> Zone:
     rows = tuple(
         (Cell(text=product.title, label=f"{product.title}, {product.id}", choice=product.id), _price(product))
         for product in visit.shown()
     )
-    return (Zone(title=f"Results, page {visit.page} of {visit.pages}", rows=rows),) if rows else ()
+    if not rows:
+        return Zone(title="Results", rows=((Cell(text="Nothing was found."),),))
+    return Zone(title=f"Results, page {visit.page} of {visit.pages}", rows=rows)
 
 
 def _price(product: Product) -> Cell:
@@ -39,7 +52,7 @@ def _price(product: Product) -> Cell:
 def _option(visit: Visit, product: Product, name: str, values: Sequence[Value]) -> Zone:
     shown = labels(product)
     return Zone(
-        title=f"{name}: {visit.chosen.get(name, 'nothing chosen yet')}",
+        title=f"{name[:1].upper()}{name[1:]}: {visit.chosen.get(name, 'nothing chosen yet')}",
         rows=(tuple(_value(value, shown[name, value.name], visit.chosen, name) for value in values),),
     )
 

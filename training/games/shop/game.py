@@ -22,6 +22,8 @@ from training.seeding import rng
 
 MOST_CHARS = 300
 """Characters of a search at most."""
+SEARCH = words.SEARCH.model_copy(update={"label": "Search the shop"})
+"""The search as it is offered where it can be made, unlike in the rules."""
 TEST_EVERY = 5
 """One of this number of goals is for tests."""
 
@@ -38,7 +40,7 @@ class Shop(LoggedGame):
             raise BadInput(f"the catalogue has no product {self.goal.product!r}", "settings.goal.product")
         self._target = catalogue.products[self.goal.product]
         self._visit = Visit(catalogue)
-        self._action = words.SEARCH
+        self._action = SEARCH
         self._turn = 0
         self._reward: Reward | None = None
         self._forfeit = False
@@ -64,7 +66,7 @@ class Shop(LoggedGame):
 
     def default(self, seat: Seat) -> Move:
         """Return a search for the instruction's words, and on all other pages the way back to the search."""
-        if self._action is words.SEARCH:
+        if self._action is SEARCH:
             return Move(action="search", args={"words": clean(self.goal.instruction)[:MOST_CHARS]}, origin="default")
         return Move(action="click", args={"value": BACK}, origin="default")
 
@@ -138,7 +140,7 @@ class Shop(LoggedGame):
     def _arrive(self) -> None:
         """Show the page to which a move has led, or the end of the visit."""
         visit, left = self._visit, self.settings.turn_limit - self._turn
-        self._action = _clicks(visit) if visit.links else words.SEARCH
+        self._action = _clicks(visit) if visit.links else SEARCH
         if visit.view == "bought" and visit.product is not None:
             self._reward = reward(visit.product, visit.chosen, self.goal, self._target)
             self._log.tell(words.bought(self.names[0], visit, self.goal, self._reward))

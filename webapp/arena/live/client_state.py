@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 
 from django.db.models import Exists, OuterRef
 
-from training.games import GameSpec, lookup
+from training.errors import BadInput
+from training.games import GameSpec, lookup, make
 from training.records import SPECTATOR, Observation, Scenario, Seat, Viewer, Zone
 from webapp.accounts.models import User
 from webapp.arena import access
@@ -20,6 +22,9 @@ from webapp.arena.play import coach, hosting, services
 from webapp.arena.setup import tables
 from webapp.runs.episodes.viewer import opening
 from webapp.serving.models import Deployment
+
+HOW_TO_ACT = "How to act:"
+"""Begins the paragraphs of an opening that say how a model writes its moves; people have buttons."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ class ClientState:
     asks_ready: bool = False
     phase: str = ""
     board: Sequence[Zone] = ()
+    task: str = ""
     shared: Sequence[str] = field(default_factory=list)
     private: Sequence[str] = field(default_factory=list)
     coaching: Coaching = Coaching()
@@ -127,11 +133,28 @@ def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
     """The opening as (public paragraphs, this viewer's private paragraphs).
 
     A game's first message to a seat contains the rules and its private information. Paragraphs that the spectator's
-    first message also contains are public.
+    first message also contains are public. In a match with one seat, what only a model needs to read is left out: its
+    name and how to write its moves.
     """
     rows = match.rows.filter(number=1, viewer__in=[viewer, SPECTATOR]).values_list("viewer", "message")
     first = {place: message["text"] for place, message in rows}
-    return opening(first.get(viewer, ""), first.get(SPECTATOR, ""))
+    shared, private = opening(first.get(viewer, ""), first.get(SPECTATOR, ""))
+    if not match.task:
+        return shared, private
+    own_name = f"You are {match.scenario['seats'][0]}."
+    shared, private = ([*takewhile(lambda part: not part.startswith(HOW_TO_ACT), parts)] for parts in (shared, private))
+    return shared, [part for part in private if part != own_name]
+
+
+def task_of(match: Match, match_state: services.MatchState | None = None) -> str:
+    """What is to be done in a match with one seat that has begun; empty if its game cannot be made any more."""
+    if not match.task or match.state == Match.State.OPEN:
+        return ""
+    try:
+        game = make(services.scenario_of(match)) if match_state is None else match_state.game
+    except BadInput:
+        return ""
+    return game.task()
 
 
 @dataclass(frozen=True)
@@ -224,6 +247,7 @@ def build(
         turn=turn,
         phase=phase,
         board=board,
+        task=task_of(match, match_state),
         shared=brief[0],
         private=brief[1],
         coaching=_coaching(match_facts, viewer, asks=bool(observation.actions)),

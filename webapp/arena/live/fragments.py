@@ -72,12 +72,10 @@ def marker(last: int, now: str, *, swap: bool = False) -> SafeString:
 
 
 def rows_html(state: ClientState, rows: Sequence[ViewerRow]) -> SafeString:
-    """Log rows as list items; the situation and the card show the opening."""
+    """Log rows as list items; the situation and the card show the opening. With one seat, long rows are folded."""
     names = dict(enumerate(state.scenario.seats))
-    lines = [
-        (render_to_string("arena/parts/row.html", {"row": row, "names": names, "you": state.viewer}).strip(),)
-        for row in rows
-    ]
+    context = {"names": names, "you": state.viewer, "fold": state.match.task}
+    lines = [(render_to_string("arena/parts/row.html", {"row": row, **context}).strip(),) for row in rows]
     return format_html_join("", "{}", ((mark_safe(line),) for (line,) in lines))  # noqa: S308  (from the template)
 
 

@@ -14,6 +14,7 @@ from training.errors import BadInput
 from training.games import REGISTRY, lookup
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, members
+from webapp.arena.live import client_state
 from webapp.arena.models import Match
 from webapp.arena.pages.views import visible_match
 from webapp.arena.play import plays
@@ -70,6 +71,7 @@ def result(request: HttpRequest, match: Match) -> HttpResponse:
     if wants_fragment(request):
         return render_block(request, "arena/alone_result.html", "sides", context, 200 if waiting else STOP_ASKING)
     context |= {
+        "task": client_state.task_of(match),
         "others": others,
         "failed": match.companions.filter(state=Match.State.ABORTED).first() if right is None else None,
         "attempts": [plays.read(attempt) for attempt in plays.attempts(match.task, user)],

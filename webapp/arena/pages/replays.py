@@ -79,6 +79,8 @@ def _view(
     names, roles = match.scenario["seats"], list(match.roles)
     titles = [role.replace("_", " ") for role in roles]
     shared, private = client_state.briefing(match, place)
+    if task := client_state.task_of(match):
+        shared = [task, *shared[1:]]
     try:
         game = services.fold(match, steps=step).game
         phase, board = game.phase(place), viewer.board(game, place)

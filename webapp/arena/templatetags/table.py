@@ -29,6 +29,8 @@ WAY = re.compile(
 """One line of `training.games.actions.how_to`."""
 ENDING = re.compile(r"Think if you like, then end with exactly one of them: [^\n]*")
 """How a reply in a board or card game ends."""
+CLICKABLE = re.compile(r"\s*\bYou can click: [^\n]*")
+"""What a page of the shop offers, which people have as buttons."""
 _KEPT = "|".join(sorted(map(re.escape, kept()), key=len, reverse=True))
 BLANK = re.compile(rf":?\s*<(?P<name>{_KEPT})>name</(?P=name)>")
 """A tag that shows where a name goes; the names follow it."""
@@ -47,6 +49,7 @@ def announced(text: str) -> str:
 
     `- Propose a price: <propose>300</propose> (price 0 to 600).` becomes “- Propose a price (price 0 to 600).”
     """
+    text = CLICKABLE.sub("", text)
     if "- " in text:
         text = WAY.sub(_way, text)
     if "<" not in text:
@@ -101,8 +104,8 @@ def paragraph(text: str) -> str:
 
 @register.filter
 def first_line(text: str) -> str:
-    """The first line of a text."""
-    return text.partition("\n")[0]
+    """The first line of a text, without a colon at its end."""
+    return text.partition("\n")[0].removesuffix(":")
 
 
 @register.filter
