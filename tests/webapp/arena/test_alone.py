@@ -13,6 +13,7 @@ from django.utils.text import capfirst
 from tests.games.play import reply
 from tests.stub import Stub
 from tests.webapp.arena.browser import Tab
+from tests.webapp.runs.making import make_run
 from training import samples
 from training.errors import BadInput
 from training.games import make
@@ -24,8 +25,9 @@ from webapp.arena import clock
 from webapp.arena.live import consumers
 from webapp.arena.models import Advice, DueSeat, Match, MatchSeat
 from webapp.arena.play import human_moves, plays, services
-from webapp.arena.setup import alone, tables
+from webapp.arena.setup import alone, speakers, tables
 from webapp.ladder import log
+from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play as work
 
@@ -368,6 +370,19 @@ def test_a_player_can_be_let_try_afterwards(client_of, player):
     assert client.post(f"/play/{match.pk}/accompany/", {"player": "checkpoint:1"}).status_code == 404
 
 
+def test_a_model_whose_speaker_is_gone_is_refused_with_the_reason(client_of, player, researcher):
+    run = make_run(researcher, config={"speaker": {"source": "a deleted checkpoint"}})
+    checkpoint = Checkpoint.objects.create(
+        name="a strategist", kind="full", base="x", path="x", run=run, open_to_players=True
+    )
+    match = alone.play(user=player, start=tables.Start(socks()), player=None, consent=True)
+    solve(match, player)
+    fields = {"player": f"checkpoint:{checkpoint.pk}"}
+    page = client_of(player).post(f"/play/{match.pk}/accompany/", fields, follow=True).content.decode()
+    assert "the speaker of its run is not open to you" in page
+    assert not match.companions.exists()
+
+
 def test_attempts_are_listed_and_can_be_repeated(client_of, player, both):
     match, _ = both
     client = client_of(player)
@@ -413,6 +428,25 @@ def test_means_are_over_all_finished_plays_of_the_task(player, ben, admin, monke
     RemoteModel.objects.update(open_to_players=False)
     assert plays.means(first.task, player) == []
     assert len(plays.means(first.task, admin)) == 1
+
+
+def test_a_mean_names_no_speaker_that_is_not_open_to_the_reader(player, admin, monkeypatch):
+    with Stub("buy the socks") as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        strategist, speaker = (
+            Deployment.objects.create(
+                state=Deployment.State.READY,
+                remote=RemoteModel.objects.create(name=name, address=stub.url, model=name, added_by=admin),
+            )
+            for name in ("strategist", "speaker")
+        )
+        place = speakers.place_of(strategist, f"deployment:{speaker.pk}", admin)
+        match = alone.watch(user=admin, start=tables.Start(socks()), player=place)
+        let_work(match)
+    RemoteModel.objects.filter(name="strategist").update(open_to_players=True)
+    assert plays.means(match.task, player) == []
+    RemoteModel.objects.update(open_to_players=True)
+    assert [mean.who for mean in plays.means(match.task, player)] == ["strategist, advising speaker"]
 
 
 def test_a_model_can_be_watched_by_itself(client_of, player):

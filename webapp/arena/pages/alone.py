@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -104,5 +103,5 @@ def accompany(request: HttpRequest, match_id: int) -> HttpResponseBase:
     choice = request.POST.get("player", "")
     if choice not in dict(players.choices()):
         raise Http404
-    accepted(request, partial(alone.accompany, match=match, user=user, player=players.place(choice)))
+    accepted(request, lambda: alone.accompany(match=match, user=user, player=players.place(choice)))
     return redirect("arena:result", match.pk)

@@ -116,11 +116,13 @@ class Mean:
 def means(task: str, user: User) -> list[Mean]:
     """How models and scripted players did on a task over all finished plays, best first.
 
-    Only models that are open to this user are named.
+    Only players whose models, strategist and speaker, are open to this user are named.
     """
     moves = MatchMove.objects.filter(match=OuterRef("match"), seat=SEAT).order_by().values("match")
-    named = Q(deployment__isnull=True) | Q(deployment__in=Deployment.objects.visible_to(user))
-    seats = MatchSeat.objects.filter(named, match__task=task, match__state=Match.State.FINISHED, kind__in=BOTS)
+    visible = Deployment.objects.visible_to(user)
+    named = Q(deployment__isnull=True) | Q(deployment__in=visible)
+    spoken = Q(speaker__isnull=True) | Q(speaker__in=visible)
+    seats = MatchSeat.objects.filter(named, spoken, match__task=task, match__state=Match.State.FINISHED, kind__in=BOTS)
     rows = (
         seats.exclude(stand_in=True)
         .annotate(
