@@ -83,6 +83,9 @@ def test_an_empty_file_has_no_question(tmp_path):
         ("nq-open", {"popularity": 0.5}, "popularity"),
         ("pubmedqa", {"gold": "maybe"}, "gold"),
         ("casino", {"gold": "decision"}, "gold"),
+        ("webshop", {"catalogue": "/etc"}, "catalogue"),
+        ("webshop", {"catalogue": "../models"}, "catalogue"),
+        ("webshop", {"catalogue": "small\n"}, "catalogue"),
     ],
 )
 def test_options_that_do_not_fit_are_named(format, options, where):

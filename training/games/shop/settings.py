@@ -33,12 +33,16 @@ class Goal(Settings):
     )
 
 
+CATALOGUE_NAME = r"[a-z0-9][a-z0-9._-]{0,79}"
+"""The pattern of a catalogue's name: that of a folder, and no path."""
+
+
 class ShopSettings(Settings):
     """The settings of a visit to the shop."""
 
     catalogue: str = Field(
         default="generated-1",
-        pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$",
+        pattern=rf"^{CATALOGUE_NAME}$",
         description="Name of the catalogue: generated-1, or a folder of WebShop's files in PARLEY_HOME/catalogues.",
     )
     sha256: str = Field(

@@ -17,6 +17,7 @@ from training.games.log import Settings
 from training.games.prose import NAMES
 from training.games.shop import webshop
 from training.games.shop.catalogues import named
+from training.games.shop.settings import CATALOGUE_NAME
 from webapp.scenarios.importers.reading import Progress, Reading, check_line, check_regular, noted, scenario_of
 
 
@@ -25,7 +26,7 @@ class WebshopOptions(Settings):
 
     catalogue: str = Field(
         default="",
-        max_length=80,
+        pattern=rf"^({CATALOGUE_NAME})?$",
         description="The folder in PARLEY_HOME/catalogues with the products, and the attributes, of the instructions.",
     )
 
