@@ -71,6 +71,7 @@ ROW = files.ROWS[0]
         (("16", "Why?", "['a']", "x", "1"), "possible_answers: not JSON"),
         (("16", " ", '["a"]', "x", "1"), "question: empty"),
         (("16", "Why?", '["a"]', "x", "-1"), "s_pop: expected a whole number, not '-1'"),
+        (("16", "Why?", '["a"]', "x", "9" * 19), "s_pop: expected a whole number"),
         (("", "Why?", '["a"]', "x", "1"), "id: empty"),
         (("16", "Why?", '["a"]', "x"), " expected 5 columns, not 4"),
     ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from training.question_sets.base import Entry, Question, QuestionSet, SetOptions
 from training.store import from_json
 
 COLUMNS = ("id", "question", "possible_answers", "prop", "s_pop")
+_VIEWS = re.compile("[0-9]{1,18}")
+"""A whole number of 64 bits."""
 
 
 class PopqaOptions(SetOptions):
@@ -65,7 +68,7 @@ def question(entry: Entry, _options: PopqaOptions) -> Question:
     where = f"{entry.where}, possible_answers"
     answers = as_texts(from_json(text(entry, "possible_answers"), where), where)
     popularity = text(entry, "s_pop")
-    if not popularity.isascii() or not popularity.isdigit():
+    if not _VIEWS.fullmatch(popularity):
         raise BadInput(f"expected a whole number, not {popularity[:40]!r}", f"{entry.where}, s_pop")
     return Question(
         entry.where,
