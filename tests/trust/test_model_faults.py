@@ -61,6 +61,16 @@ def test_a_fault_costs_a_seat_one_move_in_every_game(game, stub, deployment):
     assert match.step == 1
 
 
+def test_an_error_with_a_nul_is_stored_without_it(stub, deployment):
+    scenario = CASES["negotiation"][0].with_seed(5)
+    (seat,) = make(scenario).to_act()
+    match = match_with_a_model(scenario, seat, deployment)
+    stub.answer = Status(500, "no\x00thing")
+    playing.play(match.due.get(seat=seat).pk)
+    errors = [attempt["error"] for attempt in match.moves.get(step=0, seat=seat).attempts]
+    assert errors == ["stub at 127.0.0.1: status 500: no\ufffdthing"] * (1 + model_seats.RETRIES)
+
+
 def by_day(match, model):
     """Play on until the model is to move at the same time as four or more others."""
     while True:

@@ -183,5 +183,5 @@ class _Scores(BaseModel):
 
 
 def _without(key: str, text: str) -> str:
-    """Return `text` on one line without the key, which a server may echo."""
-    return " ".join((text.replace(key, "[key]") if key else text).split())
+    """Return `text` on one line without the key, which a server may echo, and without NUL, which no database stores."""
+    return " ".join((text.replace(key, "[key]") if key else text).replace("\x00", "\ufffd").split())
