@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from training import players
-from training.errors import BadInput, IllegalMove, OutsideError
+from training.errors import BadInput, IllegalMove, OutsideError, WindowFull
 from training.games.actions import body
 from training.players.advised import RemoteStrategist
 from training.players.base import Player
@@ -34,9 +34,12 @@ def advise(advice_id: int) -> None:
         text = asyncio.run(_answer(question))
     except TimeoutError:
         coach.fail(question=question, why=coach.NO_ANSWER)
+    except WindowFull:
+        coach.fail(question=question, why=coach.TOO_LONG)
     except (OutsideError, BadInput, IllegalMove) as error:
         logger.info("the coach of advice %s failed: %s", advice_id, error)
-        coach.fail(question=question, why=str(error))
+        # what a model's server says, and where it is, is for those who run it, not for players
+        coach.fail(question=question, why=str(error) if question.deployment is None else coach.UNUSABLE)
     else:
         coach.keep(question=question, text=text)
 

@@ -170,6 +170,26 @@ def test_a_coach_that_fails_says_why_and_can_be_asked_again_a_few_times(client_o
     assert advice.coach in client_of(player).get(f"/play/{match.pk}/").content.decode()
 
 
+@pytest.mark.parametrize(
+    "answer, why",
+    [(Status(500, "secret-token"), coach.UNUSABLE), (Status(400, "context_length_exceeded"), coach.TOO_LONG)],
+)
+def test_a_player_reads_nothing_of_what_a_models_server_says(match, player, deployment, stub, answer, why):
+    stub.script(answer)
+    advise(asked(match, player, deployment).pk)
+    assert match.advice.get().why == why
+    shown = str(Caller(player).get(f"matches/{match.pk}").json())
+    assert why in shown
+    assert "127.0.0.1" not in shown
+
+
+def test_a_player_does_not_read_which_address_is_no_longer_allowed(match, player, deployment, monkeypatch):
+    advice = asked(match, player, deployment)
+    monkeypatch.setenv("MODEL_ADDRESSES", "")
+    advise(advice.pk)
+    assert match.advice.get().why == coach.UNUSABLE
+
+
 def test_a_failed_coach_leaves_the_game_on_the_ladder(match, player, deployment, stub):
     stub.script(*[Status(500)] * 10)
     advise(asked(match, player, deployment).pk)

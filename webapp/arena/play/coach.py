@@ -41,6 +41,7 @@ LONGEST = 2000
 OFFERED = 20
 """The newest models of each kind that are offered as coaches."""
 NO_ANSWER, TURN_OVER = "no answer came in time", "the turn was over before it answered"
+UNUSABLE, TOO_LONG = "its server gave no usable answer", "the game is too long for it"
 
 
 @dataclass(frozen=True)
