@@ -17,6 +17,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -102,14 +103,16 @@ def check_file(path: Path) -> None:
         raise BadInput("not a regular file but a pipe, a socket or a device; copy its content to a file", str(path))
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(path: Path, longest: int = sys.maxsize - 1) -> Iterator[tuple[int, bytes]]:
     """Yield every line of a text file that is not blank, with its number from 1; a byte order mark is skipped.
 
-    Raises `BadInput` unless `path` is a regular file.
+    Raises `BadInput` unless `path` is a regular file, and at a line of more than `longest` bytes, before it is read.
     """
     check_file(path)
     with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(iter(lambda: file.readline(longest + 1), b""), 1):
+            if len(raw) > longest:
+                raise BadInput(f"a line of more than {longest} bytes", f"{path.name} line {number}")
             line = raw.removeprefix(BOM_UTF8) if number == 1 else raw
             if line.strip():
                 yield number, line

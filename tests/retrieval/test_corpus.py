@@ -40,6 +40,8 @@ def test_a_byte_order_mark_is_skipped(tmp_path):
         ({"id": "b", "text": None}, "passages.jsonl line 2, text: expected a text"),
         ({"id": "b", "title": ["x"], "text": "y"}, "passages.jsonl line 2, title: expected a text"),
         ({"id": "b", "text": "\ud800"}, "passages.jsonl line 2, text: the text contains an unpaired surrogate"),
+        ({"id": "b", "text": "a\0"}, "passages.jsonl line 2, text: the text contains a NUL character"),
+        (b" " * 2**22 + b"{}", "passages.jsonl line 2: a line of more than 4194304 bytes"),
         (LINE, "passages.jsonl line 2, id: a second passage with the id 'a'"),
         ([LINE], "passages.jsonl line 2: expected an object"),
         (b"{", "passages.jsonl line 2: not JSON"),

@@ -17,6 +17,8 @@ from training.retrieval.base import Progress, no_progress
 from training.store import check_file, from_json, numbered_lines
 
 FIELDS = ("id", "title", "text")
+LONGEST = 4 * 2**20
+"""Bytes of a line at most: a line is read into memory as a whole."""
 _BLOCK = 2**20
 
 
@@ -62,18 +64,19 @@ def read(path: Path) -> Iterator[Document]:
 
     Only the ids are kept in memory.
     """
+    check_file(path)
     ids: set[str] = set()
-    for number, line in numbered_lines(path):
-        where = f"{path.name} line {number}"
-        try:
+    try:
+        for number, line in numbered_lines(path, LONGEST):
+            where = f"{path.name} line {number}"
             document = parse(line, where)
-        except BadInput as error:
-            raise InvalidCorpus(error.why, error.where) from error
-        if document.id in ids:
-            why = f"a second passage with the id {document.id[:80]!r}: ids are unique"
-            raise InvalidCorpus(why, f"{where}, id")
-        ids.add(document.id)
-        yield document
+            if document.id in ids:
+                why = f"a second passage with the id {document.id[:80]!r}: ids are unique"
+                raise BadInput(why, f"{where}, id")
+            ids.add(document.id)
+            yield document
+    except BadInput as error:
+        raise InvalidCorpus(error.why, error.where) from error
 
 
 def parse(line: str | bytes, where: str) -> Document:
@@ -93,6 +96,8 @@ def _text(data: Mapping[str, Any], name: str, where: str) -> str:
     value = data.get(name, "")
     if not isinstance(value, str):
         raise BadInput("expected a text, which is a string in JSON", f"{where}, {name}")
+    if "\x00" in value:
+        raise BadInput("the text contains a NUL character, which databases cannot store", f"{where}, {name}")
     if name != "title" and not value.strip():
         problem = "is empty" if name in data else "is missing"
         raise BadInput(f"the field {problem}: every passage needs an id and a text", f"{where}, {name}")
