@@ -156,6 +156,11 @@ def test_every_fifth_task_is_for_tests(room):
         ({"home": home(wanted="knife", target="drawer")}, "home.task.object", "nobody can heat a knife"),
         ({"home": home("look_under_light", "watch", "shelf")}, "home.task.receptacle", "is no desklamp"),
         ({"home": home("pick_and_place", "mug", "countertop")}, "home.task", "done before the first turn"),
+        (
+            {"home": home(drawer_2=[f"apple {number}" for number in range(5, 16)])},
+            "home.receptacles",
+            "at most 10 of 'apple', not 1[1-9]",
+        ),
         ({"home": home(drawer_2=[])}, "home", "no plan does the task within 40 turns"),
         ({"home": STUDY, "alfworld": "train"}, "home", "beside a game of ALFWorld"),
         ({"alfworld": "../secret"}, "alfworld", "pattern"),

@@ -18,6 +18,10 @@ KNOWN = frozenset(place for each in OBJECTS.values() for place in each.places) |
 """The kinds of receptacles."""
 
 
+MOST_ALIKE = 10
+"""Objects at most of the task's kind, and lamps: the planner compares a plan for each of them with each place."""
+
+
 class Room(Protocol):
     """What a household is played in: a `World`, or a game of ALFWorld."""
 
@@ -52,6 +56,9 @@ def check(home: Home) -> None:
                 raise BadInput(f"{thing!r} {why}", f"settings.home.receptacles.{receptacle}")
             seen.add(thing)
     task = home.task
+    for name in (task.object, LAMP):
+        if (count := sum(kind(thing) == name for thing in seen)) > MOST_ALIKE:
+            raise BadInput(f"at most {MOST_ALIKE} of {name!r}, not {count}", "settings.home.receptacles")
     needed = LAMP if task.family == "look_under_light" else None
     if task.object not in OBJECTS or task.object == LAMP:
         raise BadInput(f"{task.object!r} is no object that can be carried", "settings.home.task.object")
