@@ -132,6 +132,18 @@ def test_products_that_the_catalogue_lacks_are_notices(catalogue, tmp_path):
     assert read_text("webshop", tmp_path, json.dumps(only), catalogue="small").errors[0]["where"] == "data.json"
 
 
+def test_instructions_with_too_many_combinations_are_refused(catalogue, tmp_path):
+    """One product with 8 options of 10 values each: 10⁸ combinations."""
+    options = {f"option {number}": [{"value": f"value {value}"} for value in range(10)] for number in range(8)}
+    large = catalogue.parent / "large"
+    large.mkdir()
+    shop_files.write(large, [{**shop_files.PRODUCTS[0], "customization_options": options}])
+    instructed = {shop_files.PRODUCTS[0]["asin"]: {"instruction": "a mug", "instruction_attributes": ["blue"]}}
+    (error,) = read_text("webshop", tmp_path, json.dumps(instructed), catalogue="large").errors
+    assert error["where"] == "data.json"
+    assert "more than 100000 goals" in error["why"]
+
+
 def test_wrong_instructions_and_catalogues_are_named(catalogue, tmp_path):
     text = json.dumps({"B01MUG0001": [{"instruction_attributes": []}]})
     (error,) = read_text("webshop", tmp_path, text, catalogue="small").errors

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from hashlib import file_digest, sha256
+from itertools import islice
 from itertools import product as combinations
 from pathlib import Path
 from random import Random
@@ -30,6 +31,8 @@ PRODUCTS, ATTRIBUTES, HUMAN = "items_shuffle*.json", "items_ins_v2*.json", "item
 LONGEST_ID = 10
 PRICE = 100.0
 """Dollars of a product without a price."""
+MOST_GOALS = 100_000
+"""Goals of a file of instructions at most: a few options of a product have more combinations than memory holds."""
 
 
 def read(folder: Path) -> Catalogue:
@@ -54,7 +57,10 @@ def goals(catalogue: Catalogue, path: Path) -> tuple[list[Goal], list[str]]:
     instructed = _load(path, dict, path.name)
     by_people = any(isinstance(entry, list) for entry in instructed.values())
     wanted = (_human_goals if by_people else _synthetic_goals)(catalogue.products, instructed, path.name)
-    return list(wanted), [asin for asin in instructed if asin not in catalogue.products]
+    drawn = list(islice(wanted, MOST_GOALS + 1))
+    if len(drawn) > MOST_GOALS:
+        raise BadInput(f"more than {MOST_GOALS} goals: leave out products with many combinations of options", path.name)
+    return drawn, [asin for asin in instructed if asin not in catalogue.products]
 
 
 def _name(path: Path) -> str:
