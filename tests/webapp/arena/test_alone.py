@@ -13,6 +13,7 @@ from django.utils.text import capfirst
 from tests.games.play import reply
 from tests.stub import Stub
 from tests.webapp.arena.browser import Tab
+from tests.webapp.judgments.make import FIVES, people_queue
 from tests.webapp.runs.making import make_run
 from training import samples
 from training.errors import BadInput
@@ -26,6 +27,7 @@ from webapp.arena.live import consumers
 from webapp.arena.models import Advice, DueSeat, Match, MatchSeat
 from webapp.arena.play import human_moves, plays, services
 from webapp.arena.setup import alone, speakers, tables
+from webapp.judgments import services as judgments
 from webapp.ladder import log
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment, RemoteModel
@@ -381,6 +383,18 @@ def test_a_model_whose_speaker_is_gone_is_refused_with_the_reason(client_of, pla
     page = client_of(player).post(f"/play/{match.pk}/accompany/", fields, follow=True).content.decode()
     assert "the speaker of its run is not open to you" in page
     assert not match.companions.exists()
+
+
+def test_who_has_yet_to_judge_a_play_does_not_read_who_played(client_of, player, researcher, annotator, both):
+    match, companion = both
+    solve(match, player)
+    for play, who in ((match, player.shown_name), (companion, "a scripted player")):
+        queue = people_queue(researcher, play, [annotator])
+        address = f"/play/{play.pk}/result/"
+        assert who not in client_of(annotator).get(address).content.decode()
+        for target in queue.targets.all():
+            judgments.annotate(target=target, by=annotator, values=FIVES)
+        assert who in client_of(annotator).get(address).content.decode()
 
 
 def test_attempts_are_listed_and_can_be_repeated(client_of, player, both):

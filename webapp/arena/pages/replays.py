@@ -149,9 +149,9 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
     match = visible_match(request, match_id)
     if not match.over:
         return redirect("arena:table", match.pk)
-    if match.task:
-        return alone.result(request, match)
     user = current_user(request)
+    if match.task and access.players_revealed(match, user):
+        return alone.result(request, match)
     reveals = ALL in access.viewpoints(match, user)
     seat = access.own_seat(match, user)
     context = {
