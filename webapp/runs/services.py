@@ -25,6 +25,8 @@ from training.records import LEARNER
 from webapp.accounts.models import User
 from webapp.core import files, queue, quotas
 from webapp.core.deleting import refused_if_used
+from webapp.corpora.models import Corpus, Index
+from webapp.corpora.services import INDEX_NAME
 from webapp.runs.models import Checkpoint, Event, Run
 from webapp.runs.querysets import ALIVE, OVER
 from webapp.scenarios.models import DatasetVersion
@@ -32,6 +34,7 @@ from webapp.scenarios.models import DatasetVersion
 logger = logging.getLogger(__name__)
 QUESTIONS = "qa_society"
 """The game of a calibration's question sets."""
+INDEXES = "search.indexes"
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 TRAIN_QUEUES = {"cpu": "train-cpu", "gpu": "train-gpu"}
 
@@ -52,6 +55,7 @@ def create_run(
     """
     config = _with_question_sets(config)
     _check(config, dataset_version)
+    _check_indexes(config, owner)
     _check_size(config, owner, dataset_version)
     _check_quotas(owner)
     base_checkpoint = _base_checkpoint(config.model.base)
@@ -144,8 +148,16 @@ def _check_paths(config: RunConfig) -> None:
         raise BadInput("choose a dataset version with all its games; paths are for the command line", "mixture")
     if config.evaluate.model or config.evaluate.opponent or config.evaluate.common:
         raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
-    if any("/" in index for index in config.search.indexes.values()):
-        raise BadInput("name an index; folders are for the command line", "search.indexes")
+
+
+def _check_indexes(config: RunConfig, owner: User) -> None:
+    """Raise `BadInput` for a folder in place of an index, and for an index of corpora that the owner may not see."""
+    for index in config.search.indexes.values():
+        if not INDEX_NAME.fullmatch(index):
+            raise BadInput("name an index, such as bm25-0123456789abcdef; folders are for the command line", INDEXES)
+        known = Index.objects.filter(name=index)
+        if known.exists() and not known.filter(file__corpora__in=Corpus.objects.visible_to(owner)).exists():
+            raise BadInput(f"there is no index {index} of a corpus that you may search", INDEXES)
 
 
 def _check_kind(config: RunConfig) -> None:
