@@ -361,7 +361,9 @@ def test_a_checkpoint_meets_its_speaker_and_its_start(suite, tmp_path):
         assert whole[title]["raw"]["mean"] == pytest.approx(sum(own) / 4)
         assert whole[title]["opposite"]["mean"] == pytest.approx(sum(other) / 4)
         assert whole[title]["joint"]["mean"] == pytest.approx(sum(own + other) / 8)
-    assert whole["Strategist"]["opposite"] is None
+    for title in ("Speaker", "Strategist"):  # all seats are the model's
+        assert whole[title]["opposite"] is None
+        assert whole[title]["joint"]["mean"] == pytest.approx(whole[title]["raw"]["mean"])
     assert "opposite" in show(result)
 
 

@@ -43,7 +43,7 @@ def test_a_row_of_one_seat_is_moved_to_the_scale_of_the_seat():
 
 def test_both_sides_are_reported_where_there_are_opponents():
     """Seat 0 gets 0.6 and 0.2 against 0.4 and 0.8, seat 1 0.5 against 0.1: means over deals, then over seats."""
-    first, second, one_side = Results(), Results(), Results()
+    first, second, one_side, mirror = Results(), Results(), Results(), Results()
     first.add(game(1, (0.6, 0.4), "negotiation"), (0,), opposite=[1])
     first.add(game(2, (0.2, 0.8), "negotiation"), (0,), opposite=[1])
     second.add(game(1, (0.1, 0.5), "negotiation"), (1,), opposite=[0])
@@ -55,6 +55,9 @@ def test_both_sides_are_reported_where_there_are_opponents():
     assert means == pytest.approx([(0.6 + 0.5) / 2, (0.4 + 0.1) / 2, (0.5 + 0.3) / 2])
     one_side.add(game(1, (0.6, 0.4), "negotiation"), (0, 1))
     assert (estimates(None, {0: one_side})["opposite"], estimates(None, {0: one_side})["joint"]) == (None, None)
+    mirror.add(game(1, (0.6, 0.2), "negotiation"), (0, 1), opposite=[])
+    of_seat = estimates(None, {0: mirror})
+    assert (of_seat["opposite"], of_seat["raw"].mean, of_seat["joint"].mean) == (None, 0.6, pytest.approx(0.4))
 
 
 def test_the_range_of_a_judged_game_is_that_of_the_value_for_the_goal():

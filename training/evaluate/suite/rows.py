@@ -27,7 +27,7 @@ Deal = tuple[str, int]
 RATES = ("parse_rate", "legal_rate", "won")
 """Numbers of a seat that are shares; `won` is that of games with winners."""
 OPPOSITE, JOINT = "opposite", "joint"
-"""Numbers of a game with opponents: their mean return, and that of all seats."""
+"""Numbers of a game in which both sides may gain: the opponents' mean return, and that of all seats."""
 SIDE: Seat = 0
 """Where the results of a whole side stand, whose seats change from game to game."""
 
@@ -50,11 +50,11 @@ class Results:
         return self.games - sum(self.errors.values())
 
     def add(
-        self, episode: Episode, seats: Iterable[Seat], *, side: bool = False, opposite: Sequence[Seat] = ()
+        self, episode: Episode, seats: Iterable[Seat], *, side: bool = False, opposite: Sequence[Seat] | None = None
     ) -> None:
         """Add a game in which the model played `seats`; of a side, the means over its seats count at `SIDE`.
 
-        `opposite` are the opponents' seats, where their results are reported as well.
+        `opposite` are the opponents' seats, if any, where the results of both sides are reported; otherwise it is None.
         """
         self.games += 1
         self.ends.add(ends_of(episode))
@@ -82,12 +82,13 @@ def ends_of(episode: Episode) -> tuple[float, float]:
     return (GOAL.low, GOAL.high) if spec.judged else spec.range_of(episode.scenario.settings)
 
 
-def _both(episode: Episode, opposite: Sequence[Seat]) -> dict[str, float]:
-    """Return the mean return of the opponents, and of all seats; nothing without opponents."""
+def _both(episode: Episode, opposite: Sequence[Seat] | None) -> dict[str, float]:
+    """Return the mean return of the opponents, if there are any, and of all seats; nothing where it is not reported."""
     results = {seat: value for seat, value in episode.returns.items() if value is not None}
-    if not opposite or len(results) < len(episode.returns):
+    if opposite is None or len(results) < len(episode.returns):
         return {}
-    return {OPPOSITE: fmean(results[seat] for seat in opposite), JOINT: fmean(results.values())}
+    of_opponents = {OPPOSITE: fmean(results[seat] for seat in opposite)} if opposite else {}
+    return {**of_opponents, JOINT: fmean(results.values())}
 
 
 def _mean_row(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:

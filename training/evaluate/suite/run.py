@@ -180,7 +180,7 @@ class Suite:
             name: [seat for seat, policy in enumerate(job.policies) if policy == name] for name in (MODEL, OPPONENT)
         }
         side, zero_sum = bool(block.task.side), lookup(block.task.game).zero_sum
-        opposite = () if side or zero_sum else by_policy[OPPONENT]
+        opposite = None if side or zero_sum else by_policy[OPPONENT]
         results.add(game.episode, by_policy[MODEL] if side else seats, side=side, opposite=opposite)
         self._errors += [game.episode.error] if game.episode.error else []
         _store(progress, block, job, game)
@@ -308,7 +308,8 @@ def flat(rows: list[Row]) -> dict[str, float]:
     for row, short in zip(means, names, strict=True):
         alone = names.count(short) == 1  # tasks may differ in what the name leaves out, such as settings
         name = short if alone else f"{short} (task {row.task + 1})"
-        numbers_of = {"return": row.raw, "opposite": row.opposite, "joint": row.joint}
+        joint = row.joint if row.opposite else None  # without opponents it is the return
+        numbers_of = {"return": row.raw, "opposite": row.opposite, "joint": joint}
         for kind, estimate in {**numbers_of, "normalised": row.normalised, "won": row.won}.items():
             if estimate is not None:
                 numbers[f"{kind}/{name}"] = estimate.mean
