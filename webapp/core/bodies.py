@@ -1,6 +1,7 @@
 """Limits the body of every request before Django writes it to a temporary file; larger requests get a 413.
 
-A Content-Length above the limit is refused at once; otherwise the received bytes are counted.
+A Content-Length above the limit is refused at once; otherwise the received bytes are counted. Django reads a
+body before it knows whose it is, so only those who may upload files have room for them.
 """
 
 import json
@@ -15,6 +16,7 @@ Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+Permission = Callable[[dict[str, Any]], Awaitable[bool]]
 
 USUAL = 5 * 1024 * 1024
 UPLOAD = 66 * 1024 * 1024
@@ -29,16 +31,22 @@ UPLOADS = {
 }
 """The only addresses that take files; every other one, known or not, has the usual limit."""
 _WHY = "The request is too large. Nothing was changed."
+_UPLOADS = " Only researchers who are signed in, or whose API key came with it, may send larger files here."
 
 
 class BoundedBody:
-    """Wraps the application `inner` and limits request bodies to `limit(path)` bytes."""
+    """Wraps the application `inner` and limits request bodies to `limit(path)` bytes.
 
-    def __init__(self, inner: Application) -> None:
-        self.inner = inner
+    `may_upload` says of a request whether it may be larger than `USUAL`.
+    """
+
+    def __init__(self, inner: Application, may_upload: Permission) -> None:
+        self.inner, self.may_upload = inner, may_upload
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         most, received = limit(scope["path"]), 0
+        if most > USUAL and not (scope["method"] == "POST" and await self.may_upload(scope)):
+            most = USUAL
         if _claimed(scope) > most:
             await _refuse(scope["path"], send)
             return
@@ -68,7 +76,8 @@ def _claimed(scope: dict[str, Any]) -> int:
 
 async def _refuse(path: str, send: Send) -> None:
     json_asked = path.startswith(API)
-    text = (json.dumps({"where": "", "why": _WHY}) if json_asked else _WHY).encode()
+    why = _WHY + (_UPLOADS if path in UPLOADS else "")
+    text = (json.dumps({"where": "", "why": why}) if json_asked else why).encode()
     kind = b"application/json" if json_asked else b"text/plain; charset=utf-8"
     headers = [(b"content-type", kind), (b"connection", b"close"), (b"content-length", str(len(text)).encode())]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
