@@ -10,6 +10,7 @@ from channels.db import database_sync_to_async
 from django.utils.html import escape
 from django.utils.text import capfirst
 
+from tests.games import test_shop_files as shop_files
 from tests.games.play import reply
 from tests.stub import Stub
 from tests.webapp.arena.browser import Tab
@@ -19,6 +20,7 @@ from training import samples
 from training.errors import BadInput
 from training.games import make
 from training.games.actions import body
+from training.games.shop import webshop
 from training.records import ALL, SPECTATOR, Scenario
 from training.text.parsing import parse
 from webapp.accounts.services import create_key
@@ -491,6 +493,27 @@ def test_plays_alone_are_on_no_ladder_and_need_no_rating(client_of, player, both
     assert log.numbers("shop") == []
     assert not Match.objects.filter(pk=match.pk).unrevealed_to(player).exists()
     assert client_of(player).get(f"/judgments/rate/{match.pk}/").status_code == 404
+
+
+def test_a_game_whose_catalogue_is_gone_says_so_and_can_be_closed(client_of, player, tmp_path, monkeypatch):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
+    folder = shop_files.write(tmp_path / "catalogues" / "small")
+    settings = {"catalogue": "small", "sha256": webshop.read(folder).sha256}
+    start = tables.Start(Scenario(id="x", game="shop", seats=("Ada",), seed=3, settings=settings))
+    match = alone.play(user=player, start=start, player=None, consent=True)
+    address = f"/play/{match.pk}/"
+    folder.rename(tmp_path / "elsewhere")
+    client = client_of(player)
+    for answer in (client.get(address), client.post(f"{address}move/", {"action": "forfeit", "turn": "0"})):
+        assert answer.status_code == 409
+        assert "there is no catalogue &#x27;small&#x27;" in answer.content.decode()
+    (tmp_path / "elsewhere").rename(folder)
+    assert client.get(address).status_code == 200
+    folder.rename(tmp_path / "elsewhere")
+    client.post(f"{address}close/")
+    match.refresh_from_db()
+    assert match.state == Match.State.ABORTED
+    assert client.get(f"{address}result/").status_code == 200
 
 
 def test_a_model_that_cannot_be_seated_leaves_nothing_begun(player, settings):

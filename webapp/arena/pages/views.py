@@ -132,11 +132,18 @@ def table(request: HttpRequest, match_id: int) -> HttpResponse:
 def table_page(
     request: HttpRequest, match: Match, *, problem: str = "", draft: str = "", not_asked: str = "", status: int = 200
 ) -> HttpResponse:
-    """Render the table; `problem` is why a move sent by form was refused, and `not_asked` why no coach was asked."""
+    """Render the table; `problem` is why a move sent by form was refused, and `not_asked` why no coach was asked.
+
+    A game that cannot be made any more, such as one whose catalogue is gone, has a page that says why.
+    """
     user = current_user(request)
     viewer = access.viewer_of(match, user)
     rows = client_state.rows_after(match, viewer, 0)
-    state = client_state.look(match, viewer, user)
+    try:
+        state = client_state.look(match, viewer, user)
+    except BadInput as error:
+        context = {"match": match, "why": error.why, "hosting": user.is_admin or match.host_id == user.pk}
+        return render(request, "arena/unplayable.html", context, status=409)
     context = {
         "match": match,
         "state": state,
