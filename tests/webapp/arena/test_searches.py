@@ -191,10 +191,10 @@ def corpus_of(owner, name, text, *, ready=True, private=False):
     return Corpus.objects.get(pk=corpus.pk)
 
 
-def test_a_corpus_of_the_site_goes_first_where_the_host_sees_it(player, researcher, other_researcher):
+def test_a_corpus_of_the_site_goes_first_where_the_host_may_show_it(player, researcher, other_researcher, admin):
     corpus_of(researcher, "wiki", "The river of Prague is called otherwise", private=True)
     assert "called otherwise" in searched(table(researcher), researcher)
-    for host in (player, other_researcher):
+    for host in (player, other_researcher, admin):  # an administrator sees it, but the table must not
         evidence = searched(table(host), host)
         assert "Vltava" in evidence
         assert "called otherwise" not in evidence

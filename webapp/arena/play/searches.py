@@ -1,6 +1,7 @@
 """Searches at the table: the tool seat of a game that searches is a due seat, which a worker answers from an index.
 
-A corpus is the one of this name among those that the match's host sees, else the small one that comes with the samples.
+A corpus is the one of this name that the match's host sees, if it is not private to others: everybody at the table
+reads its passages. Else it is the small one that comes with the samples.
 A search that fails is a move as well: the seat that searched reads why, and the game goes on.
 """
 
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.db import transaction
+from django.db.models import Q
 
 from training import samples
 from training.errors import BadInput
@@ -55,8 +57,9 @@ def index_of(claim: SearchClaim) -> str | Path:
 
     Raises `BadInput` with a reason for the players if there is no such corpus, or no index of it that is ready.
     """
-    name = claim.search.corpus
-    corpus = Corpus.objects.visible_to(claim.match.host).filter(name=name).first()
+    name, host = claim.search.corpus, claim.match.host
+    for_table = Corpus.objects.visible_to(host).filter(Q(private=False) | Q(owner=host))
+    corpus = for_table.filter(name=name).first()
     if corpus is not None:
         index = corpus.index(Index.Kind.BM25)
         if index is None or index.state != Index.State.READY:
