@@ -248,7 +248,8 @@ def summary(
         by_share[str(share)] = {form: _over_seeds(values[form], values[forms[0]]) for form in forms}
     return {
         "task": {"game": task.game, "steps": steps, "measured": task.measured, "temperature": task.temperature}
-        | {"method": METHOD, "learn": LEARN, **task.config, "forms": {form: task.forms.get(form) for form in forms}},
+        | {"method": METHOD, **task.config, "learn": {**LEARN, **task.config["learn"]}}
+        | {"forms": {form: task.forms.get(form) for form in forms}},
         "runs": list(rows),
         "following": by_share,
         "failed": sum(row["after"] is None for row in rows),
