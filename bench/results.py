@@ -499,6 +499,40 @@ def listen_speak(raw: Raw) -> Iterator[str]:
         yield f"| {attempt['change']} | {attempt['commit']} | {' | '.join(cells)} |"
 
 
+def epo(raw: Raw) -> Iterator[str]:
+    """Yield for each task the means of every following share and form; then differences from `none`, paired by seed;
+    last those of `rl_self_play` from `rl`.
+    """
+    for task in raw["tasks"].values():
+        groups: dict[tuple[int, str], dict[int, Raw]] = {}
+        for run in sorted(task["runs"], key=lambda run: int(run["following"])):
+            if run["after"] is not None:
+                groups.setdefault((run["following"], run["form"]), {})[run["seed"]] = run["after"]
+        for (share, form), after in groups.items():
+            names = _measured(after)
+            means = [_over_seeds([each[name] for each in after.values()], 3, signed=False) for name in names]
+            yield f"| {share} % | `{form}` | {len(after)} | {' | '.join(means)} |"
+        for form, first in (("sft", "none"), ("rl", "none"), ("rl_self_play", "none"), ("rl_self_play", "rl")):
+            for share in sorted({share for share, _ in groups}):
+                if (share, form) in groups:
+                    yield _gain(f"| {share} % | `{form}` minus `{first}`", groups[share, form], groups[share, first])
+
+
+def _gain(title: str, after: Mapping[int, Raw], first: Mapping[int, Raw]) -> str:
+    """Return a row of mean differences with their intervals, for the seeds that both have."""
+    seeds = sorted(after.keys() & first.keys())
+    gains = [
+        _lead([after[seed][name] for seed in seeds], [first[seed][name] for seed in seeds], 3)
+        for name in _measured(after)
+    ]
+    return f"{title} | {len(seeds)} | {' | '.join(gains)} |"
+
+
+def _measured(after: Mapping[int, Raw]) -> list[str]:
+    """Return the measured numbers but for that of the other seat where both have the same strategist."""
+    return [name for name in next(iter(after.values())) if name != "both_opposite"]
+
+
 SPOKEN = ("votes_right", "before", "after", "named", "named_seen", "silent", "waits")
 """The columns of what a variant does in meetings."""
 WITNESSED = ("meetings", "witnessed", "won_witnessed", "won_unwitnessed", "ejected", "tasks")
@@ -576,6 +610,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "mars": mars,
     "listen_speak": listen_speak,
     "csp": csp_page.page,
+    "epo": epo,
     "silence": silence,
     "retrieval": retrieval,
     "speed": speed,

@@ -5,6 +5,7 @@ from statistics import fmean
 
 import pytest
 
+from bench import results
 from bench.__main__ import parser
 from bench.advice import Customer, Wordless, bargains, errands, named, played
 from bench.epo import main, reinforced, show, summary, tasks
@@ -89,3 +90,18 @@ def test_what_cannot_be_run_is_refused(options, where):
     with pytest.raises(BadInput) as caught:
         main(parser().parse_args(["miniature", "epo_negotiation", *options]))
     assert caught.value.where == where
+
+
+def test_a_page_has_the_means_of_every_form_and_their_differences():
+    def run(form, seed, own):
+        after = {"both": own, "both_opposite": own}
+        return {"form": form, "following": 60, "seed": seed, "after": after}
+
+    runs = [run("none", 0, 0.125), run("rl", 0, 0.5), run("none", 1, 0.25), run("rl", 1, 0.5)]
+    runs.append({"form": "rl", "following": 60, "seed": 2, "after": None})
+    # standard errors 0.0625; t with one degree of freedom is 12.7062 (tables)
+    assert list(results.epo({"tasks": {"epo_negotiation": {"runs": runs}}})) == [
+        "| 60 % | `none` | 2 | 0.188 (-0.607 to 0.982) |",
+        "| 60 % | `rl` | 2 | 0.500 (0.500 to 0.500) |",
+        "| 60 % | `rl` minus `none` | 2 | +0.312 (−0.482 to +1.107) |",
+    ]
