@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import shutil
 import tempfile
@@ -13,7 +14,7 @@ from typing import Any
 
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import UploadedFile
-from django.db import DataError, transaction
+from django.db import DataError, Error, transaction
 from django.db.models.functions import Now
 
 from training.errors import BadInput
@@ -26,6 +27,7 @@ from webapp.scenarios.models import Dataset, DatasetVersion, Import, ImportQuery
 from webapp.scenarios.services import check_name, create_dataset
 from webapp.scenarios.titles import seats_of, title_of
 
+logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=60)
 PROGRESS_EVERY = 50  # records
 PREVIEWED = 12
@@ -158,7 +160,15 @@ def _read_stored(claimed: Import) -> Reading:
         fmt = importers.FORMATS[claimed.format]
         whole = fmt.reads_folder(len(claimed.files))
         path = Path(folder) if whole else Path(folder) / claimed.files[0]
-        return importers.read(claimed.format, path, progress, claimed.options)
+        try:
+            return importers.read(claimed.format, path, progress, claimed.options)
+        except Error:  # the database is away: the import is read again
+            raise
+        except Exception as error:  # the root of the import's task, which would be tried again without end
+            logger.exception("import %s failed", claimed.pk)
+            failed = Reading()
+            failed.error(BadInput(f"its importer failed: {type(error).__name__}: {error}", claimed.files[0]))
+            return failed
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db import DatabaseError
 from django.urls import reverse
+from django.utils import timezone
 
 from tests.webapp.scenarios import files
 from training.errors import BadInput
@@ -140,6 +141,44 @@ def test_a_missing_upload_is_reported_and_not_retried(researcher, sent):
     made.refresh_from_db()
     assert (made.state, made.report["errors"][0]["where"]) == ("refused", "casino.json")
     assert resend_imports() == 0
+
+
+@pytest.mark.parametrize(
+    "failure, why",
+    [
+        (OverflowError("too large"), "its importer failed: OverflowError: too large"),
+        (BadInput("no such option", "x"), "its importer failed: BadInput: x: no such option"),
+    ],
+)
+def test_an_importer_that_fails_is_reported_and_not_tried_again(researcher, sent, monkeypatch, failure, why):
+    made = casino_import(researcher)
+
+    def fail(*_):
+        raise failure
+
+    monkeypatch.setattr(imports.importers, "read", fail)
+    imports.read_import(pk=made.pk)
+    made.refresh_from_db()
+    assert (made.state, made.report["errors"]) == ("refused", [{"where": "casino.json", "why": why}])
+    sent.clear()
+    resend_imports()
+    assert sent == []
+
+
+def test_an_import_that_lost_the_database_is_read_again(researcher, monkeypatch):
+    made = casino_import(researcher)
+
+    def fail(*_):
+        raise DatabaseError("gone")
+
+    with monkeypatch.context() as away:
+        away.setattr(imports.importers, "read", fail)
+        with pytest.raises(DatabaseError):
+            imports.read_import(pk=made.pk)
+    Import.objects.update(claimed_until=timezone.now() - imports.LEASE)
+    imports.read_import(pk=made.pk)
+    made.refresh_from_db()
+    assert made.state == "waiting"
 
 
 def test_two_files_of_one_name_are_refused(researcher):
