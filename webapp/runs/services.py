@@ -152,12 +152,13 @@ def _check_paths(config: RunConfig) -> None:
 
 def _check_indexes(config: RunConfig, owner: User) -> None:
     """Raise `BadInput` for a folder in place of an index, and for an index of corpora that the owner may not see."""
-    for index in config.search.indexes.values():
-        if not INDEX_NAME.fullmatch(index):
-            raise BadInput("name an index, such as bm25-0123456789abcdef; folders are for the command line", INDEXES)
-        known = Index.objects.filter(name=index)
-        if known.exists() and not known.filter(file__corpora__in=Corpus.objects.visible_to(owner)).exists():
-            raise BadInput(f"there is no index {index} of a corpus that you may search", INDEXES)
+    names = set(config.search.indexes.values())
+    if not all(INDEX_NAME.fullmatch(name) for name in names):
+        raise BadInput("name an index, such as bm25-0123456789abcdef; folders are for the command line", INDEXES)
+    known = Index.objects.filter(name__in=names).values_list("name", flat=True)
+    hidden = set(known) - set(known.filter(file__corpora__in=Corpus.objects.visible_to(owner)))
+    if hidden:
+        raise BadInput(f"there is no index {min(hidden)} of a corpus that you may search", INDEXES)
 
 
 def _check_kind(config: RunConfig) -> None:

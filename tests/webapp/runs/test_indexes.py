@@ -1,6 +1,8 @@
 """The indexes that a run on the site searches: by name, and only those of corpora that its owner may see."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.webapp.corpora.making import built, corpus
 from training.config import parse
@@ -49,3 +51,14 @@ def test_content_that_another_corpus_makes_public_is_searched_by_all(person, res
     name, other = built(researcher, private=True).file.indexes.get().name, person("researcher", "other")
     assert corpus(other, "same").file.indexes.get().name == name
     assert searching(other, name).state == "queued"
+
+
+def test_many_indexes_cost_as_many_queries_as_one(researcher):
+    counts = []
+    for number in (1, 300):
+        indexes = {f"corpus{at}": f"bm25-{at:016x}" for at in range(number)}
+        config = parse({"model": {"base": "tiny"}, "search": {"indexes": indexes}})
+        with CaptureQueriesContext(connection) as queries:
+            services.create_run(owner=researcher, config=config)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
