@@ -181,6 +181,7 @@ def test_a_person_reads_the_task_and_the_rules_but_nothing_that_tells_a_model_ho
         assert sorted(presses(state)) == sorted(set(pressed) & set(presses(state)))
     address = f"/play/{match.pk}/"
     pages += [client.get(address).content.decode(), client.get(f"{address}result/").content.decode()]
+    assert "<strong>The game is over: reward 1</strong>" in pages[-2]
     assert "See the result, side by side" in pages[-2]
     pages += [client.get(f"{address}replay/", {"viewer": viewer}).content.decode() for viewer in (0, SPECTATOR, ALL)]
     assert all(escape(capfirst(make(start).task())) in page for page in pages[:-3])
@@ -206,6 +207,7 @@ def test_a_task_is_stated_to_who_watches_too(client_of, player):
     match = alone.watch(user=player, start=tables.Start(sample("household")), player=scripted)
     page = client_of(player).get(f"/play/{match.pk}/").content.decode()
     assert f'<p class="task">{escape(capfirst(make(sample("household")).task()))}</p>' in page
+    assert "coach" not in page  # nobody is advised
     assert 'class="square"' in page
     assert 'name="choice"' not in page
 
