@@ -70,6 +70,18 @@ def test_a_person_reads_the_beginning_of_each_text(capsys, corpus):
     assert capsys.readouterr().out == "no passage matches\n"
 
 
+def test_a_passage_gives_the_terminal_no_orders(capsys, corpus):
+    hostile = {"id": "a\x1b[31m", "title": "two\nlines\x1b]0;title\x07", "text": "cats \x1b[2J\u202e"}
+    corpus.write_text(json.dumps(hostile))
+    name = answer(capsys, "index", str(corpus))["name"]
+    assert main(["search", name, "cats"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.endswith("[a\ufffd[31m] two lines\ufffd]0;title\ufffd")
+    assert second == "     cats \ufffd[2J\ufffd"
+    (passage,) = answer(capsys, "search", name, "cats")["passages"]
+    assert {field: passage[field] for field in hostile} == hostile
+
+
 def test_the_status_file_has_the_phases_and_how_it_ended(corpus, tmp_path, monkeypatch):
     status, seen = tmp_path / "status.json", []
     write = index.write_json

@@ -28,9 +28,15 @@ def show(result: dict[str, Any]) -> str:
     """Return two lines per passage: rank, score, id and title, then the beginning of the text."""
     lines = []
     for passage in result["passages"]:
-        title = f" {passage['title']}" if passage["title"] else ""
+        title = f" {_shown(passage['title'])}" if passage["title"] else ""
         lines += [
-            f"{passage['rank']:>3}  {passage['score']:.4f}  [{passage['id']}]{title}",
-            f"     {textwrap.shorten(passage['text'], SNIPPET, placeholder=' …')}",
+            f"{passage['rank']:>3}  {passage['score']:.4f}  [{_shown(passage['id'])}]{title}",
+            f"     {_shown(passage['text'])}",
         ]
     return "\n".join(lines) or "no passage matches"
+
+
+def _shown(text: str) -> str:
+    """Return the beginning of a text on one line, without characters that a terminal would obey or hide."""
+    line = textwrap.shorten(text, SNIPPET, placeholder=" …")
+    return "".join(character if character.isprintable() else "\ufffd" for character in line)
