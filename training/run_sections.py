@@ -81,15 +81,15 @@ SELF = "self"
 
 
 class SpeakerSection(Record):
-    """Who speaks and moves at the seats of models, each of which then only advises a speaker, as a strategist."""
+    """The speaker, which writes the replies at seats of models; each model then only advises it, as a strategist."""
 
     source: str = Field(
         default="",
         max_length=500,
         description="The speaker, whose weights stay as they are: a model's name or folder, ADDRESS MODEL [SECRET], or "
-        "follower:N, which follows N % of the strategies that name a move and else moves at random. self = each model "
-        "writes a strategy and its reply in one answer, all of which is learned. Empty = models speak themselves, "
-        "without strategies.",
+        "follower:N, which follows N % of the strategies that name a move and otherwise moves at random. self = each "
+        "model writes its strategy and its reply in one answer, and all of it is trained. Empty = models write their "
+        "replies themselves, without strategies.",
     )
     alone: Literal["plain", "react"] = Field(
         default="plain",
@@ -148,7 +148,7 @@ class SearchSection(Record):
         description="For each corpus that a scenario names as a tool, its index: the name or folder that `python -m "
         "training index` prints.",
     )
-    passages: int = Field(default=3, ge=1, le=100, description="Most passages of a search's result.")
+    passages: int = Field(default=3, ge=1, le=100, description="Most passages that a search returns.")
 
 
 class GameSection(Record):
@@ -287,7 +287,7 @@ class EvaluateSection(Record):
 
 
 class CalibrationSet(Record):
-    """Questions that are asked of a single agent with each of some tools."""
+    """Questions that a single agent answers with each of the tools."""
 
     label: str = Field(min_length=1, max_length=100, description="The set's name in reports, such as PopQA.")
     path: str = Field(
@@ -310,13 +310,13 @@ class CalibrationSet(Record):
 
 
 class CalibrationSection(Record):
-    """What a single agent of qa_society knows of when to search and when to answer, by question set and tool."""
+    """How well a single agent of qa_society decides when to search and when to answer, by question set and tool."""
 
     sets: tuple[CalibrationSet, ...] = Field(
         default=(),
         max_length=50,
         description="The question sets, each with label, path, tools, in_distribution and limit, such as "
-        '{"label": "PopQA", "path": "popqa", "tools": ["wiki"]}; empty = a run measures nothing of this.',
+        '{"label": "PopQA", "path": "popqa", "tools": ["wiki"]}; empty = calibration is not measured.',
     )
     every: int = Field(
         default=1,
@@ -327,14 +327,14 @@ class CalibrationSection(Record):
     base: str = Field(
         default="",
         max_length=500,
-        description="The model whose answers show what a search is worth: a name or folder. Empty = what the run "
-        "started from.",
+        description="The model whose answers with and without a search enter the search curves: a name or folder. "
+        "Empty = the model from which the run started.",
     )
-    draws: int = Field(default=1, ge=1, le=100, description="Games and answers of each question, of which means count.")
+    draws: int = Field(default=1, ge=1, le=100, description="Games per question and condition; their mean counts.")
     limited: bool = Field(
         default=True,
-        description="The agent's action is drawn among the legal ones by their probabilities, then its text sampled. "
-        "Off = whole replies are sampled, as in training, and may be refused.",
+        description="The agent's action is sampled among the legal ones, then its text. Off = whole replies are "
+        "sampled, as in training, and may be refused.",
     )
     temperature: float | None = Field(
         default=None,
@@ -410,16 +410,16 @@ class LearnSection(Record):
         ge=0,
         le=10**6,
         description="Trajectories (one seat of one game) per optimizer update, in place of learn.tokens_per_update; "
-        "0 = by tokens.",
+        "0 = learn.tokens_per_update.",
     )
     anneal: Literal["run", "step"] = Field(
         default="run",
         description="run = learn.warmup and learn.schedule count the steps of the run, or of the phase. step = they "
-        "count the updates of each step and begin anew in every step, as where a run has few steps of many updates.",
+        "count the updates of a step and start again in every step, for runs of few steps with many updates each.",
     )
     restart: bool = Field(
         default=False,
-        description="Each step learns anew from the run's starting model; its games are those of the newest model.",
+        description="Each step trains from the run's starting model, on games of the newest model.",
     )
     tokens_per_batch: int = Field(
         default=8192, ge=64, le=2**24, description="Tokens per forward pass, which limits memory use."

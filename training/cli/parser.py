@@ -112,7 +112,7 @@ def build() -> ArgumentParser:
     _calibrate(
         add(
             "calibrate",
-            "when a single agent of qa_society searches, answers and hedges, and what that is worth",
+            "measure how well a single agent of qa_society decides when to search, answer or hedge",
             "training.cli.calibrate",
         )
     )
@@ -283,7 +283,7 @@ def _calibrate(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="MODEL",
-        help="what is measured beside the base model: a name or folder (of a run directory its newest checkpoint)",
+        help="model to compare with the base model: a name or folder (by default a run's newest checkpoint)",
     )
     parser.add_argument("--step", type=COUNT, metavar="N", help="the run's checkpoint after step N")
     parser.add_argument("--dir", type=Path, metavar="DIR", help="also write the result and a row per question here")
@@ -316,7 +316,7 @@ def _models(parser: ArgumentParser) -> None:
 
 
 def _corpus(parser: ArgumentParser) -> None:
-    parser.add_argument("format", choices=("popqa-passages", "pubmedqa"), help="how the passages are stored")
+    parser.add_argument("format", choices=("popqa-passages", "pubmedqa"), help="format of SOURCE")
     parser.add_argument("source", type=Path, metavar="SOURCE", help="folder of popqa-passages, file of pubmedqa")
     parser.add_argument("--table", type=Path, metavar="CSV", help="PopQA's questions, for popqa-passages")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the corpus (JSONL), a new file")
@@ -326,7 +326,10 @@ def _corpus(parser: ArgumentParser) -> None:
 def _index(parser: ArgumentParser) -> None:
     parser.add_argument("corpus", type=Path, metavar="CORPUS", help="passages (JSONL): id, title, text")
     parser.add_argument(
-        "--kind", choices=("bm25", "dense"), default="bm25", help="by words, or by a model's vectors (bm25)"
+        "--kind",
+        choices=("bm25", "dense"),
+        default="bm25",
+        help="by words (bm25), or by a model's vectors (dense); default bm25",
     )
     parser.add_argument("--model", metavar="FOLDER", help="encoder of --kind dense (all-MiniLM-L6-v2)")
     parser.add_argument("--status", type=Path, metavar="FILE", help="also write the progress to this file, as JSON")
@@ -335,4 +338,4 @@ def _index(parser: ArgumentParser) -> None:
 def _search(parser: ArgumentParser) -> None:
     parser.add_argument("index", metavar="INDEX", help="name or path of an index, as `index` prints them")
     parser.add_argument("query", metavar="QUERY", help="what to search for")
-    parser.add_argument("-k", type=COUNT, default=5, metavar="K", help="most passages to print (5)")
+    parser.add_argument("-k", type=COUNT, default=5, metavar="K", help="number of passages to print (5)")
