@@ -52,7 +52,7 @@ def test_a_corpus_is_uploaded_indexed_before_ones_eyes_and_searched(visit, name)
     expect(first.locator("mark", has_text="iron")).to_be_visible()
     expect(page.locator("#results-bm25 li")).to_have_count(1)
     expect(page.locator("#results-dense [role=alert]")).to_contain_text(
-        "no dense vectors index yet" if dense.installed() else "run `make dense`"
+        "There is no dense vectors index of" if dense.installed() else "run `make dense`"
     )
     search(page, "sleeps")
     expect(page.locator("#results-bm25 li")).to_contain_text("<b>sleeps</b>")

@@ -133,7 +133,7 @@ def ready_index(corpus: Corpus, kind: str) -> Index:
     index = corpus.index(kind)
     if index is None:
         services.check_kind(kind)
-        raise BadInput(f"{corpus} has no {Index.Kind(kind).label} index yet", "kind")
+        raise BadInput(f"there is no {Index.Kind(kind).label} index of {corpus} yet", "kind")
     if index.state != Index.State.READY:
         why = f": {index.error}" if index.state == Index.State.FAILED else ""
         raise BadInput(

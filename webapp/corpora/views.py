@@ -146,7 +146,10 @@ def corpus_page(request: HttpRequest, name: str) -> HttpResponse:
         "query": request.GET.get("q", "").strip(),
         "longest": searching.LONGEST_QUERY,
     }
-    return render_page(request, "corpora/corpus.html", context, "state")
+    response = render_page(request, "corpora/corpus.html", context, "state")
+    if context["changed"] and corpus.problem:
+        response["HX-Refresh"] = "true"  # there is nothing any more to search or export
+    return response
 
 
 class Hit(NamedTuple):

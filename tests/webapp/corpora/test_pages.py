@@ -117,8 +117,10 @@ def test_a_watched_page_hears_of_each_change_once(client):
 
 def test_a_refused_corpus_names_file_line_and_field(client):
     address = post_upload(client, making.lines() + b'{"id": "x"}\n')["Location"]
+    watching = html.unescape(re.search(rf'hx-get="({address}[^"]+)"', client.get(address).content.decode())[1])
     index = indexing.claim(pk=Index.objects.get().pk, host="here")
     indexing.refuse(index=index, where=" line 4, text", why="the field is missing: <b>")
+    assert client.get(watching, headers={"HX-Request": "true"})["HX-Refresh"] == "true"
     page = client.get(address).content.decode()
     assert "towers.jsonl line 4, text: the field is missing: &lt;b&gt;" in page
     assert "Build it" not in page

@@ -121,7 +121,7 @@ def test_what_cannot_be_searched_is_said(ready, corpus_of, monkeypatch):
         with pytest.raises(BadInput, match="dense retrieval is not installed; run `make dense`"):
             searching.search(ready, "dense", "x", 1)
         patched.setattr(services.dense, "installed", lambda: True)
-        with pytest.raises(BadInput, match="towers has no dense vectors index yet"):
+        with pytest.raises(BadInput, match="there is no dense vectors index of towers yet"):
             searching.search(ready, "dense", "x", 1)
     Index.objects.update(state="stopped")
     with pytest.raises(BadInput, match="the BM25 index of towers is stopped"):
