@@ -27,6 +27,7 @@ from training.store import write_json
 from training.suites import BEST_RESPONSE, UNTRAINED, SuiteSection, with_starts
 from training.suites import field as field_of
 from webapp.core import files
+from webapp.corpora.naming import local_index
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import lines_of
@@ -123,7 +124,7 @@ def put_phase(phase: Mapping[str, Any], where: str, folder: RunDir) -> Mapping[s
 
 
 def put_pool(config: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
-    """The sections of a configuration in which opponents are named, with checkpoints as their folders."""
+    """The sections of a configuration that name checkpoints and corpora, with their folders and indexes instead."""
     phases = [put_phase(phase, f"phases.{place}", folder) for place, phase in enumerate(config.get("phases", ()))]
     pool: dict[str, Any] = {"opponents": put_opponents(config.get("opponents", ()), "opponents", folder)}
     pool |= {"phases": phases}
@@ -131,6 +132,8 @@ def put_pool(config: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
         pool["speaker"] = {**speaker, "source": str(put_opponent(speaker["source"], "speaker.source", folder))}
     if (teacher := config.get("teacher", {})).get("source"):
         pool["teacher"] = {**teacher, "source": str(put_opponent(teacher["source"], "teacher.source", folder))}
+    if indexes := config.get("search", {}).get("indexes"):
+        pool["search"] = {**config["search"], "indexes": put_indexes(indexes)}
     return pool | {"suite": put_tasks(config["suite"], folder)} if config.get("kind") == "suite" else pool
 
 
@@ -147,6 +150,20 @@ def put_tasks(suite: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
 
     tasks = [{**task, **put(task, place)} for place, task in enumerate(suite["tasks"])]
     return {**suite, "tasks": tasks}
+
+
+def put_indexes(indexes: Mapping[str, str]) -> dict[str, str]:
+    """The indexes of a run by the tools that search them, which are on this machine afterwards.
+
+    Raises `BadInput` for one that is not there any more.
+    """
+    local = {}
+    for tool, text in indexes.items():
+        try:
+            local[tool] = local_index(text)
+        except BadInput as error:
+            raise BadInput(error.why, f"search.indexes.{tool}") from error
+    return local
 
 
 def put_calibration(section: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:

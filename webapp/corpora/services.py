@@ -203,7 +203,8 @@ def delete_corpus(*, corpus: Corpus) -> None:
 
 
 def _delete(corpus: Corpus) -> None:
-    """Delete the row, and forget its file after the commit."""
+    """Delete the row, and forget its file after the commit. Waits for a run that is being created with it."""
+    Corpus.objects.select_for_update().filter(pk=corpus.pk).first()
     with refused_if_used(corpus.name):
         corpus.delete()
     transaction.on_commit(partial(forget, pk=corpus.file_id), robust=True)
@@ -254,17 +255,17 @@ def delete_folder(name: str) -> None:
     files.delete_folder(f"{STORED}/{name}")
 
 
-def local_folder(index: Index) -> Path:
+def local_folder(index: Index, *, wait: bool = False) -> Path:
     """Return the folder of a complete index on this machine, fetched from the storage if that is a bucket.
 
-    Raises `BadInput` if it is gone, or being fetched.
+    Raises `BadInput` if it is gone, or another is being fetched, unless this may `wait` for that.
     """
     folder = indexes.root() / index.name
     if looks_complete(folder):
         return folder
     name = f"{STORED}/{index.name}"
     if files.local(name) is None and default_storage.exists(f"{name}/{MANIFEST}"):
-        if not _fetching.acquire(blocking=False):
+        if not _fetching.acquire(blocking=wait):
             raise BadInput("an index is being copied to this machine: try again in a minute", index.name)
         try:
             return files.fetch_folder(name, folder)

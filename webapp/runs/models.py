@@ -50,6 +50,12 @@ class Run(models.Model):
     opponent_checkpoint = models.ForeignKey(
         "Checkpoint", null=True, blank=True, on_delete=models.PROTECT, related_name="runs_against_it"
     )
+    corpora = models.ManyToManyField(
+        "corpora.Corpus",
+        through="RunCorpus",
+        related_name="runs",
+        help_text="Corpora of the site that its seats search.",
+    )
     cloned_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="clones")
     step = models.PositiveIntegerField(default=0)
     steps = models.PositiveIntegerField(default=0, help_text="Planned number of training steps.")
@@ -81,6 +87,20 @@ class Run(models.Model):
         played = self.events.filter(kind=kind).annotate(after=Cast(KT("data__step"), models.IntegerField()))
         lasting = played.exclude(Exists(began.filter(start_step__lt=OuterRef("after"))))
         return list(lasting.order_by("after", "pk").values_list("data", flat=True))
+
+
+class RunCorpus(models.Model):
+    """A corpus that a run searches: it cannot be deleted while the run exists, which may be resumed."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE)
+    corpus = models.ForeignKey("corpora.Corpus", on_delete=models.PROTECT)
+
+    class Meta:
+        verbose_name = "run"
+        constraints = [models.UniqueConstraint(fields=["run", "corpus"], name="run_corpus_once")]
+
+    def __str__(self) -> str:
+        return self.run.name
 
 
 class Attempt(models.Model):

@@ -153,8 +153,8 @@ PRESETS: dict[str, Preset] = {
     ),
     "csp": Preset(
         "CSP on questions",
-        "Agents that search different corpora answer questions together and imitate what went well. Name an index for "
-        "each corpus of your questions in the section search. Its effect has not been measured.",
+        "Agents that search different corpora answer questions together and imitate what went well. Name a "
+        "corpus of the site for each tool of your questions in the section search. Its effect has not been measured.",
         "csp/qa_society.toml",
         {"name": "CSP on questions"},
     ),

@@ -25,8 +25,7 @@ from training.records import LEARNER
 from webapp.accounts.models import User
 from webapp.core import files, queue, quotas
 from webapp.core.deleting import refused_if_used
-from webapp.corpora.models import Corpus, Index
-from webapp.corpora.services import INDEX_NAME
+from webapp.corpora.naming import corpora_named
 from webapp.runs.models import Checkpoint, Event, Run
 from webapp.runs.querysets import ALIVE, OVER
 from webapp.scenarios.models import DatasetVersion
@@ -34,7 +33,6 @@ from webapp.scenarios.models import DatasetVersion
 logger = logging.getLogger(__name__)
 QUESTIONS = "qa_society"
 """The game of a calibration's question sets."""
-INDEXES = "search.indexes"
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 TRAIN_QUEUES = {"cpu": "train-cpu", "gpu": "train-gpu"}
 
@@ -55,9 +53,9 @@ def create_run(
     """
     config = _with_question_sets(config)
     _check(config, dataset_version)
-    _check_indexes(config, owner)
     _check_size(config, owner, dataset_version)
     _check_quotas(owner)
+    corpora = corpora_named(config.search.indexes, owner)
     base_checkpoint = _base_checkpoint(config.model.base)
     start_checkpoint = start_checkpoint or base_checkpoint
     base = start_checkpoint.base if start_checkpoint else config.model.base
@@ -79,6 +77,7 @@ def create_run(
     )
     run.directory = f"runs/{run.pk}"
     run.save(update_fields=["directory"])
+    run.corpora.set(corpora)
     queue.send(queue.SUPERVISE, run.pk, queue=run.queue)
     return run
 
@@ -148,17 +147,6 @@ def _check_paths(config: RunConfig) -> None:
         raise BadInput("choose a dataset version with all its games; paths are for the command line", "mixture")
     if config.evaluate.model or config.evaluate.opponent or config.evaluate.common:
         raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
-
-
-def _check_indexes(config: RunConfig, owner: User) -> None:
-    """Raise `BadInput` for a folder in place of an index, and for an index of corpora that the owner may not see."""
-    names = set(config.search.indexes.values())
-    if not all(INDEX_NAME.fullmatch(name) for name in names):
-        raise BadInput("name an index, such as bm25-0123456789abcdef; folders are for the command line", INDEXES)
-    known = Index.objects.filter(name__in=names).values_list("name", flat=True)
-    hidden = set(known) - set(known.filter(file__corpora__in=Corpus.objects.visible_to(owner)))
-    if hidden:
-        raise BadInput(f"there is no index {min(hidden)} of a corpus that you may search", INDEXES)
 
 
 def _check_kind(config: RunConfig) -> None:

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from training import event_files as tensorboard
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, wants_fragment
+from webapp.corpora.models import Corpus
 from webapp.runs import archive, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import OVER
@@ -208,7 +209,9 @@ def ancestry(request: HttpRequest, run_id: int) -> HttpResponse:
     run = visible(request, run_id)
     checkpoints = run.checkpoints.order_by("step")
     clones = run.clones.order_by("pk")
-    return page(request, run, "lineage", {"saved": checkpoints, "clones": clones})
+    shown = set(Corpus.objects.visible_to(current_user(request)).filter(runs=run))
+    searched = [(corpus, corpus in shown) for corpus in run.corpora.order_by("name")]
+    return page(request, run, "lineage", {"saved": checkpoints, "clones": clones, "searched": searched})
 
 
 @require_POST
