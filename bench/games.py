@@ -1,8 +1,9 @@
 """The cost of a turn of each game on one core, beside TextArena where it has the same game.
 
 Both sides play random legal moves. The time of a turn is the work that does not depend on the model: rendering the
-seat's chat, parsing the reply, checking and applying the move. Choosing the move is not counted. Fails if TextArena
-refuses a move that it listed as legal.
+seat's chat, parsing the reply, checking and applying the move. Choosing the move is not counted, nor is the search of
+a tool; the making of the game is. It is CPU time of the thread, which other programs hardly change. Fails if
+TextArena refuses a move that it listed as legal.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def _legal(env: str, text: str) -> list[str]:
 
 
 class _Clock:
-    """Sums the seconds of calls."""
+    """Sums the CPU seconds of calls."""
 
     def __init__(self) -> None:
         self.turns = 0
@@ -140,11 +141,11 @@ class _Clock:
 
     def time(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call, add its seconds, and return its result."""
-        began = time.perf_counter()
+        began = time.thread_time()
         try:
             return call(*args, **kwargs)
         finally:
-            self._seconds += time.perf_counter() - began
+            self._seconds += time.thread_time() - began
 
     def reading(self) -> Reading:
         """Return turns per second."""

@@ -353,8 +353,9 @@ def speed(raw: Raw) -> Iterator[str]:
     yield f"p50 {median(p50):.1f} ms, p95 {median(p95):.1f} ms ({min(p95):.1f}–{max(p95):.1f};"
     turns = {name: row["median_ms"] for name, row in raw["games"]["turn"].items()}
     low, high = (f"{of(turns.values()):.2f} ms" for of in (min, max))
-    villages = f"Werewolf {turns['werewolf']:.2f}, Among Us {turns['among_us']:.2f}"
-    yield f"{low} (tic-tac-toe) to {high} (Hanabi); {villages}"
+    others = {"werewolf": "Werewolf", "among_us": "Among Us", "qa_society": "society", "household": "household"}
+    rest = ", ".join(f"{title} {turns[name]:.2f}" for name, title in others.items())
+    yield f"{low} (shop) to {high} (Hanabi); {rest}"
     rates = {name: row["a"]["median"] / row["b"]["median"] for name, row in raw["games"]["textarena"].items()}
     titles = {"tic_tac_toe": "tic-tac-toe", "connect_four": "Connect Four", "kuhn_poker": "Kuhn poker"}
     yield f"{', '.join(f'{title} {rates[name]:.2f}' for name, title in titles.items())} of its rate"
