@@ -11,6 +11,7 @@ from training.retrieval import index as indexes
 from training.retrieval.bm25 import Bm25Settings
 from webapp.arena.play import searches
 from webapp.arena.play.searches import PASSAGES, SearchClaim
+from webapp.corpora import services as corpora
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +34,9 @@ def _move(claim: SearchClaim) -> Move:
     except BadInput as error:
         return claim.game.failure(error.why)
     try:
-        folder = indexes.build(index, Bm25Settings()) if isinstance(index, Path) else index
+        folder = indexes.build(index, Bm25Settings()) if isinstance(index, Path) else corpora.local_folder(index)
         passages = indexes.open_index(folder).search(claim.search.query, PASSAGES)
-    except (ParleyError, OSError) as error:
+    except (ParleyError, OSError) as error:  # files that are gone, a bucket that does not answer
         logger.warning("match %s: a search in %s failed: %s", claim.match.pk, claim.search.corpus, error)
         return claim.game.failure(f"the index of the corpus {claim.search.corpus} cannot be searched")
     return claim.game.retrieval(passage.with_title for passage in passages)

@@ -1,10 +1,12 @@
 """Searches at a table: a person and a script get passages as the site is installed, and a failed one ends no game."""
 
+import shutil
 from datetime import timedelta
 
 import pytest
 from django.core.files.base import ContentFile
 
+from tests.stub import Stub
 from training import samples
 from training.games.qa_society import alone
 from training.games.qa_society.scoring import best_f1
@@ -17,6 +19,7 @@ from webapp.arena.play import hosting, human_moves, services
 from webapp.arena.setup import tables
 from webapp.corpora import services as corpora
 from webapp.corpora.models import Corpus, Index
+from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play as work
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unpaced")]
@@ -109,6 +112,22 @@ def test_pages_show_the_search_and_the_bounds_of_the_scenario(client_of, player)
     assert "between -0.11 and 1<" in client.get(f"/play/{match.pk}/result/").content.decode()
 
 
+def test_a_model_reads_what_its_search_found(player, admin, monkeypatch):
+    with Stub() as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub", added_by=admin)
+        model = Deployment.objects.create(remote=remote, state=Deployment.State.READY)
+        places = [tables.Place(user=player), tables.Place(deployment=model), tables.Place(scripted="scripted")]
+        match = tables.create(host=player, start=tables.Start(RIVER), places=places, consent=True)
+        stub.script("<search/>", "<answer>the Moldau</answer>")
+        act(match, player, ASKER, action="ask")
+        let_work(match)
+        first, second = (request.messages[-1]["content"] for request in stub.requests)
+        assert "RETRIEVAL: Vltava: The Vltava" not in first
+        assert "RETRIEVAL: Vltava: The Vltava" in second
+    assert read_by(match, ASKER)[-1].startswith("FRIEND_ANSWER: the Moldau")
+
+
 def test_an_agent_alone_searches_too(player):
     match = table(player, alone(RIVER, "wiki"), seat=0)
     assert "Vltava" in searched(match, player, seat=0)
@@ -198,6 +217,13 @@ def test_a_corpus_of_the_site_goes_first_where_the_host_may_show_it(player, rese
         evidence = searched(table(host), host)
         assert "Vltava" in evidence
         assert "called otherwise" not in evidence
+
+
+def test_an_index_whose_files_are_gone_fails(researcher):
+    corpus = corpus_of(researcher, "wiki", "The river of Prague")
+    shutil.rmtree(corpora.local_folder(corpus.index("bm25")))
+    evidence = searched(table(researcher), researcher)
+    assert evidence == "RETRIEVAL: the search failed: the index of the corpus wiki cannot be searched."
 
 
 def test_a_corpus_whose_index_is_not_ready_is_named(researcher):

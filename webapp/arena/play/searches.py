@@ -52,8 +52,8 @@ def claim(*, due_id: int) -> SearchClaim | None:
     return SearchClaim(due.pk, due.fence, due.match, state, state.game, search)
 
 
-def index_of(claim: SearchClaim) -> str | Path:
-    """The index to search: its name, or a corpus of the samples, whose index is built where there is none.
+def index_of(claim: SearchClaim) -> Index | Path:
+    """The index to search, or a corpus of the samples, whose index is built where there is none.
 
     Raises `BadInput` with a reason for the players if there is no such corpus, or no index of it that is ready.
     """
@@ -64,7 +64,7 @@ def index_of(claim: SearchClaim) -> str | Path:
         index = corpus.index(Index.Kind.BM25)
         if index is None or index.state != Index.State.READY:
             raise BadInput(f"the index of the corpus {name} is not ready")
-        return index.name
+        return index
     shipped = samples.corpora().get(name)
     if shipped is None:
         raise BadInput(f"there is no corpus called {name} here")
