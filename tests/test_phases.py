@@ -165,6 +165,7 @@ EPO = {"method": {"name": "epo"}, "speaker": {"source": "follower:50"}}
     [
         ({"teacher": {"source": "scripted"}}, "teacher.source", "name a speaker.source"),
         ({**EPO, "teacher": {"source": "mirror"}}, "teacher.source", "mirror is no teacher"),
+        ({**EPO, "method": {"name": "epo", "form": "sft"}}, "teacher.source", "imitates a teacher"),
         ({**EPO, "teacher": {"source": "speaker"}}, "teacher.source", "speaker is no teacher"),
         ({**EPO, "teacher": {"source": "nash"}}, "teacher.source", "nash plays kuhn_poker"),
         ({**EPO, "method": {"name": "omar"}, "teacher": {"source": "scripted"}}, "teacher.source", "itself has played"),

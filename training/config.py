@@ -257,8 +257,10 @@ class RunConfig(Record):
             raise BadInput(error.why, f"method.{error.where}") from error
 
     def _check_teacher(self) -> None:
-        source = self.teacher.source
+        source, needs = self.teacher.source, self.method.build().needs
         if not source:
+            if needs.taught:
+                raise BadInput("supervised learning imitates a teacher: name one", "teacher.source")
             return
         if of_learner(source) or source == SPEAKER:
             raise BadInput(f"{source} is no teacher: name a model, an address or a player", "teacher.source")
@@ -266,7 +268,7 @@ class RunConfig(Record):
             raise BadInput("a strategist learns a teacher's strategies: name a speaker.source", "teacher.source")
         if self.speaker.react and not self.teacher.speaks:
             raise BadInput("this run has no speaker that it could advise: set it, or name a speaker", "teacher.speaks")
-        if not self.method.build().needs.offline:
+        if not needs.offline:
             raise BadInput(f"{self.method.name} learns from what the learner itself has played", "teacher.source")
 
     def _check_suite(self) -> None:

@@ -377,7 +377,8 @@ class Needs:
     `rollout.probes` asks for. `imitates`: credit is of the stream `nll` alone, so that nothing is measured before it
     and only traces with credit are read. `alone`: each seat plays by itself, without communication (`GameSpec.alone`).
     `arguments`: episodes come with `ScoredEpisode.arguments`. `offline`: the method may also learn from what a teacher
-    has written. `centred`: its advantages are meant to have a mean near 0, so that the watchdog looks for a drift.
+    has written; `taught`: only from that, so that a run without a teacher is refused. `centred`: its advantages are
+    meant to have a mean near 0, so that the watchdog looks for a drift.
     """
 
     critic: tuple[str, ...] = ()
@@ -387,6 +388,7 @@ class Needs:
     alone: bool = False
     arguments: bool = False
     offline: bool = False
+    taught: bool = False
     centred: bool = True
 
 

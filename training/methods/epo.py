@@ -65,7 +65,7 @@ class Epo:
     def __init__(self, config: EpoConfig) -> None:
         self.config = config
         positive = config.baseline == "max" or config.form == "sft"  # by design most advantages are then above 0
-        self.needs = Needs(group="game", offline=True, centred=not positive)
+        self.needs = Needs(group="game", offline=True, taught=config.form == "sft", centred=not positive)
 
     def credit(self, group: Sequence[ScoredEpisode]) -> list[EpisodeCredit]:
         """Return credit on the tokens of every learning seat's strategies: for all of one, its advantage."""
