@@ -6,15 +6,19 @@ A start writes strategies in the form that is asked for, and names moves as litt
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from training import bases, players, samples
 from training.games.actions import write
+from training.games.shop.catalogues import find
+from training.games.shop.game import TEST_EVERY
 from training.games.shop.kinds import KINDS
+from training.games.shop.settings import ShopSettings
 from training.learn.tiny.pretrain import Recipe, Stage, pretrain
 from training.players.advised import AdvisedPlayer
 from training.players.base import Player, Reply
@@ -30,6 +34,7 @@ from training.text.conversations import traces
 if TYPE_CHECKING:
     from training.players.base import PlayerFactory
     from training.records import Episode
+    from training.text.template import ChatTokenizer
 
 
 class Wordless:
@@ -89,24 +94,53 @@ def played(scenarios: Sequence[Scenario], games: int, player: PlayerFactory, see
     return episodes
 
 
-def prepare(
-    folder: Path, scenarios: Sequence[Scenario], games: int, player: PlayerFactory, form: SpeakerSection
-) -> Path:
-    """Return the folder with a strategist that names moves as `player` chooses them; the first call pretrains it."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a strategist is pretrained on: `games` in which the strategies name the moves of `player`.
+
+    Each of `words` is a token of its own. Before whole games the strategist reads their beginnings, each up to its
+    first strategy, in `beginnings` passes. `size` changes the recipe.
+    """
+
+    player: PlayerFactory
+    games: int
+    words: tuple[str, ...] = ()
+    beginnings: int = 0
+    size: Mapping[str, Any] = field(default_factory=dict)
+
+
+SIZE = {"hidden": 64, "layers": 2, "heads": 2, "groups": 1, "mlp": 160, "vocabulary": 1600, "context": 0.05}
+
+
+def prepare(folder: Path, scenarios: Sequence[Scenario], start: Start, form: SpeakerSection) -> Path:
+    """Return the folder with a strategist that names moves as `start` does; the first call pretrains it."""
     from training.sections import SftConfig
 
     if folder.is_dir():
         return folder
     sft = SftConfig(tokens_per_batch=2048, batches_per_step=1, max_length=2048, lr=4e-3, warmup=0.05, lora=None)
-    size = {"hidden": 64, "layers": 2, "heads": 2, "groups": 1, "mlp": 160, "vocabulary": 1600, "context": 0.05}
-    recipe = Recipe.from_dict({"sft": sft.to_dict(), **size})
+    recipe = Recipe.from_dict({"sft": sft.to_dict(), **SIZE, **start.size})
     note = f"strategist of {scenarios[0].game}"
     info = bases.ModelInfo(name=folder.name, base="tiny", licence="apache-2.0", note=note, dataset=(), command="")
     followed = form.model_copy(update={"source": "follower:100"})
-    read = played(scenarios, games, partial(named, player, followed), 0)
+    read = played(scenarios, start.games, partial(named, start.player, followed), 0)
+    stages = [Stage(partial(traces, form=form))]
+    if start.beginnings:
+        stages.insert(0, Stage(partial(beginnings, form=form), context=0.0, sft={"epochs": start.beginnings}))
     with atomic_directory(folder) as new:
-        pretrain(new, read, recipe, info, stages=(Stage(partial(traces, form=form)),))
+        pretrain(new, read, recipe, info, start.words, stages)
     return folder
+
+
+def beginnings(episode: Episode, chat: ChatTokenizer, /, *, window: int | None, form: SpeakerSection) -> list[Trace]:
+    """Return each seat's strategist's trace up to the end of its first strategy."""
+    cut = []
+    for trace in traces(episode, chat, window=window, form=form):
+        if trace.parent is None and 1 in trace.mask:
+            end = (*trace.mask, 0).index(0, trace.mask.index(1))
+            parts = {name: getattr(trace, name)[:end] for name in ("tokens", "mask", "turn", "logprobs")}
+            cut.append(trace.model_copy(update=parts))
+    return cut
 
 
 def bargains() -> list[Scenario]:
@@ -129,11 +163,22 @@ def bargains() -> list[Scenario]:
     return made
 
 
-def errands(split: str, count: int) -> list[Scenario]:
-    """Return visits to the shop of the generated catalogue, with goals drawn from `split`."""
-    first = samples.load("shop")[0]
-    settings = {"split": split, "turn_limit": 8}
-    return [
-        first.model_copy(update={"id": f"errand-{number + 1}", "settings": settings, "seed": derive(0, split, number)})
-        for number in range(count)
-    ]
+SOLD = KINDS[::4]
+"""The kinds of products that errands ask for: few enough that a small model reads their names in its instructions."""
+
+
+def errands(split: Literal["train", "test"]) -> list[Scenario]:
+    """Return visits to the shop of the generated catalogue, one for each of the split's goals among `SOLD`."""
+    first, catalogue, sold = samples.load("shop")[0], find(ShopSettings()), {kind.noun for kind in SOLD}
+    made = []
+    for number, goal in enumerate(catalogue.goals):
+        if (number % TEST_EVERY == 0) == (split == "test") and catalogue.products[goal.product].query in sold:
+            settings = {"goal": goal.model_dump(), "turn_limit": 8}
+            made.append(first.model_copy(update={"id": f"errand-{number + 1}", "settings": settings}))
+    return made
+
+
+def labels() -> tuple[str, ...]:
+    """Return the names of the products that errands ask for, and of their options' values, longest first."""
+    values = {value for kind in SOLD for shares in kind.options.values() for value in shares if not value.isdigit()}
+    return tuple(sorted({*values, *(kind.noun for kind in SOLD)}, key=lambda label: (-len(label), label)))

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.advice import Customer, Wordless, bargains, errands, named, played, prepare
+from bench.advice import Customer, Start, Wordless, bargains, errands, labels, named, played, prepare
 from bench.rows import UNWATCHED, metrics_of, over_seeds, run, stored_row
 from training.dataset import Conversation, DatasetLine
 from training.engines.base import Sampling
@@ -44,16 +44,16 @@ PAIRINGS = ("speaker", "untrained", "both")
 class Task:
     """A game in miniature. `forms` has the phases of training by form, each a share of the steps with its settings.
 
-    `start` plays what the start's strategies name, `teacher` what those for supervised learning name; `games` is the
-    number of games of each. `temperature` is that of strategies when they are measured.
+    `teacher` makes the moves that the strategies for supervised learning name, in `taught` games. `temperature` is that
+    of strategies when they are measured.
     """
 
     form: SpeakerSection
     train: Sequence[Scenario]
     test: Sequence[Scenario]
-    start: PlayerFactory
+    start: Start
     teacher: PlayerFactory | None
-    games: tuple[int, int]
+    taught: int
     forms: Mapping[str, tuple[tuple[float, dict[str, Any]], ...]]
     steps: int
     config: dict[str, Any]
@@ -79,9 +79,9 @@ def tasks() -> dict[str, Task]:
             form=SpeakerSection(words=12),
             train=bargains(),
             test=bargains(),
-            start=lambda *_: Wordless(),
+            start=Start(lambda *_: Wordless(), games=2400),
             teacher=None,
-            games=(2400, 0),
+            taught=0,
             forms={
                 "rl": ((1.0, {"name": "rl", **ALONE}),),
                 "rl_self_play": ((0.5, {"name": "rl", **ALONE}), (0.5, {"name": "self_play", "opponents": []})),
@@ -94,16 +94,16 @@ def tasks() -> dict[str, Task]:
         ),
         "epo_shop": Task(
             form=SpeakerSection(label="Thought", words=12),
-            train=errands("train", 480),
-            test=errands("test", 200),
-            start=partial(Customer, skill=0),
+            train=errands("train"),
+            test=errands("test"),
+            start=Start(partial(Customer, skill=0), games=1200, words=labels(), beginnings=2),
             teacher=partial(Customer, skill=100),
-            games=(1200, 1200),
+            taught=1200,
             forms={"rl": ((1.0, {"name": "rl"}),)},
             steps=40,
-            config={"rollout": {"scenarios": 64}, "learn": {"lr": 3e-4, "tokens_per_batch": 8192}},
+            config={"rollout": {"scenarios": 48}, "learn": {"lr": 1e-3, "tokens_per_batch": 8192}},
             measured=200,
-            temperature=0.0,
+            temperature=1.0,
         ),
     }
 
@@ -121,7 +121,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     if unknown := [form for form in forms if form not in known]:
         raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(known)}", "--forms")
     steps = arguments.steps or task.steps
-    start = prepare(folder / "start", task.train, task.games[0], task.start, task.form)
+    start = prepare(folder / "start", task.train, task.start, task.form)
     rows: list[dict[str, Any]] = []
     for seed in range(arguments.seeds):
         for share in arguments.following:
@@ -176,7 +176,7 @@ def supervised(
 ) -> dict[str, Any]:
     """Return the configuration of supervised learning on the teacher's strategies, before the same speaker."""
     assert task.teacher is not None
-    episodes = played(task.train, task.games[1], partial(named, task.teacher, speaker), seed + 1)
+    episodes = played(task.train, task.taught, partial(named, task.teacher, speaker), seed + 1)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "teacher.jsonl"
     with atomic_file(path) as file:

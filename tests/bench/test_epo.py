@@ -30,15 +30,16 @@ def test_errands_of_the_two_splits_have_other_goals():
     from training.games import make
 
     def instructions(split):
-        return {make(each).observe(0).messages[0].text for each in errands(split, 60)}
+        return {make(each).observe(0).messages[0].text for each in errands(split)}
 
+    assert instructions("train")
     assert not instructions("train") & instructions("test")
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_speaker_that_follows_all_strategies_makes_the_moves_that_they_name(name):
     task = TASKS[name]
-    episodes = played(task.train[:4], 4, partial(named, task.start, FORM), 0)
+    episodes = played(task.train[:4], 4, partial(named, task.start.player, FORM), 0)
     turns = [(episode, turn) for episode in episodes for turn in episode.turns]
     assert turns
     for episode, turn in turns:
@@ -48,7 +49,7 @@ def test_a_speaker_that_follows_all_strategies_makes_the_moves_that_they_name(na
 
 def test_a_customer_buys_better_with_more_skill():
     def mean_reward(skill):
-        episodes = played(errands("train", 60), 60, partial(named, partial(Customer, skill=skill), FORM), 0)
+        episodes = played(errands("train"), 60, partial(named, partial(Customer, skill=skill), FORM), 0)
         return fmean(episode.returns[0] for episode in episodes)
 
     assert mean_reward(0) < mean_reward(100)
