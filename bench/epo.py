@@ -34,8 +34,8 @@ from training.samples import write_scenarios
 from training.seeding import rng
 from training.store import atomic_file
 
-NONE, SFT = "none", "sft"
-"""The start itself, and supervised learning on the strategies of the task's teacher."""
+NONE, SFT, TEACHER = "none", "sft", "teacher"
+"""The start itself, supervised learning on the strategies of the task's teacher, and the teacher as the strategist."""
 PAIRINGS = ("speaker", "untrained", "both")
 """Who sits opposite: the speaker alone, the start's strategist with the speaker, or the measured strategist itself."""
 
@@ -116,7 +116,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     if arguments.dir is None:
         raise BadInput("training runs need a directory", "--dir")
     task, folder = tasks()[arguments.part], arguments.dir.absolute()
-    known = [NONE, *([SFT] if task.teacher else []), *task.forms]
+    known = [NONE, *((SFT, TEACHER) if task.teacher else ()), *task.forms]
     forms = arguments.forms.split(",") if arguments.forms else known
     if unknown := [form for form in forms if form not in known]:
         raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(known)}", "--forms")
@@ -139,6 +139,8 @@ def _row(task: Task, start: Path, form: str, share: int, seed: int, steps: int, 
     speaker = task.form.model_copy(update={"source": f"follower:{share}"})
     if form == NONE:
         return {"after": measure(task, start, start, speaker, seed), "cpu_s": 0.0}
+    if form == TEACHER:
+        return {"after": {"reward": taught(task, speaker, seed)}, "cpu_s": 0.0}
     settings = supervised if form == SFT else reinforced
     outcome, run_dir = run(settings(task, start, form, speaker, seed, steps, folder), folder / "train")
     latest = run_dir.latest_checkpoint()
@@ -198,6 +200,13 @@ def _shared(task: Task, start: Path, speaker: SpeakerSection, seed: int) -> dict
         "speaker": speaker.to_dict(),
         "sampling": {"max_tokens": 32},
     }
+
+
+def taught(task: Task, speaker: SpeakerSection, seed: int) -> float:
+    """Return the mean result where the strategies name the teacher's moves: what there is to learn from it."""
+    assert task.teacher is not None
+    games = played(task.test, task.measured, partial(named, task.teacher, speaker), seed)
+    return fmean(each.returns[0] or 0.0 for each in games)
 
 
 def measure(task: Task, model: Path, start: Path, speaker: SpeakerSection, seed: int) -> dict[str, float]:

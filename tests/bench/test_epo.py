@@ -1,5 +1,6 @@
 """The miniatures of EPO: what their strategists begin from, their configurations, and their tables."""
 
+from dataclasses import replace
 from functools import partial
 from statistics import fmean
 
@@ -8,7 +9,7 @@ import pytest
 from bench import results
 from bench.__main__ import parser
 from bench.advice import Customer, Wordless, bargains, errands, named, played
-from bench.epo import main, reinforced, show, summary, tasks
+from bench.epo import main, reinforced, show, summary, tasks, taught
 from training import config as configs
 from training.errors import BadInput
 from training.games.actions import plain
@@ -53,6 +54,13 @@ def test_a_customer_buys_better_with_more_skill():
         return fmean(episode.returns[0] for episode in episodes)
 
     assert mean_reward(0) < mean_reward(100)
+
+
+def test_a_teacher_is_worth_more_the_more_the_speaker_follows():
+    task = replace(TASKS["epo_shop"], measured=60)
+    shares = ("follower:1", "follower:50", "follower:100")
+    means = [taught(task, task.form.model_copy(update={"source": share}), 0) for share in shares]
+    assert means == sorted(set(means))
 
 
 def test_a_wordless_player_names_moves_without_words():
