@@ -34,6 +34,7 @@ def begin(page: Page, game: str, task: str) -> None:
     press(page, "Enter")
     page.wait_for_url(re.compile(r"/play/\d+/$"))
     connected(page)
+    expect(page.locator(".coach")).to_be_visible()
 
 
 def choose(page: Page, choice: str, left: str) -> None:
@@ -46,6 +47,7 @@ def choose(page: Page, choice: str, left: str) -> None:
 
 def see_both(page: Page) -> None:
     """The result is reached with one key; both plays have the best reward."""
+    expect(page.locator(".coach")).to_be_hidden()  # nobody can be asked any more
     press(page, "Enter")
     page.wait_for_url("**/result/")
     for side in ("left", "right"):
