@@ -44,7 +44,7 @@ def run(researcher, amount):
         ("evaluation", 5),
         ("log", 4),
         ("configuration", 3),
-        ("lineage", 5),
+        ("lineage", 7),
     ],
 )
 def test_a_run_page(client, run, name, queries, django_assert_max_num_queries):
