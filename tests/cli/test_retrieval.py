@@ -94,7 +94,7 @@ def test_the_status_file_has_the_phases_and_how_it_ended(corpus, tmp_path, monke
     corpus.write_text('{"id": "a", "text": 3}')
     assert main(["index", str(corpus), "--status", str(status)]) == 2
     refused = json.loads(status.read_text())
-    assert refused.pop("why").startswith("expected a text")
+    assert refused.pop("why").startswith("expected a string")
     assert refused == {"phase": "refused", "where": "corpus.jsonl line 1, text", "invalid": True}
     assert main(["index", str(tmp_path / "none.jsonl"), "--status", str(status)]) == 2
     assert json.loads(status.read_text())["invalid"] is False, "another file may be readable at another time"

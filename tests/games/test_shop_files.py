@@ -147,15 +147,23 @@ OPTIONS = "customization_options"
         ({"products": []}, "items_shuffle_1000.json", "no entry has a proper number"),
         ({"products": [[]]}, "items_shuffle_1000.json, entry 0", "expected an object"),
         ({"products": changed(PRODUCTS, 1, "asin", to=None)}, "1000.json, entry 1, asin", "missing"),
-        ({"products": changed(PRODUCTS, 1, "name", to=5)}, "1000.json, entry 1, name", "expected a text"),
+        ({"products": changed(PRODUCTS, 1, "name", to=5)}, "1000.json, entry 1, name", "expected a string"),
         ({"products": changed(PRODUCTS, 1, "name", to=" ")}, "1000.json, entry 1, name", "empty"),
         ({"products": changed(PRODUCTS, 0, "query", to=None)}, "1000.json, entry 0, query", "missing"),
-        ({"products": changed(PRODUCTS, 0, "product_category", to=[])}, "entry 0, product_category", "expected a text"),
-        ({"products": changed(PRODUCTS, 0, "full_description", to=1)}, "entry 0, full_description", "expected a text"),
+        (
+            {"products": changed(PRODUCTS, 0, "product_category", to=[])},
+            "entry 0, product_category",
+            "expected a string",
+        ),
+        (
+            {"products": changed(PRODUCTS, 0, "full_description", to=1)},
+            "entry 0, full_description",
+            "expected a string",
+        ),
         (
             {"products": changed(PRODUCTS, 0, "small_description", 0, to=1)},
             "entry 0, small_description",
-            "list of texts",
+            "list of strings",
         ),
         (
             {"products": changed(PRODUCTS, 0, "pricing", to="12.50")},
@@ -171,7 +179,7 @@ OPTIONS = "customization_options"
         (
             {"instructed": changed(INSTRUCTED, "B01MUG0001", "attributes", to="safe")},
             "items_ins_v2_1000.json, entry B01MUG0001, attributes",
-            "expected a list of texts",
+            "expected a list of strings",
         ),
         (
             {"instructed": changed(INSTRUCTED, "B01SHOE001", "instruction_attributes", to=None), "human": None},
@@ -188,7 +196,7 @@ OPTIONS = "customization_options"
         (
             {"human": changed(HUMAN, "B01SHOE001", 0, "instruction_options", to="red")},
             "items_human_ins.json, entry B01SHOE001.0, instruction_options",
-            "expected a list of texts",
+            "expected a list of strings",
         ),
         (
             {"human": changed(HUMAN, "B01MUG0001", 0, "instruction", to="x" * 3000)},

@@ -66,7 +66,7 @@ ROW = files.ROWS[0]
     "row, message",
     [
         (("16", "Why?", "[]", "x", "1"), "possible_answers: the list is empty"),
-        (("16", "Why?", '["a", " "]', "x", "1"), "possible_answers: one of the texts is empty"),
+        (("16", "Why?", '["a", " "]', "x", "1"), "possible_answers: one of the strings is empty"),
         (("16", "Why?", "", "x", "1"), "possible_answers: empty"),
         (("16", "Why?", "['a']", "x", "1"), "possible_answers: not JSON"),
         (("16", " ", '["a"]', "x", "1"), "question: empty"),
@@ -121,12 +121,12 @@ def test_an_unscorable_answer_is_left_out(tmp_path):
     "name, content, message",
     [
         ("nq-open", '{"question": "who"}\n', "file.json line 1, answer: missing"),
-        ("nq-open", '{"question": "who", "answer": "me"}\n', "file.json line 1, answer: expected a list of texts"),
+        ("nq-open", '{"question": "who", "answer": "me"}\n', "file.json line 1, answer: expected a list of strings"),
         ("nq-open", '{"question": "who", "answer": ["me"]}\n{"que', "file.json line 2: not JSON"),
         ("nq-open", "[1]\n", "file.json line 1: expected an object"),
         ("entityquestions", {"question": "who"}, "file.json: expected a list"),
         ("entityquestions", [{"question": "who", "answers": []}], "file.json, entry 0, answers: the list is empty"),
-        ("entityquestions", [{"question": 3, "answers": ["x"]}], "file.json, entry 0, question: expected a text"),
+        ("entityquestions", [{"question": 3, "answers": ["x"]}], "file.json, entry 0, question: expected a string"),
         ("entityquestions", '[\n{"question"]', "file.json line 2 column 12: not JSON"),
         ("pubmedqa", [1], "file.json: expected an object"),
         ("pubmedqa", {"901": {"QUESTION": "Why?"}}, "file.json, 901, LONG_ANSWER: missing"),

@@ -81,7 +81,7 @@ def test_a_passage_without_words_is_kept_and_a_corpus_without_words_refused(corp
 
 
 def test_fewer_than_one_passage_is_refused(corpus):
-    with pytest.raises(BadInput, match="k: 0 passages"):
+    with pytest.raises(BadInput, match="k: expected at least 1 passage"):
         found(corpus(*TEXTS), "cat", k=0)
 
 

@@ -75,7 +75,7 @@ def test_an_empty_query_finds_nothing(corpus, encoder):
     retriever = open_index(build(corpus("a", "b"), SETTINGS))
     assert retriever.search(" \n", 3) == []
     assert len(retriever.search("unknown", 3)) == 2
-    with pytest.raises(BadInput, match="k: 0 passages"):
+    with pytest.raises(BadInput, match="k: expected at least 1 passage"):
         retriever.search("a", 0)
 
 
@@ -116,7 +116,7 @@ def test_an_index_is_not_searched_with_other_weights(corpus, tmp_path, encoder, 
     assert DenseSettings.of(str(model)) != settings
     monkeypatch.undo()
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
-    with pytest.raises(BadInput, match="not those with which the index was made"):
+    with pytest.raises(BadInput, match="its files differ from those that built the index"):
         open_index(folder).search("a", 1)
 
 

@@ -96,7 +96,7 @@ def read(questions: QuestionSet, path: Path, options: SetOptions | None = None) 
 def add(seen: dict[str, Question], question: Question) -> None:
     """Add a question by its id; raise `BadInput` if the id is taken."""
     if question.id in seen:
-        raise BadInput(f"the id {question.id} stands at {seen[question.id].where}, too", f"{question.where}, id")
+        raise BadInput(f"the id {question.id} is also used at {seen[question.id].where}", f"{question.where}, id")
     seen[question.id] = question
 
 
@@ -157,7 +157,7 @@ def text(entry: Entry, field: str) -> str:
     """Return a text field on one line; raise `BadInput` if it is missing, no text or empty."""
     value = _field(entry, field)
     if not isinstance(value, str):
-        raise BadInput("expected a text", f"{entry.where}, {field}")
+        raise BadInput("expected a string", f"{entry.where}, {field}")
     if not clean(value):
         raise BadInput("empty", f"{entry.where}, {field}")
     return clean(value)
@@ -171,12 +171,12 @@ def texts(entry: Entry, field: str) -> tuple[str, ...]:
 def as_texts(values: Any, where: str) -> tuple[str, ...]:
     """Return a list of at least one text, each on one line; raise `BadInput` naming `where`."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise BadInput("expected a list of texts", where)
+        raise BadInput("expected a list of strings", where)
     cleaned = tuple(map(clean, values))
     if not cleaned:
         raise BadInput("the list is empty", where)
     if not all(cleaned):
-        raise BadInput("one of the texts is empty", where)
+        raise BadInput("one of the strings is empty", where)
     return cleaned
 
 

@@ -95,7 +95,7 @@ def parse(line: str | bytes, where: str) -> Document:
 def _text(data: Mapping[str, Any], name: str, where: str) -> str:
     value = data.get(name, "")
     if not isinstance(value, str):
-        raise BadInput("expected a text, which is a string in JSON", f"{where}, {name}")
+        raise BadInput("expected a string", f"{where}, {name}")
     if "\x00" in value:
         raise BadInput("the text contains a NUL character, which databases cannot store", f"{where}, {name}")
     if name != "title" and not value.strip():

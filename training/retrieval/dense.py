@@ -103,7 +103,7 @@ def load_encoder(settings: DenseSettings, device: str | None) -> Encoder:
     """
     folder = model_folder(settings.model)
     if _checksum(folder) != settings.checksum:
-        raise BadInput("its files are not those with which the index was made: build the index again", settings.model)
+        raise BadInput("its files differ from those that built the index: build the index again", settings.model)
     # by name, so that what imports this module does not depend on torch
     encoder: Encoder = import_module("training.retrieval.encoder").SentenceEncoder(folder, device)
     return encoder

@@ -143,7 +143,7 @@ def check(folder: Path, corpus_sha256: str | None, settings: Bm25Settings | Dens
         )
         raise BadInput(why, str(folder))
     if settings is not None and settings != info.settings:
-        why = f"the index has other settings ({dumps(info.settings.to_dict())}): build one with yours"
+        why = f"the index has other settings ({dumps(info.settings.to_dict())}): build an index with yours"
         raise BadInput(why, str(folder))
     return info
 

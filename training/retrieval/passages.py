@@ -78,4 +78,4 @@ def best(scores: NDArray[np.floating[Any]], k: int) -> list[int]:
 def check_k(k: int) -> None:
     """Raise `BadInput` for a number of passages below 1."""
     if k < 1:
-        raise BadInput(f"{k} passages cannot be returned: give a number from 1 on", "k")
+        raise BadInput(f"expected at least 1 passage, not {k}", "k")

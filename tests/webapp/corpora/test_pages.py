@@ -187,7 +187,7 @@ def test_nothing_found_and_nothing_asked_say_so(client, researcher, monkeypatch)
     making.built(researcher)
     monkeypatch.setattr(searching.SearchProcess, "ask", lambda *_: searching.Results([], frozenset()))
     assert "No passage shares a word" in page_of(client, "results", "towers", "bm25", q="x")
-    assert "Enter what you search for" in page_of(client, "results", "towers", "bm25")
+    assert "Enter a query" in page_of(client, "results", "towers", "bm25")
 
 
 def test_a_search_that_cannot_be_answered_says_what_to_do(client, client_of, researcher, other_researcher, monkeypatch):

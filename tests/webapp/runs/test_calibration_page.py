@@ -130,11 +130,11 @@ def test_the_rule_of_the_start_is_stated(run, page):
     # searching for the last half gains half of all answers
     make_calibration(run, 0, (calibration_rows(searches=0.5), True), (calibration_rows("Known", knows=1.0), True))
     shown = " ".join(Text(page(run)).text.split())
-    assert "The prompted start gains 0.50 [0.34, 0.66] F1 over never searching: with this tool the set counts" in shown
-    assert "with this tool the set does not count, which takes 0.05" in shown
+    assert "The prompted model gains 0.50 [0.34, 0.66] F1 over never searching: with this tool the set counts" in shown
+    assert "with this tool the set does not count. A set counts from 0.05 on" in shown
     later = make_run(run.owner, game="qa_society")
     make_calibration(later, 2, (calibration_rows(), True))
-    assert "prompted start" not in page(later)
+    assert "prompted model gains" not in page(later)
 
 
 def test_scales_of_f1_are_round_and_never_flat():

@@ -132,7 +132,7 @@ def _room(settings: HouseholdSettings, seed: int) -> tuple[Room, str, str, int]:
     """Return the room, the task as a sentence, what is hidden in words, and the length of a shortest plan or 0."""
     if settings.alfworld:
         if settings.home is not None:
-            raise BadInput("is stated beside a game of ALFWorld: leave out one of them", "settings.home")
+            raise BadInput("cannot be combined with settings.alfworld: leave out one of them", "settings.home")
         room = alfworld.start(settings.alfworld, settings.sha256, seed)
         return room, room.sentence, words.of_alfworld(room.name), 0
     home, steps = _home(settings, seed)

@@ -52,7 +52,7 @@ def check(home: Home) -> None:
             )
         for thing in things:
             if kind(thing) not in OBJECTS or thing in seen:
-                why = "is there twice" if thing in seen else f"is none of: {', '.join(sorted(OBJECTS))}"
+                why = "is listed twice" if thing in seen else f"is none of: {', '.join(sorted(OBJECTS))}"
                 raise BadInput(f"{thing!r} {why}", f"settings.home.receptacles.{receptacle}")
             seen.add(thing)
     task = home.task
@@ -61,7 +61,7 @@ def check(home: Home) -> None:
             raise BadInput(f"at most {MOST_ALIKE} of {name!r}, not {count}", "settings.home.receptacles")
     needed = LAMP if task.family == "look_under_light" else None
     if task.object not in OBJECTS or task.object == LAMP:
-        raise BadInput(f"{task.object!r} is no object that can be carried", "settings.home.task.object")
+        raise BadInput(f"{task.object!r} is not an object that can be carried", "settings.home.task.object")
     if (task.receptacle != needed) if needed else (task.receptacle not in OBJECTS[task.object].places):
         why = f"is no {LAMP}" if needed else f"is no place for {words.named(task.object)}"
         raise BadInput(f"{task.receptacle!r} {why}", "settings.home.task.receptacle")

@@ -233,7 +233,7 @@ def _need(entry: Any, field: str, where: str) -> str:
     if not isinstance(entry, dict):
         raise BadInput("expected an object", where)
     if not isinstance(entry.get(field), str):
-        raise BadInput("missing" if field not in entry else "expected a text", f"{where}, {field}")
+        raise BadInput("missing" if field not in entry else "expected a string", f"{where}, {field}")
     return str(entry[field])
 
 
@@ -245,5 +245,5 @@ def _texts(entry: Any, field: str, where: str, *, needed: bool = True) -> tuple[
         return ()
     texts = entry.get(field)
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        raise BadInput("missing" if field not in entry else "expected a list of texts", f"{where}, {field}")
+        raise BadInput("missing" if field not in entry else "expected a list of strings", f"{where}, {field}")
     return tuple(text for text in map(clean, texts) if text)
