@@ -64,6 +64,7 @@ class Fixed:
         (f"Strategy: {TEN}", TEN, True),
         (f"Strategy: {TEN} eleven", TEN, False),
         ("Strategy: wait\nStrategy: accept", "wait", False),
+        ("**Strategy:** wait", "wait", False),
         ("Strategy:", "", False),
         ("", "", False),
     ],

@@ -3,6 +3,8 @@
 import asyncio
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.chat_tokenizers import tokenizer
 from tests.learn.small_runs import make_run
@@ -25,6 +27,7 @@ from training.records import LEARNER, Move
 from training.rollout import play
 from training.run_sections import EngineSection, SpeakerSection
 from training.text.conversations import traces
+from training.text.parsing import split_private
 from training.text.strategies import Strategy, split_strategy
 from training.text.template import ChatTokenizer
 
@@ -52,15 +55,46 @@ def chat_tokenizer():
             "<think>\nWater is cheap.\n</think>\n\nTake the water.\nAll of it.",
         ),
         (
-            "<think>hm</think>Strategy: wait\nStrategy: no",
+            "<think>hm</think>Strategy: wait\nStrategy: no\nHello.",
+            "wait",
+            False,
+            "<think>\nhm\nStrategy: no\n</think>\n\nHello.",
+        ),
+        ("**Strategy:** be *very* kind\n\nHello.", "be *very* kind", False, "Hello."),
+        ("- __Strategy__: wait\nHello.", "wait", False, "Hello."),
+        ("> 1. *Strategy: wait*\nHello.", "wait", False, "Hello."),
+        ("### Strategy 1 ： wait\nHello.", "wait", False, "Hello."),
+        (
+            "<think>hm</think>Strategy: wait<think>so</think>\nHello.",
             "wait",
             True,
-            "<think>\nhm\n</think>\n\nStrategy: no",
+            "<think>\nhm\nso\n</think>\n\nHello.",
         ),
+        ("Hello.<think>hm</think> Strategy: wait\nBye.", "wait", True, "<think>\nhm\nHello.\n</think>\n\nBye."),
+        ("Strategy: wait\nMy strategy: none.\nStrategies: many", "wait", True, "My strategy: none.\nStrategies: many"),
+        ("Strategy is all.\n- food: 2", "", False, "Strategy is all.\n- food: 2"),
     ],
 )  # fmt: skip
 def test_an_answer_is_split_at_the_line_of_the_strategy(answer, strategy, formed, reply):
     assert split_strategy(answer, FORM) == (Strategy(strategy, formed), reply)
+
+
+OPENINGS = st.text(alphabet=" \t*_#>-•~`\"'([🎯", max_size=6)
+NUMBERS = st.sampled_from(["", "1. ", "2) "])
+CLOSINGS = st.text(alphabet=" *_`~)]", max_size=4)
+LABELS = st.sampled_from(["Strategy", "STRATEGY", "strategy", "Strategy 2"])
+LABELLED = st.builds("{}{}{}{}{}: {}SECRET{}".format, OPENINGS, NUMBERS, OPENINGS, LABELS, CLOSINGS, CLOSINGS, CLOSINGS)
+SPOKEN = st.sampled_from(["Hello there.", "A good strategy: yes.", "- food 2", "**Bold** words", "strategy", ""])
+LINES = st.lists(st.one_of(LABELLED, SPOKEN), max_size=6)
+
+
+@given(LABELLED, LINES, st.sampled_from(["\n", "\r\n", "\r", "\u2028"]), st.sampled_from(["", "<think>hm</think>"]))
+def test_no_labelled_line_is_ever_public_and_every_other_one_is(first, others, newline, thoughts):
+    strategy, reply = split_strategy(thoughts + newline.join([first, *others]), FORM)
+    public, private = split_private(reply)
+    assert "SECRET" in strategy.text
+    assert public.split() == [word for line in others if "SECRET" not in line for word in line.split()]
+    assert private.count("SECRET") == sum("SECRET" in line for line in others)
 
 
 def test_a_remote_react_player_reads_its_earlier_strategies():

@@ -66,7 +66,7 @@ def read_strategy(reply: str, form: Form) -> Strategy:
     first, _, rest = public.strip().partition("\n")
     labelled = _labelled(first, form)
     words = clean(first if labelled is None else labelled).split()
-    formed = labelled is not None and 0 < len(words) <= form.words and not rest.strip()
+    formed = _plainly(first, form) and 0 < len(words) <= form.words and not rest.strip()
     return Strategy(" ".join(words[: form.words]), formed)
 
 
@@ -74,24 +74,49 @@ def split_strategy(answer: str, form: Form) -> tuple[Strategy, str]:
     """Return the strategy in a ReAct player's answer, and the reply after it; without a strategy the whole answer.
 
     The strategy is the first line with the label, of which the first `form.words` words count. What stands before it is
-    reasoning, which the reply holds as private text.
+    reasoning, which the reply holds as private text, and so are further lines with the label. A label may stand in
+    markup or after list marks. Other lines after it are the reply, also those after a label that stands alone.
     """
-    public, private = split_private(answer)
-    lines = public.strip().split("\n")
-    for number, each in enumerate(lines):
-        if (labelled := _labelled(each, form)) is not None:
-            words = clean(labelled).split()
-            before, after = "\n".join(lines[:number]).strip(), "\n".join(lines[number + 1 :]).strip()
-            thoughts = "\n".join(part for part in (private, before) if part)
-            reply = f"<think>\n{thoughts}\n</think>\n\n{after}" if thoughts else after
-            return Strategy(" ".join(words[: form.words]), 0 < len(words) <= form.words), reply
-    return Strategy("", formed=False), answer
+    public, private = split_private(_with_lines_after_thoughts(answer, form))
+    lines = public.strip().splitlines()
+    places = [number for number, line in enumerate(lines) if _labelled(line, form) is not None]
+    if not places:
+        return Strategy("", formed=False), answer
+    first = places[0]
+    words = clean(_labelled(lines[first], form) or "").split()
+    formed = len(places) == 1 and _plainly(lines[first], form) and 0 < len(words) <= form.words
+    after = "\n".join(line for number, line in enumerate(lines[first:], first) if number not in places).strip()
+    before = "\n".join(lines[:first]).strip()
+    thoughts = "\n".join(part for part in (private, before, *(lines[place] for place in places[1:])) if part)
+    reply = f"<think>\n{thoughts}\n</think>\n\n{after}" if thoughts else after
+    return Strategy(" ".join(words[: form.words]), formed), reply
+
+
+_MARKS = r"(?:[^\w\n]|_|\d{1,2}[.)])*"
+"""Punctuation, markup, and the numbers of a list, as in `1. **`."""
+_MARKUP = "*_`~"
+"""What closes after a label, or after its line."""
+
+
+def _label(form: Form) -> str:
+    """Return the pattern of a label up to the end of its colon, as in `Strategy:`, `- **Strategy 2**:`."""
+    return rf"{_MARKS}{re.escape(form.label)}(?:\s*\d{{1,2}})?(?:[^\w\n:：]|_)*[:：]"
 
 
 def _labelled(line: str, form: Form) -> str | None:
     """Return what follows the label, None where the line does not begin with it."""
-    match = re.match(rf"\s*{form.label}\s*:\s*", line, re.IGNORECASE)
-    return line[match.end() :] if match else None
+    match = re.match(_label(form), line, re.IGNORECASE)
+    return line[match.end() :].strip().strip(_MARKUP).strip() if match else None
+
+
+def _plainly(line: str, form: Form) -> bool:
+    """Whether the line begins with the label as it was asked for, without markup."""
+    return re.match(rf"\s*{re.escape(form.label)}\s*:", line, re.IGNORECASE) is not None
+
+
+def _with_lines_after_thoughts(answer: str, form: Form) -> str:
+    """Return the answer in which a label that directly follows private text begins a line, as people would read it."""
+    return re.sub(rf"(<[\s/]*think(?:ing)?\s*>)(?={_label(form)})", r"\1\n", answer, flags=re.IGNORECASE)
 
 
 def line_of(strategy: str) -> Message:
