@@ -8,6 +8,7 @@ from django.core.files.base import ContentFile
 
 from tests.stub import Stub
 from training import samples
+from training.dataset import DatasetLine
 from training.games.qa_society import alone
 from training.games.qa_society.scoring import best_f1
 from training.records import ALL, SPECTATOR
@@ -19,6 +20,8 @@ from webapp.arena.play import hosting, human_moves, services
 from webapp.arena.setup import tables
 from webapp.corpora import services as corpora
 from webapp.corpora.models import Corpus, Index
+from webapp.scenarios.models import Dataset
+from webapp.scenarios.services import create_dataset
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play as work
 
@@ -34,11 +37,20 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
 
 
-def table(user, start=RIVER, seat=WIKI):
-    """A running match in which `user` has one seat and scripts have the others."""
+def table(user, start=RIVER, seat=WIKI, author=None):
+    """A running match in which `user` has one seat and scripts have the others; `author`'s scenario, else a sample."""
+    source = None
+    if author is not None:
+        name = f"questions-{Dataset.objects.count()}"
+        source = create_dataset(name=name, owner=author, lines=[DatasetLine(scenario=start)]).scenarios.get()
     places = [tables.Place(scripted="scripted") for _ in start.seats]
     places[seat] = tables.Place(user=user)
-    return tables.create(host=user, start=tables.Start(start), places=places, consent=True)
+    return tables.create(host=user, start=tables.Start(start, source), places=places, consent=True)
+
+
+def naming(corpus):
+    """The scenario, with a search in a corpus of this name."""
+    return RIVER.model_copy(update={"settings": {**RIVER.settings, "tools": [corpus, "pubmed"]}})
 
 
 def let_work(match):
@@ -134,7 +146,7 @@ def test_an_agent_alone_searches_too(player):
 
 
 def test_a_corpus_that_is_not_there_is_named(player):
-    match = table(player, RIVER.model_copy(update={"settings": {**RIVER.settings, "tools": ["lexicon", "pubmed"]}}))
+    match = table(player, naming("lexicon"))
     assert searched(match, player) == "RETRIEVAL: the search failed: there is no corpus called lexicon here."
     act(match, player, action="hedge", **{"hedge.answer": "Elbe"})
     assert let_work(match).state == Match.State.FINISHED
@@ -217,6 +229,17 @@ def test_a_corpus_of_the_site_goes_first_where_the_host_may_show_it(player, rese
         evidence = searched(table(host), host)
         assert "Vltava" in evidence
         assert "called otherwise" not in evidence
+
+
+def test_a_corpus_of_the_samples_is_replaced_by_the_host_or_the_author_alone(researcher, other_researcher, admin):
+    corpus_of(researcher, "wiki", "The river of Prague is called otherwise")
+    corpus_of(researcher, "rivers", "The river of Prague is called otherwise")
+    for host in (other_researcher, admin):
+        assert "Vltava" in searched(table(host), host)
+        assert "Vltava" in searched(table(host, author=host), host)
+        assert "called otherwise" in searched(table(host, naming("rivers"), author=host), host), "no sample's name"
+    assert "called otherwise" in searched(table(researcher), researcher)
+    assert "called otherwise" in searched(table(other_researcher, author=researcher), other_researcher)
 
 
 def test_an_index_whose_files_are_gone_fails(researcher):

@@ -1,7 +1,8 @@
 """Searches at the table: the tool seat of a game that searches is a due seat, which a worker answers from an index.
 
 A corpus is the one of this name that the match's host sees, if it is not private to others: everybody at the table
-reads its passages. Else it is the small one that comes with the samples.
+reads its passages. The name of a corpus of the samples means that one, unless the corpus of the site belongs to the
+host or to the author of the scenario: nobody else can decide what those who play a sample read.
 A search that fails is a move as well: the seat that searched reads why, and the game goes on.
 """
 
@@ -57,18 +58,24 @@ def index_of(claim: SearchClaim) -> Index | Path:
 
     Raises `BadInput` with a reason for the players if there is no such corpus, or no index of it that is ready.
     """
-    name, host = claim.search.corpus, claim.match.host
-    for_table = Corpus.objects.visible_to(host).filter(Q(private=False) | Q(owner=host))
-    corpus = for_table.filter(name=name).first()
+    name = claim.search.corpus
+    sample = samples.corpora().get(name)
+    corpus = _corpus(claim.match, name, replaces_sample=sample is not None)
     if corpus is not None:
         index = corpus.index(Index.Kind.BM25)
         if index is None or index.state != Index.State.READY:
             raise BadInput(f"the index of the corpus {name} is not ready")
         return index
-    shipped = samples.corpora().get(name)
-    if shipped is None:
+    if sample is None:
         raise BadInput(f"there is no corpus called {name} here")
-    return shipped
+    return sample
+
+
+def _corpus(match: Match, name: str, *, replaces_sample: bool) -> Corpus | None:
+    """The corpus of the site that a match searches by this name, None if there is none."""
+    host, author = match.host_id, match.source.version.created_by_id if match.source else None
+    rows = Corpus.objects.visible_to(match.host).filter(Q(private=False) | Q(owner=host), name=name)
+    return (rows.filter(owner__in={host, author} - {None}) if replaces_sample else rows).first()
 
 
 def answer(*, claim: SearchClaim, move: Move) -> None:
