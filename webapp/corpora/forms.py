@@ -13,7 +13,10 @@ from webapp.accounts.models import User
 from webapp.corpora import services
 from webapp.corpora.models import Index
 
-PRIVATE = "Only you and administrators see it. What a run retrieves from it is shown with the run."
+PRIVATE = (
+    "Only you and administrators see it. What a run retrieves from it is shown with the run. Tables search it if you "
+    "are the host and made the scenario; everybody at them reads what is found."
+)
 
 
 class UploadForm(forms.Form):

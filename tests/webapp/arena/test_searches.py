@@ -222,13 +222,22 @@ def corpus_of(owner, name, text, *, ready=True, private=False):
     return Corpus.objects.get(pk=corpus.pk)
 
 
-def test_a_corpus_of_the_site_goes_first_where_the_host_may_show_it(player, researcher, other_researcher, admin):
+def test_a_private_corpus_is_searched_for_its_owners_scenarios_at_its_owners_tables_alone(
+    player, researcher, other_researcher, admin
+):
     corpus_of(researcher, "wiki", "The river of Prague is called otherwise", private=True)
-    assert "called otherwise" in searched(table(researcher), researcher)
-    for host in (player, other_researcher, admin):  # an administrator sees it, but the table must not
-        evidence = searched(table(host), host)
+    corpus_of(researcher, "rivers", "The river of Prague is called otherwise", private=True)
+    assert "called otherwise" in searched(table(researcher, author=researcher), researcher)
+    assert "called otherwise" in searched(table(researcher, naming("rivers"), author=researcher), researcher)
+    for host, author in (
+        (player, None), (researcher, None), (researcher, other_researcher), (researcher, admin),
+        (other_researcher, researcher), (admin, researcher), (admin, admin), (admin, None),
+    ):  # fmt: skip
+        evidence = searched(table(host, author=author), host)
         assert "Vltava" in evidence
         assert "called otherwise" not in evidence
+        evidence = searched(table(host, naming("rivers"), author=author), host)
+        assert evidence == "RETRIEVAL: the search failed: there is no corpus called rivers here."
 
 
 def test_a_corpus_of_the_samples_is_replaced_by_the_host_or_the_author_alone(researcher, other_researcher, admin):
@@ -240,6 +249,15 @@ def test_a_corpus_of_the_samples_is_replaced_by_the_host_or_the_author_alone(res
         assert "called otherwise" in searched(table(host, naming("rivers"), author=host), host), "no sample's name"
     assert "called otherwise" in searched(table(researcher), researcher)
     assert "called otherwise" in searched(table(other_researcher, author=researcher), other_researcher)
+
+
+def test_a_rematch_by_another_host_searches_no_private_corpus_of_the_first(researcher, other_researcher):
+    corpus_of(researcher, "rivers", "The river of Prague is called otherwise", private=True)
+    match = table(researcher, naming("rivers"), author=researcher)
+    assert "called otherwise" in searched(match, researcher)
+    match.host = other_researcher
+    match.save(update_fields=["host"])
+    assert "no corpus called rivers" in searched(match, researcher)
 
 
 def test_an_index_whose_files_are_gone_fails(researcher):

@@ -1,8 +1,9 @@
 """Searches at the table: the tool seat of a game that searches is a due seat, which a worker answers from an index.
 
-A corpus is the one of this name that the match's host sees, if it is not private to others: everybody at the table
-reads its passages. The name of a corpus of the samples means that one, unless the corpus of the site belongs to the
-host or to the author of the scenario: nobody else can decide what those who play a sample read.
+A corpus is the one of this name that the match's host sees: everybody at the table reads its passages. A private one is
+searched only for its owner's own scenarios at its owner's own tables, so that no scenario of others can make it public.
+The name of a corpus of the samples means that one, unless the corpus of the site belongs to the host or to the author
+of the scenario: nobody else can decide what those who play a sample read.
 A search that fails is a move as well: the seat that searched reads why, and the game goes on.
 """
 
@@ -74,7 +75,10 @@ def index_of(claim: SearchClaim) -> Index | Path:
 def _corpus(match: Match, name: str, *, replaces_sample: bool) -> Corpus | None:
     """The corpus of the site that a match searches by this name, None if there is none."""
     host, author = match.host_id, match.source.version.created_by_id if match.source else None
-    rows = Corpus.objects.visible_to(match.host).filter(Q(private=False) | Q(owner=host), name=name)
+    for_table = Q(private=False)
+    if author == host:
+        for_table |= Q(owner=host)
+    rows = Corpus.objects.visible_to(match.host).filter(for_table, name=name)
     return (rows.filter(owner__in={host, author} - {None}) if replaces_sample else rows).first()
 
 
