@@ -123,8 +123,9 @@ def put_phase(phase: Mapping[str, Any], where: str, folder: RunDir) -> Mapping[s
     return {**phase, **changes}
 
 
-def put_pool(config: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
-    """The sections of a configuration that name checkpoints and corpora, with their folders and indexes instead."""
+def put_pool(run: Run, folder: RunDir) -> dict[str, Any]:
+    """The sections of its configuration that name checkpoints and corpora, with their folders and indexes instead."""
+    config = run.config
     phases = [put_phase(phase, f"phases.{place}", folder) for place, phase in enumerate(config.get("phases", ()))]
     pool: dict[str, Any] = {"opponents": put_opponents(config.get("opponents", ()), "opponents", folder)}
     pool |= {"phases": phases}
@@ -133,7 +134,7 @@ def put_pool(config: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
     if (teacher := config.get("teacher", {})).get("source"):
         pool["teacher"] = {**teacher, "source": str(put_opponent(teacher["source"], "teacher.source", folder))}
     if indexes := config.get("search", {}).get("indexes"):
-        pool["search"] = {**config["search"], "indexes": put_indexes(indexes)}
+        pool["search"] = {**config["search"], "indexes": put_indexes(indexes, run)}
     return pool | {"suite": put_tasks(config["suite"], folder)} if config.get("kind") == "suite" else pool
 
 
@@ -152,15 +153,15 @@ def put_tasks(suite: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
     return {**suite, "tasks": tasks}
 
 
-def put_indexes(indexes: Mapping[str, str]) -> dict[str, str]:
+def put_indexes(indexes: Mapping[str, str], run: Run) -> dict[str, str]:
     """The indexes of a run by the tools that search them, which are on this machine afterwards.
 
     Raises `BadInput` for one that is not there any more.
     """
-    local = {}
+    local, hashes = {}, dict(run.searched.values_list("name", "sha256"))
     for tool, text in indexes.items():
         try:
-            local[tool] = local_index(text)
+            local[tool] = local_index(text, hashes)
         except BadInput as error:
             raise BadInput(error.why, f"search.indexes.{tool}") from error
     return local
@@ -193,7 +194,7 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
     def put(section: str, **values: Any) -> None:
         config[section] = {**config.get(section, {}), **values}
 
-    config |= put_pool(config, folder)
+    config |= put_pool(run, folder)
     if run.kind == Run.Kind.SUITE:
         config["suite"] = with_starts(SuiteSection.from_dict(config["suite"]), folder.inputs).to_dict()
     else:
@@ -218,7 +219,7 @@ class Training:
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
         """Check and write the configuration once; fetch the required files of checkpoints from other nodes."""
-        put_pool(run.config, folder)  # where the configuration is written already: one may have been deleted since
+        put_pool(run, folder)  # where the configuration is written already: one may have been deleted since
         if not folder.config.exists():
             config = configs.resolve(configs.parse(filled_in(run, folder), stored=True), settings.BASE_DIR)
             write_json(folder.config, config.to_dict())

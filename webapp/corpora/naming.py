@@ -50,16 +50,17 @@ def _checked(searchable: Mapping[str, Corpus], text: str, field: str) -> Corpus:
     return searchable[name]
 
 
-def local_index(text: str) -> str:
+def local_index(text: str, hashes: Mapping[str, str]) -> str:
     """Return the name of the index that a configuration means, whose folder is on this machine afterwards.
 
-    Raises `BadInput` if it has been deleted, is not ready any more, or its files are gone.
+    `hashes` are those of the run's corpora by name. Raises `BadInput` if the corpus has been deleted, even if another
+    one has its name, if its index is not ready any more, or if its files are gone.
     """
     if INDEX_NAME.fullmatch(text):
         index = Index.objects.filter(name=text).first()
         return text if index is None else local_folder(index, wait=True).name
     name, kind = _split(text)
-    corpus = Corpus.objects.filter(name=name).first()
+    corpus = Corpus.objects.filter(name=name, file__sha256=hashes.get(name, "")).first()
     if corpus is None:
         raise BadInput(f"the corpus {name} has been deleted")
     return local_folder(ready_index(corpus, kind), wait=True).name

@@ -26,7 +26,6 @@ from training.retrieval import index as indexes
 from training.store import MANIFEST, looks_complete, sweep
 from webapp.accounts.models import User
 from webapp.core import files, queue, quotas
-from webapp.core.deleting import refused_if_used
 from webapp.corpora.models import Corpus, CorpusFile, Index
 
 MAX_BYTES = 2 * 2**30
@@ -197,7 +196,7 @@ def share(*, corpus: Corpus, private: bool) -> None:
 def delete_corpus(*, corpus: Corpus) -> None:
     """Delete a corpus, and its file and indexes with the last corpus of the same content.
 
-    Raises `BadInput` if a run still names it.
+    Raises `BadInput` while a run that searches it is not over. Runs that are over keep its name and hash.
     """
     _delete(corpus)
 
@@ -205,8 +204,11 @@ def delete_corpus(*, corpus: Corpus) -> None:
 def _delete(corpus: Corpus) -> None:
     """Delete the row, and forget its file after the commit. Waits for a run that is being created with it."""
     Corpus.objects.select_for_update().filter(pk=corpus.pk).first()
-    with refused_if_used(corpus.name):
-        corpus.delete()
+    if run := corpus.runs.alive().order_by("pk").first():
+        advice = "" if corpus.private else "; make it private, so that nobody else starts another"
+        why = f"the run {run} searches it and is {run.state}: wait until it is over, or have it stopped{advice}"
+        raise BadInput(why, corpus.name)
+    corpus.delete()
     transaction.on_commit(partial(forget, pk=corpus.file_id), robust=True)
 
 

@@ -90,17 +90,18 @@ class Run(models.Model):
 
 
 class RunCorpus(models.Model):
-    """A corpus that a run searches: it cannot be deleted while the run exists, which may be resumed."""
+    """A corpus that a run searches, by name and content. It may be deleted once the run is over; this record stays."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE)
-    corpus = models.ForeignKey("corpora.Corpus", on_delete=models.PROTECT)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="searched")
+    corpus = models.ForeignKey("corpora.Corpus", null=True, on_delete=models.SET_NULL, help_text="None once deleted.")
+    name = models.CharField(max_length=80)
+    sha256 = models.CharField(max_length=64, help_text="Hash of its file.")
 
     class Meta:
-        verbose_name = "run"
         constraints = [models.UniqueConstraint(fields=["run", "corpus"], name="run_corpus_once")]
 
     def __str__(self) -> str:
-        return self.run.name
+        return self.name
 
 
 class Attempt(models.Model):

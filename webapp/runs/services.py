@@ -25,8 +25,9 @@ from training.records import LEARNER
 from webapp.accounts.models import User
 from webapp.core import files, queue, quotas
 from webapp.core.deleting import refused_if_used
+from webapp.corpora.models import Corpus
 from webapp.corpora.naming import corpora_named
-from webapp.runs.models import Checkpoint, Event, Run
+from webapp.runs.models import Checkpoint, Event, Run, RunCorpus
 from webapp.runs.querysets import ALIVE, OVER
 from webapp.scenarios.models import DatasetVersion
 
@@ -77,7 +78,9 @@ def create_run(
     )
     run.directory = f"runs/{run.pk}"
     run.save(update_fields=["directory"])
-    run.corpora.set(corpora)
+    RunCorpus.objects.bulk_create(
+        RunCorpus(run=run, corpus=corpus, name=corpus.name, sha256=corpus.file.sha256) for corpus in corpora
+    )
     queue.send(queue.SUPERVISE, run.pk, queue=run.queue)
     return run
 
@@ -289,19 +292,33 @@ def stop_run(*, run: Run) -> str:
 
 @transaction.atomic
 def resume_run(*, run: Run) -> None:
-    """Queue a stopped or failed run again, from its last complete checkpoint; raises `BadInput` for any other, or if a
-    quota of its owner is used up.
+    """Queue a stopped or failed run again, from its last complete checkpoint; raises `BadInput` for any other, if a
+    quota of its owner is used up, or if a corpus that it searches is gone.
     """
     locked = _locked(run)
     if locked.state not in {Run.State.STOPPED, Run.State.FAILED} or locked.kind == Run.Kind.SERVE:
         raise BadInput(f"only a stopped or failed run can be resumed; this one is {locked.state}", locked.name)
     _check_quotas(locked.owner)
+    _find_corpora(locked)
     last = locked.attempts.order_by("-number").first()
     if last is not None:
         Event.objects.create(run=locked, attempt=last, at=Now(), kind="resumed")
     locked.state, locked.stop_asked_at, locked.error, locked.ended_at = Run.State.QUEUED, None, "", None
     locked.save(update_fields=["state", "stop_asked_at", "error", "ended_at"])
     queue.send(queue.SUPERVISE, locked.pk, queue=locked.queue)
+
+
+def _find_corpora(run: Run) -> None:
+    """Lock the corpora that a run searches, so that none is deleted meanwhile; raise `BadInput` if one has been.
+
+    One that was uploaded again, with the same name and content, takes the place of the deleted one.
+    """
+    for record in run.searched.order_by("name"):
+        same = Corpus.objects.select_for_update(of=("self",)).filter(name=record.name, file__sha256=record.sha256)
+        record.corpus = same.first()
+        if record.corpus is None:
+            raise BadInput(f"it searched the corpus {record.name}, which has been deleted: start a new run", run.name)
+        record.save(update_fields=["corpus"])
 
 
 @transaction.atomic

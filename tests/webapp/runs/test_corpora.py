@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -128,16 +129,56 @@ def test_an_index_whose_files_are_gone_fails_the_start_with_its_field(researcher
     assert caught.value.where == "search.indexes.wiki"
 
 
-def test_a_corpus_of_a_run_is_kept_until_the_run_is_deleted(researcher, towers, client_of):
-    run = created(researcher, wiki="towers")
+def test_a_corpus_is_kept_while_a_run_that_searches_it_is_not_over(researcher, other_researcher, towers, client_of):
+    corpora.share(corpus=towers, private=False)
+    run = created(other_researcher, wiki="towers")
     client = client_of(researcher)
     page = client.post(reverse("corpora:delete", args=["towers"]), follow=True).content.decode()
-    assert f"towers was not deleted: it is still used by run {run.name}: delete that first." in page
+    assert f"towers was not deleted: the run {run.name} searches it and is queued: wait until it is over" in page
+    assert "make it private" in page
     assert reverse("runs:detail", args=[run.pk]) in page
+    for state in ("starting", "running", "stopping"):
+        Run.objects.update(state=state)
+        with pytest.raises(BadInput, match=f"is {state}"):
+            corpora.delete_corpus(corpus=towers)
+    for state in ("stopped", "failed", "succeeded"):
+        Run.objects.update(state=state)
+        corpora.delete_corpus(corpus=Corpus.objects.get())
+        assert not Corpus.objects.exists()
+        making.built(researcher)
+        run.searched.update(corpus=Corpus.objects.get())
+
+
+def test_a_run_keeps_name_and_hash_of_a_corpus_that_was_deleted(researcher, towers, client_of):
+    run, digest = created(researcher, wiki="towers"), towers.file.sha256
     services.stop_run(run=run)
-    services.delete_run(run=run)
     corpora.delete_corpus(corpus=towers)
-    assert not Corpus.objects.exists()
+    record = run.searched.get()
+    assert (record.name, record.sha256, record.corpus) == ("towers", digest, None)
+    page = client_of(researcher).get(reverse("runs:lineage", args=[run.pk])).content.decode()
+    assert "Searches: towers" in page
+    assert "deleted" in page
+    assert digest in page
+
+
+def test_a_run_is_resumed_with_the_same_content_only(researcher, other_researcher, towers, tmp_path):
+    run = created(researcher, wiki="towers")
+    services.stop_run(run=run)
+    corpora.delete_corpus(corpus=towers)
+    other = making.built(other_researcher, data=making.lines(making.PASSAGES[2]))
+    with pytest.raises(BadInput, match="it searched the corpus towers, which has been deleted"):
+        services.resume_run(run=run)
+    run.refresh_from_db()
+    assert run.state == Run.State.STOPPED
+    with pytest.raises(BadInput, match="the corpus towers has been deleted") as caught:
+        filled_in(run, RunDir(tmp_path))
+    assert caught.value.where == "search.indexes.wiki"
+    corpora.delete_corpus(corpus=other)
+    same = making.built(researcher)
+    services.resume_run(run=run)
+    assert filled_in(run, RunDir(tmp_path))["search"]["indexes"] == {"wiki": index_name(same)}
+    with pytest.raises(BadInput, match="searches it"):
+        corpora.delete_corpus(corpus=same)
 
 
 def test_the_lineage_links_a_corpus_that_the_reader_may_see(researcher, other_researcher, towers, client_of):
@@ -147,6 +188,23 @@ def test_the_lineage_links_a_corpus_that_the_reader_may_see(researcher, other_re
     page = client_of(other_researcher).get(lineage).content.decode()
     assert "Searches: towers" in page
     assert corpus not in page
+
+
+def migrate(name):
+    executor = MigrationExecutor(connection)
+    executor.migrate([("runs", name)] if name else executor.loader.graph.leaf_nodes())
+
+
+def test_a_run_of_an_older_database_gets_name_and_hash_and_a_step_back_drops_what_is_gone(researcher, towers):
+    cats = making.built(researcher, "cats", making.lines(making.PASSAGES[2]))
+    run, digest = created(researcher, wiki="towers", press="cats"), towers.file.sha256
+    services.stop_run(run=run)
+    corpora.delete_corpus(corpus=cats)
+    try:
+        migrate("0003_run_corpora")
+    finally:
+        migrate(None)
+    assert list(run.searched.values_list("corpus", "name", "sha256")) == [(towers.pk, "towers", digest)]
 
 
 def test_many_indexes_cost_as_many_queries_as_few(researcher, towers):

@@ -209,8 +209,8 @@ def ancestry(request: HttpRequest, run_id: int) -> HttpResponse:
     run = visible(request, run_id)
     checkpoints = run.checkpoints.order_by("step")
     clones = run.clones.order_by("pk")
-    shown = set(Corpus.objects.visible_to(current_user(request)).filter(runs=run))
-    searched = [(corpus, corpus in shown) for corpus in run.corpora.order_by("name")]
+    shown = set(Corpus.objects.visible_to(current_user(request)).filter(runs=run).values_list("pk", flat=True))
+    searched = [(record, record.corpus_id in shown) for record in run.searched.order_by("name")]
     return page(request, run, "lineage", {"saved": checkpoints, "clones": clones, "searched": searched})
 
 
