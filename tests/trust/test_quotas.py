@@ -25,11 +25,12 @@ from webapp.accounts.services import create_key
 from webapp.arena.models import Match
 from webapp.arena.setup import tables
 from webapp.core import queue, quotas
+from webapp.core.models import QuotaUse
 from webapp.runs import services
 from webapp.runs.models import Checkpoint, Event, Run
 from webapp.scenarios import imports
 from webapp.scenarios.models import Dataset, Import
-from webapp.scenarios.services import create_dataset
+from webapp.scenarios.services import create_dataset, delete_dataset
 from webapp.serving import services as serving
 
 AT_ONCE = 50
@@ -206,6 +207,12 @@ def test_imports_by_key_have_a_quota(researcher, client, settings):
     refused = send("c")
     assert (refused.status_code, refused.json()["where"]) == (422, "imports_per_hour")
     assert not Dataset.objects.filter(name="c").exists()
+    for dataset in Dataset.objects.all():
+        delete_dataset(dataset=dataset)
+    assert send("c").status_code == 422, "deleting gives nothing back"
+    QuotaUse.objects.update(at=Now() - timedelta(minutes=61))
+    assert send("c").status_code == 201
+    assert QuotaUse.objects.count() == 1
 
 
 def test_pages_say_which_limit_is_reached(researcher, few, client_of):

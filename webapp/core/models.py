@@ -1,7 +1,8 @@
-"""One row for every process of ours that must be alive: clocks and workers."""
+"""The processes of ours that must be alive, clocks and workers, and what people have used of their hourly quotas."""
 
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
@@ -20,6 +21,20 @@ class Heartbeat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
+
+
+class QuotaUse(models.Model):
+    """One use of an hourly quota whose results can be deleted: deleting them gives nothing back."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    quota = models.CharField(max_length=40)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["user", "quota", "at"])]
+
+    def __str__(self) -> str:
+        return self.quota
 
 
 def beat(kind: Heartbeat.Kind, name: str, **detail: Any) -> None:

@@ -1,7 +1,7 @@
 """Quotas of a user by role: how much they may have at once or start per hour. The limits are `settings.QUOTAS`.
 
-`check` is called inside the transaction that writes what is counted: it holds a lock of that person and quota until the
-transaction ends, so that requests which arrive at the same time are counted one after the other.
+`check` and `spend` are called inside the transaction that writes what is counted: they hold a lock of that person and
+quota until the transaction ends, so that requests which arrive at the same time are counted one after the other.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from training.errors import BadInput
+from webapp.core.models import QuotaUse
 
 if TYPE_CHECKING:
     from webapp.accounts.models import User
@@ -60,6 +61,14 @@ def check(*, user: User, quota: str, used: QuerySet[Any], wait: bool = True) -> 
         if not wait and not cursor.fetchone()[0]:
             raise BadInput("another request of yours of this kind is not done yet: wait for it", quota)
     refuse_above(user=user, quota=quota, count=used.count() + 1)
+
+
+def spend(*, user: User, quota: str, wait: bool = True) -> None:
+    """Use an hourly quota once: as `check`, for what can be deleted again. It counts unless the transaction fails."""
+    uses = QuotaUse.objects.filter(user=user, quota=quota)
+    check(user=user, quota=quota, used=within_hour(uses, "at"), wait=wait)
+    uses.filter(at__lte=Now() - HOUR).delete()
+    QuotaUse.objects.create(user=user, quota=quota)
 
 
 def refuse_above(*, user: User, quota: str, count: int) -> None:

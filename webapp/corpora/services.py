@@ -149,7 +149,7 @@ def _create(name: str, content: Content, kinds: Sequence[str], fields: dict[str,
 def _check_quotas(owner: User, size: int) -> None:
     owned = Corpus.objects.filter(owner=owner)
     quotas.check(user=owner, quota="corpora", used=owned)
-    quotas.check(user=owner, quota="corpora_per_hour", used=quotas.within_hour(owned))
+    quotas.spend(user=owner, quota="corpora_per_hour")
     total = (owned.aggregate(total=Sum("file__bytes"))["total"] or 0) + size
     quotas.refuse_above(user=owner, quota="corpus_mebibytes", count=-(-total // MEBIBYTE))
 

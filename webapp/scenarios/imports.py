@@ -23,7 +23,7 @@ from webapp.accounts.models import User
 from webapp.core import queue, quotas
 from webapp.scenarios import importers
 from webapp.scenarios.importers.reading import Reading
-from webapp.scenarios.models import Dataset, DatasetVersion, Import, ImportQuerySet
+from webapp.scenarios.models import DatasetVersion, Import, ImportQuerySet
 from webapp.scenarios.services import check_name, create_dataset
 from webapp.scenarios.titles import seats_of, title_of
 
@@ -275,8 +275,7 @@ def import_sent(
 
     Raises `BadInput`, too, if the quota is used up or another import of the owner is being read.
     """
-    recent = quotas.within_hour(Dataset.objects.filter(owner=owner))
-    quotas.check(user=owner, quota="imports_per_hour", used=recent, wait=False)
+    quotas.spend(user=owner, quota="imports_per_hour", wait=False)
     return import_path(format=format, path=path, name=name, owner=owner, options=options)
 
 

@@ -10,6 +10,7 @@ from tests.webapp.corpora import making
 from training.errors import BadInput
 from training.retrieval.index import build, name_of, names, open_index
 from webapp.core import queue
+from webapp.core.models import QuotaUse
 from webapp.corpora import clock, indexing, services
 from webapp.corpora.models import Corpus, CorpusFile, Index
 
@@ -164,6 +165,21 @@ def test_quotas_count_corpora_and_their_bytes(researcher, settings, admin):
     with pytest.raises(BadInput, match="limit of 1 corpora for the role researcher: delete one") as raised:
         making.corpus(researcher, "more", making.lines(making.PASSAGES[0]))
     assert raised.value.where == "corpora"
+
+
+def test_corpora_within_an_hour_are_counted_though_they_were_deleted(researcher, other_researcher, settings):
+    settings.QUOTAS = {**settings.QUOTAS, "corpora_per_hour": {"researcher": 2}}
+    for _ in range(2):
+        with pytest.raises(BadInput, match="there is no index of kind"):
+            making.corpus(researcher, kinds=["other"])  # what is refused does not count
+        services.delete_corpus(corpus=making.corpus(researcher))
+    with pytest.raises(BadInput, match="3 would be more than the limit of 2 corpora that were uploaded") as raised:
+        making.corpus(researcher)
+    assert raised.value.where == "corpora_per_hour"
+    assert not Corpus.objects.exists()
+    assert making.corpus(other_researcher)
+    QuotaUse.objects.update(at=Now() - timedelta(minutes=61))
+    assert making.corpus(researcher, "more")
 
 
 def test_a_failing_storage_leaves_no_file_that_is_taken_for_whole(researcher, monkeypatch):
