@@ -275,6 +275,7 @@ QUOTAS = _quotas(
         "runs_per_hour": {"researcher": 60, "admin": 300},
         "games_per_run": {"researcher": 2_000_000, "admin": 20_000_000},
         "open_tables": {"player": 25, "annotator": 25, "researcher": 50, "admin": 100},
+        "tables_per_hour": {"player": 120, "annotator": 120, "researcher": 600, "admin": 2000},
         "open_imports": {"researcher": 5, "admin": 20},
         "imports_per_hour": {"researcher": 60, "admin": 300},
         "corpora": {"researcher": 50, "admin": 500},

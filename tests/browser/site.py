@@ -47,7 +47,8 @@ class Site:
         left_out = {"DATABASE_URL", "REDIS_URL", "PARLEY_TEST_DATABASE", "PARLEY_TEST_SESSION"}
         kept = {name: value for name, value in os.environ.items() if name not in left_out}
         self.environment = {
-            "PARLEY_QUOTAS": "runs_per_hour=1000,open_tables=1000",  # one person does here in minutes what takes days
+            # one person does here in minutes what takes days
+            "PARLEY_QUOTAS": "runs_per_hour=1000,open_tables=1000,tables_per_hour=10000",
             **kept,
             "DJANGO_SETTINGS_MODULE": "webapp.settings",
             "PARLEY_HOME": str(self.home),

@@ -103,6 +103,7 @@ def few(settings):
     settings.QUOTAS = {name: dict.fromkeys(limits, 3) for name, limits in settings.QUOTAS.items()}
     settings.QUOTAS["games_per_run"] = {"researcher": 10**6}
     settings.QUOTAS["runs_per_hour"] = {"researcher": 6}
+    settings.QUOTAS["tables_per_hour"] = {"player": 6}
     settings.QUOTAS["api_keys"] = dict.fromkeys(settings.QUOTAS["api_keys"], 5)
     return settings
 
@@ -193,6 +194,19 @@ def test_tables_keys_models_and_imports_have_quotas(researcher, few):
         upload("name4")
     Import.objects.filter(pk=first.pk).update(created_at=Now() - timedelta(minutes=61))
     assert upload("name4")
+
+
+def test_tables_within_an_hour_are_counted_though_their_games_are_over(researcher, few):
+    def table():
+        return tables.create(host=researcher, start=tables.Start(SCENARIO), places=[tables.Place()] * 2)
+
+    for _ in range(6):
+        tables.close(match=table())
+    with pytest.raises(BadInput, match="7 would be more than the limit of 6 tables that were set up") as raised:
+        table()
+    assert raised.value.where == "tables_per_hour"
+    Match.objects.update(created_at=Now() - timedelta(minutes=61))
+    assert table()
 
 
 def test_imports_by_key_have_a_quota(researcher, client, settings):

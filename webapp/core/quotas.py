@@ -29,6 +29,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "lower learn.steps, rollout.games, evaluate.conversations or league.games; or suite.games",
     ),
     "open_tables": ("tables that are open or being played", "close one, or wait until a game is over"),
+    "tables_per_hour": ("tables that were set up within the last hour", "wait a while"),
     "open_imports": ("imports that are not stored or dropped yet", "accept or drop one"),
     "imports_per_hour": ("imports that were begun within the last hour", "wait a while"),
     "corpora": ("corpora", "delete one"),
