@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 
 from training.errors import BadInput
 from training.games.log import Settings
+from training.games.shop import catalogues
 from webapp.accounts.models import User
 from webapp.core import queue, quotas
 from webapp.scenarios import importers
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=60)
 PROGRESS_EVERY = 50  # records
 PREVIEWED = 12
+REQUEST_BYTES = importers.MAX_BYTES
+"""Bytes of a catalogue that a request reads at most."""
 OVER = (Import.State.REFUSED, Import.State.STORED, Import.State.DROPPED)
 UNFINISHED = timedelta(hours=1)
 """No request takes this long to upload its files."""
@@ -273,10 +276,12 @@ def import_sent(
 ) -> tuple[Reading, DatasetVersion | None]:
     """Read and store at once, for the API: as `import_path`, within the owner's quota and one at a time.
 
-    Raises `BadInput`, too, if the quota is used up or another import of the owner is being read.
+    Raises `BadInput`, too, if the quota is used up or another import of the owner is being read. A larger catalogue of
+    the shop than the largest upload is an error of the reading: the request would hold all of it in memory.
     """
     quotas.spend(user=owner, quota="imports_per_hour", wait=False)
-    return import_path(format=format, path=path, name=name, owner=owner, options=options)
+    with catalogues.at_most(REQUEST_BYTES, "upload it on the page of datasets, where a worker reads it"):
+        return import_path(format=format, path=path, name=name, owner=owner, options=options)
 
 
 def import_path(

@@ -7,18 +7,21 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from tests.games import test_shop_files as shop_files
 from tests.question_sets import files as questions
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
 from tests.webapp.api.calling import Caller, refusal
 from tests.webapp.judgments.make import finished_match, judged_by_a_model, people_queue, rated, version
 from tests.webapp.runs.making import make_league, make_run
 from tests.webapp.scenarios import files
+from training.games.shop import webshop
 from training.rewards.rubrics import CONDUCT
 from webapp.accounts.services import revoke_key
 from webapp.arena.models import Match
 from webapp.arena.setup import tables
 from webapp.judgments.models import Judgment
 from webapp.runs.models import Checkpoint, Run
+from webapp.scenarios import imports
 from webapp.scenarios.models import Dataset
 
 pytestmark = pytest.mark.django_db
@@ -100,6 +103,27 @@ def test_an_import_takes_options_as_json(call):
         assert sent(wrong).status_code == 422, wrong
     made = sent('{"popularity": 1, "tools": "wiki"}')
     assert (made.status_code, made.json()["scenarios"]) == (201, 5)
+
+
+def test_a_request_reads_no_larger_catalogue_than_an_upload_may_be(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
+    catalogue = shop_files.write(tmp_path / "catalogues" / "small")
+    instructions = (catalogue / "items_human_ins.json").read_bytes()
+    settings = {"catalogue": "small", "sha256": webshop.read(catalogue).sha256}
+    line = {"scenario": {"version": 1, "id": "a", "game": "shop", "settings": settings, "seats": ["Ada"]}}
+
+    def sent(format, name, text, **options):
+        fields = {"format": format, "name": name, "files": SimpleUploadedFile("a.json", text)}
+        return call.client.post("/api/v1/datasets", fields | {"options": json.dumps(options)})
+
+    for most, status in ((sum(file.stat().st_size for file in catalogue.iterdir()), 201), (100, 422)):
+        monkeypatch.setattr(imports, "REQUEST_BYTES", most)
+        made = sent("webshop", f"shop-{status}", instructions, catalogue="small")
+        of_lines = sent("jsonl", f"lines-{status}", json.dumps(line).encode())
+        assert (made.status_code, of_lines.status_code) == (status, status)
+    assert "the page of datasets" in made.json()["errors"][0]["why"]
+    assert "the page of datasets" in of_lines.json()["errors"][0]["why"]
+    assert Dataset.objects.count() == 2
 
 
 def test_datasets_come_in_pages(call, researcher, django_assert_max_num_queries):

@@ -6,6 +6,9 @@ such files, so that changed files cannot change stored games: another hash raise
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,6 +21,19 @@ from training.games.shop.settings import ShopSettings
 
 SEEDS = {"generated-1": 1}
 """Seeds of the generated catalogues. They never change: a change of the generator gets a new name."""
+
+MEBIBYTE = 2**20
+_largest: ContextVar[tuple[int, str] | None] = ContextVar("largest catalogue", default=None)
+
+
+@contextmanager
+def at_most(size: int, advice: str) -> Iterator[None]:
+    """Refuse inside, with `advice`, to read a catalogue whose files have more bytes; it takes four times their size."""
+    token = _largest.set((size, advice))
+    try:
+        yield
+    finally:
+        _largest.reset(token)
 
 
 def named(name: str) -> Catalogue:
@@ -42,7 +58,11 @@ def _stored(name: str) -> Catalogue:
             f"there is no catalogue {name!r}: no folder in PARLEY_HOME/catalogues, and none of: {', '.join(SEEDS)}",
             "settings.catalogue",
         )
-    states = ((file, file.stat()) for file in sorted(folder.glob("*.json")))
+    states = [(file, file.stat()) for file in sorted(folder.glob("*.json"))]
+    size, largest = sum(state.st_size for _, state in states), _largest.get()
+    if largest is not None and size > largest[0]:
+        why = f"the catalogue {name} has {size // MEBIBYTE} MiB, more than {largest[0] // MEBIBYTE} MiB: {largest[1]}"
+        raise BadInput(why, "settings.catalogue")
     return _read(folder, tuple((file.name, state.st_mtime_ns, state.st_size) for file, state in states))
 
 
