@@ -22,10 +22,28 @@ def test_an_answer_has_the_passages_and_the_words_that_were_searched(corpus):
     folder = build(corpus("The cat sleeps", "A dog barks"), Bm25Settings())
     answer = asked(index=folder.name, query="the CAT and the bird", k=5)
     assert answer == {
-        "passages": [passage.to_dict() for passage in open_index(folder).search("cat bird", 5)],
+        "passages": [{**passage.to_dict(), "cut": False} for passage in open_index(folder).search("cat bird", 5)],
         "words": ["bird", "cat"],
     }
     assert asked(index=str(folder), query="", k=5) == {"passages": [], "words": []}
+
+
+def test_an_answer_is_bounded_whatever_the_passages_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(server, "MOST_CHARACTERS", 100)
+    passages = [
+        {"id": "i" * 2000, "title": "t" * 2000, "text": "cat"},
+        {"id": "long", "title": "", "text": "cat " * 50},
+        {"id": "short", "title": "Cats", "text": "cat " * 8},
+    ]
+    (path := tmp_path / "corpus.jsonl").write_text("".join(json.dumps(passage) + "\n" for passage in passages))
+    folder = build(path, Bm25Settings())
+    found = {passage["id"]: passage for passage in asked(index=folder.name, query="cat", k=3)["passages"]}
+    assert [(len(each["title"]), len(each["text"]), each["cut"]) for each in found.values()].count((0, 33, True)) == 1
+    assert (found["short"]["text"], found["short"]["cut"]) == ("cat " * 8, False)
+    named = found["i" * server.LONGEST_TITLE]
+    assert (len(named["title"]), named["text"], named["cut"]) == (server.LONGEST_TITLE, "cat", True)
+    (only,) = asked(index=folder.name, query="cat", k=1)["passages"]
+    assert len(only["text"]) <= 100
 
 
 def test_a_refusal_is_an_answer(corpus):

@@ -13,13 +13,13 @@ from ninja.files import UploadedFile
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.errors import BadInput
-from training.retrieval.base import Passage
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import Key, caller
 from webapp.api.shapes import CorpusOut, PassageOut
 from webapp.core import streaming
 from webapp.corpora import searching, services
 from webapp.corpora.models import Corpus, CorpusQuerySet
+from webapp.corpora.searching import FoundPassage
 
 router = Router(tags=["corpora"], auth=Key(researchers=True))
 Kind = Literal["bm25", "dense"]
@@ -84,8 +84,11 @@ def build_index(request: HttpRequest, name: str, kind: Kind) -> Corpus:
 
 
 @router.get("/{name}/search", response=list[PassageOut])
-def search_corpus(request: HttpRequest, name: str, q: str = "", kind: Kind = "bm25", k: int = 10) -> list[Passage]:
-    """At most `k` passages of a corpus for the query `q`, the best first; 409 if there is no answer now."""
+def search_corpus(request: HttpRequest, name: str, q: str = "", kind: Kind = "bm25", k: int = 10) -> list[FoundPassage]:
+    """At most `k` passages of a corpus for the query `q`, the best first; 409 if there is no answer now.
+
+    The texts have at most 2,000,000 characters in all, and each the same share of them; a longer one is `cut`.
+    """
     corpus = _corpus(request, name)
     if not q.strip():
         raise BadInput("enter what you search for", "q")

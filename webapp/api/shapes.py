@@ -84,12 +84,13 @@ class CorpusOut(Schema):
 
 
 class PassageOut(Schema):
-    """A passage that a search returned."""
+    """A passage that a search returned; `cut`: of a long passage, this is the beginning."""
 
     id: str
     title: str
     text: str
     score: float
+    cut: bool
 
 
 class RunOut(ModelSchema):

@@ -15,8 +15,8 @@ LENGTH = 320
 """Characters of an excerpt."""
 BEFORE = 60
 """Characters before the first marked word."""
-WHOLE = 20_000
-"""Characters of a whole passage, of which the rest is not shown."""
+WHOLE = 200_000
+"""Characters of all whole passages of a page; each has the same share, and the rest of it is not shown."""
 
 
 class Part(NamedTuple):
@@ -34,9 +34,9 @@ class Excerpt(NamedTuple):
     cut_after: bool
 
 
-def marked(text: str, words: frozenset[str]) -> list[Part]:
-    """Return the text in parts, as far as it is shown."""
-    return list(_parts(text, words, 0, min(len(text), WHOLE)))
+def marked(text: str, words: frozenset[str], most: int = WHOLE) -> list[Part]:
+    """Return the text in parts, at most so many characters."""
+    return list(_parts(text, words, 0, min(len(text), most)))
 
 
 def excerpt(text: str, words: frozenset[str]) -> Excerpt:

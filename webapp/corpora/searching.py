@@ -36,10 +36,16 @@ class SearchError(OutsideError):
     kind = "search"
 
 
+class FoundPassage(Passage):
+    """A passage as the search process returns it; `cut`: whether its text, title or id goes on."""
+
+    cut: bool = False
+
+
 class Results(NamedTuple):
     """The passages, best first, and the words that were searched for, folded as `training.retrieval.words` does."""
 
-    passages: list[Passage]
+    passages: list[FoundPassage]
     words: frozenset[str]
 
 
@@ -64,7 +70,7 @@ class SearchProcess:
         answer = json.loads(line)
         if "why" in answer:
             raise BadInput(answer["why"], answer["where"])
-        return Results([Passage.from_dict(passage) for passage in answer["passages"]], frozenset(answer["words"]))
+        return Results([FoundPassage.from_dict(passage) for passage in answer["passages"]], frozenset(answer["words"]))
 
     def _answer(self, request: bytes) -> bytes:
         """Return the answer; nothing if the process has ended. One that is too slow is ended."""

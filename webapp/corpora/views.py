@@ -20,7 +20,7 @@ from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core import streaming
 from webapp.core.http import accepted, integer, render_page, wants_fragment
 from webapp.corpora import searching, services
-from webapp.corpora.excerpts import Excerpt, Part, excerpt, marked
+from webapp.corpora.excerpts import WHOLE, Excerpt, Part, excerpt, marked
 from webapp.corpora.forms import PRIVATE, UploadForm
 from webapp.corpora.models import Corpus, Index
 
@@ -161,14 +161,17 @@ class Hit(NamedTuple):
     excerpt: Excerpt
     whole: list[Part]
     """The whole text, if the excerpt is not."""
+    cut: bool
+    """Whether also that is only its beginning."""
 
 
 def _hits(results: searching.Results) -> list[Hit]:
-    hits = []
+    hits, most = [], WHOLE // max(HITS, len(results.passages))
     for rank, passage in enumerate(results.passages, 1):
         short = excerpt(passage.text, results.words)
-        whole = marked(passage.text, results.words) if short.cut_before or short.cut_after else []
-        hits.append(Hit(rank, passage, marked(passage.title, results.words), short, whole))
+        whole = marked(passage.text, results.words, most) if short.cut_before or short.cut_after else []
+        cut = passage.cut or len(passage.text) > most
+        hits.append(Hit(rank, passage, marked(passage.title, results.words), short, whole, cut))
     return hits
 
 

@@ -6,9 +6,9 @@ from django.urls import reverse
 
 from tests.webapp.api.calling import Caller, refusal
 from tests.webapp.corpora import making
-from training.retrieval.base import Passage
 from webapp.corpora import indexing, searching, services
 from webapp.corpora.models import Corpus, Index
+from webapp.corpora.searching import FoundPassage
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -100,11 +100,11 @@ def test_a_search_returns_passages_or_says_why_not(call, researcher, monkeypatch
 
     def ask(process, index, query, k):
         asked.append((query, k))
-        return searching.Results([Passage(id="cn", title="CN Tower", text="Tall.", score=2.5)], frozenset())
+        return searching.Results([FoundPassage(id="cn", title="CN Tower", text="Tall.", score=2.5)], frozenset())
 
     monkeypatch.setattr(searching.SearchProcess, "ask", ask)
     passages = call.get("corpora/towers/search", q="tower", k=3).json()
-    assert passages == [{"id": "cn", "title": "CN Tower", "text": "Tall.", "score": 2.5}]
+    assert passages == [{"id": "cn", "title": "CN Tower", "text": "Tall.", "score": 2.5, "cut": False}]
     assert asked == [("tower", 3)]
     assert refusal(call.get("corpora/towers/search", q="x", k=101)) == (422, "k")
     assert refusal(call.get("corpora/towers/search", q="x", kind="other")) == (422, "kind")

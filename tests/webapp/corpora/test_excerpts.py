@@ -60,4 +60,5 @@ def test_a_text_without_spaces_is_cut_at_the_length():
 
 
 def test_a_whole_passage_has_a_bound():
-    assert sum(len(part.text) for part in marked("tower " * 10_000, frozenset({"tower"}))) == WHOLE
+    assert sum(len(part.text) for part in marked("tower " * WHOLE, frozenset({"tower"}))) == WHOLE
+    assert sum(len(part.text) for part in marked("tower " * 100, frozenset({"tower"}), 20)) == 20

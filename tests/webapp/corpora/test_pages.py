@@ -9,9 +9,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from tests.webapp.corpora import making
-from training.retrieval.base import Passage
 from webapp.corpora import indexing, searching, services
 from webapp.corpora.models import Corpus, Index
+from webapp.corpora.searching import FoundPassage
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,8 +26,8 @@ def answers(monkeypatch):
     """What the search process would answer."""
     asked = []
     passages = [
-        Passage(id="<i>7</i>", title="Tower <b>", text=f"A tower & a moat. {'More of it. ' * 40}", score=7.25),
-        Passage(id="8", title="", text="Tower.", score=1.0),
+        FoundPassage(id="<i>7</i>", title="Tower <b>", text=f"A tower & a moat. {'More of it. ' * 40}", score=7.25),
+        FoundPassage(id="8", title="", text="Tower.", score=1.0),
     ]
 
     def ask(process, index, query, k):
@@ -181,6 +181,19 @@ def test_results_are_text_with_marked_words(client, researcher, answers):
     ).content.decode()
     assert "<html" not in fragment
     assert "q=x&amp;k=12" in fragment
+
+
+def test_a_long_passage_says_that_it_is_cut(client, researcher, monkeypatch):
+    making.built(researcher)
+    texts = [("tower " * 4000, False), ("tower " * 60, True), ("tower " * 60, False)]  # 24,000 and 360 characters
+    passages = [FoundPassage(id="a", title="", text=text, score=1.0, cut=cut) for text, cut in texts]
+    results = searching.Results(passages, frozenset({"tower"}))
+    monkeypatch.setattr(searching.SearchProcess, "ask", lambda *_: results)
+    page = page_of(client, "results", "towers", "bm25", q="tower")
+    assert page.count("<summary>Beginning of the passage</summary>") == page.count("too long to be shown whole") == 2
+    assert page.count("<summary>Whole passage</summary>") == 1
+    shown = 20_000 // 6 + 1  # a tenth of the page's characters
+    assert shown <= page.count("<mark>tower</mark>") <= shown + 5 * 60
 
 
 def test_nothing_found_and_nothing_asked_say_so(client, researcher, monkeypatch):
