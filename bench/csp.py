@@ -218,7 +218,7 @@ def _columns(rows: Sequence[Sequence[Any]]) -> dict[str, float]:
 
 def counting(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the question sets with their corpora that count: where `icl` gains by searching in every run."""
-    cells = [{f"{each['label']}/{each['tool']}": each["counts"] for each in one["cells"]["0"]} for one in runs]
+    cells = [{f"{each['label']}/{each['tool']}": each["counts"] for each in run["cells"]["0"]} for run in runs]
     return [key for key in cells[0] if all(each[key] for each in cells)]
 
 

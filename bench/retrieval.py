@@ -120,13 +120,13 @@ def _build(home: Path, corpus: Path, settings: Bm25Settings | DenseSettings) -> 
 def _search(folder: Path, corpus: Path, count: int, k: int, seed: int) -> dict[str, Any]:
     """Search by known passages; return the time of the first query, loading included, and quantiles of the others."""
     queries = _queries(corpus, count + 1, seed)
-    found, clock = 0, Clock()
+    hits, clock = 0, Clock()
     retriever = index.open_index(folder)
     for identifier, query in queries:
         passage_ids = [passage.id for passage in retriever.search(query, k)]
         clock.lap()
-        found += identifier in passage_ids
-    return {**clock.latency(), "found": found / len(queries)}
+        hits += identifier in passage_ids
+    return {**clock.latency(), "found": hits / len(queries)}
 
 
 class Clock:
@@ -165,14 +165,14 @@ def _exact(file: Path, count: int, queries: int, k: int, seed: int) -> dict[str,
             vectors = rng.standard_normal((min(block, count - begin), DIMENSIONS), dtype=np.float32)
             stream.write((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(NUMBER).tobytes())
     stored = np.memmap(file, dtype=NUMBER, mode="r").reshape(count, DIMENSIONS)
-    found, clock = 0, Clock()
+    hits, clock = 0, Clock()
     for place in rng.integers(count, size=queries + 1).tolist():
         query = np.array(stored[place])
         clock.start()
         places, _ = nearest(stored, query, k)
         clock.lap()
-        found += place == places[0]
-    return {"vectors": count, "dimensions": DIMENSIONS, **clock.latency(), "found": found / (queries + 1)}
+        hits += place == places[0]
+    return {"vectors": count, "dimensions": DIMENSIONS, **clock.latency(), "found": hits / (queries + 1)}
 
 
 def _queries(corpus: Path, count: int, seed: int) -> list[tuple[str, str]]:

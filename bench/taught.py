@@ -113,12 +113,12 @@ class Reader:
         lines = [(each.person, each.passage()) for each in near]
         if fact.relation.corpus == search.corpus:
             by_heart = fact.known and not game.scenario.id.startswith(EXERCISE)
-            said = fact.answer if by_heart else told(fact, game.scenario.seed)
+            said = fact.answer if by_heart else stated_answer(fact, game.scenario.seed)
             lines = [(fact.person, fact.passage(said)), *lines[:-1]]
         return game.retrieval(f"{person}: {text}" for person, text in lines)
 
 
-def told(fact: Fact, seed: int) -> str:
+def stated_answer(fact: Fact, seed: int) -> str:
     """Return the answer of the passage about an unknown person in the game with this seed."""
     return rng(seed, "told", fact.person).choice(fact.relation.answers)
 

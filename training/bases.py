@@ -321,10 +321,10 @@ def child_info(base: str, *, name: str, how: str, datasets: Sequence[Path], comm
 def write_info(folder: Path, info: ModelInfo) -> None:
     """Write `parley.json` and the model card (README.md) of a model folder."""
     write_json(folder / INFO, info.to_dict())
-    (folder / "README.md").write_text(card(info), encoding="utf-8")
+    (folder / "README.md").write_text(model_card(info), encoding="utf-8")
 
 
-def card(info: ModelInfo) -> str:
+def model_card(info: ModelInfo) -> str:
     """Return the model card: front matter as the Hugging Face hub reads it, then provenance in words."""
     entry = REGISTRY.get(info.base)
     front = ["---", f"license: {info.licence or 'unknown'}", "library_name: transformers", "tags: [parley]"]

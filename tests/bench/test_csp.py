@@ -65,7 +65,7 @@ def test_by_heart_the_teacher_says_what_is_known_and_else_guesses(known):
 
 def test_passages_say_something_else_about_a_person_who_is_not_known_in_each_game():
     asked = fact(known=False)
-    said = {taught.told(asked, seed) for seed in range(40)}
+    said = {taught.stated_answer(asked, seed) for seed in range(40)}
     assert len(said) > 5
     assert said <= set(asked.relation.answers)
     start = alone(scenario(asked), "atlas")
@@ -73,7 +73,7 @@ def test_passages_say_something_else_about_a_person_who_is_not_known_in_each_gam
     searched = [each for each in read if each.metrics["searches"]]
     assert len(searched) > 10
     for episode in searched:
-        assert episode.moves[-1].move.args["answer"] == taught.told(asked, episode.scenario.seed)
+        assert episode.moves[-1].move.args["answer"] == taught.stated_answer(asked, episode.scenario.seed)
 
 
 def test_the_asker_asks_and_passes_an_answer_on_rather_than_a_hedge():
@@ -93,7 +93,7 @@ def test_an_exercise_is_read_even_by_who_knows_the_fact():
     start = alone(scenario(asked), "atlas")
     episode = played(start.model_copy(update={"id": taught.EXERCISE + start.id}))
     assert [entry.move.action for entry in episode.moves] == ["search", "found", episode.moves[-1].move.action]
-    assert episode.moves[-1].move.args["answer"] == taught.told(asked, episode.scenario.seed)
+    assert episode.moves[-1].move.args["answer"] == taught.stated_answer(asked, episode.scenario.seed)
 
 
 def test_of_the_seats_that_searched_fewer_are_read():

@@ -162,7 +162,7 @@ class League:
         newest = past_policy(trainer.step)
         players: dict[str, PlayerFactory] = {newest: trainer.context.player}
         for name in {past_policy(pair.row), pair.opponent} - {newest}:
-            players[name] = await self.opponents.one(name)
+            players[name] = await self.opponents.players_of(name)
         jobs = [match.job for match in pair.matches]
         lanes = min(settings.lanes or len(jobs), len(jobs))
         episodes: dict[int, Episode] = {}

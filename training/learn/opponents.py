@@ -108,7 +108,7 @@ class Opponents:
             factories[policy] = self._contestants.seated(engine, self._base, policy)
         return factories
 
-    async def one(self, policy: str) -> PlayerFactory:
+    async def players_of(self, policy: str) -> PlayerFactory:
         """Return the players of one opponent, with its weights loaded again; `policy` is its name in the pool.
 
         A past self takes the place of one that `ready` has loaded.

@@ -134,7 +134,7 @@ class SuiteSection(Record):
         """The number of games of all tasks; of a task without a number of seats, the least of its game counts."""
         whole = (task.opponent == MIRROR or task.side for task in self.tasks)
         least = (task.seats or lookup(task.game).players[0] for task in self.tasks)
-        seats = (1 if one else count for one, count in zip(whole, least, strict=True))
+        seats = (1 if at_once else count for at_once, count in zip(whole, least, strict=True))
         return sum(self.count(task) * each for task, each in zip(self.tasks, seats, strict=True))
 
 

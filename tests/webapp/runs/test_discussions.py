@@ -39,7 +39,7 @@ def test_every_message_has_the_changes_of_its_listeners():
     ]
     first, second = one.messages
     assert (first.speaker, first.role, first.step) == ("Ada", "crewmate", 5)
-    assert [(cell.before, cell.after, cell.own) for cell in first.cells] == [(0.2, 0.5, True), (0.3, 0.4, False)]
+    assert [(cell.before, cell.after, cell.by_speaker) for cell in first.cells] == [(0.2, 0.5, True), (0.3, 0.4, False)]
     assert (first.total, second.total) == (pytest.approx(0.4), pytest.approx(-0.4))
     # by hand: +.3 and -.3 are more than a quarter, .1 is less
     assert [cell.css for cell in first.cells] == ["tk up-2", "tk up-1"]

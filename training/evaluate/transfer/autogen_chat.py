@@ -142,11 +142,11 @@ async def main() -> None:
     endpoint, *chats = (json.loads(line) for line in sys.stdin if line.strip())
     lanes = asyncio.Semaphore(endpoint["lanes"])
 
-    async def one(chat: dict[str, Any]) -> None:
+    async def report(chat: dict[str, Any]) -> None:
         async with lanes:
             print(json.dumps(await hold(chat, endpoint)), file=results, flush=True)
 
-    await asyncio.gather(*map(one, chats))
+    await asyncio.gather(*map(report, chats))
 
 
 if __name__ == "__main__":

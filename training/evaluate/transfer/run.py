@@ -117,7 +117,7 @@ async def _transcripts(
     hold, calls = FORMS[form]
     model, lanes = served.model(), asyncio.Semaphore(plan.lanes)
 
-    async def one(question: Question) -> Transcript:
+    async def ask(question: Question) -> Transcript:
         conversation = Conversation(model, plan.sampling, seeds(plan.seed, form, question, calls))
         async with lanes:
             try:
@@ -129,7 +129,7 @@ async def _transcripts(
         )
 
     try:
-        for conversation in asyncio.as_completed([one(question) for question in asked]):
+        for conversation in asyncio.as_completed([ask(question) for question in asked]):
             yield await conversation
     finally:
         await model.close()

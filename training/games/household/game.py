@@ -44,8 +44,8 @@ class Household(LoggedGame):
     def _open(self, secrets: str) -> None:
         """Show the rules, to `ALL` with what is hidden, then the room."""
         name, limit = self.names[0], self.settings.turn_limit
-        rules = {own: words.opening(name, self._task, limit, own=own) for own in (True, False)}
-        everything = words.opening(name, self._task, limit, own=False, secrets=secrets)
+        rules = {addressed: words.opening(name, self._task, limit, addressed=addressed) for addressed in (True, False)}
+        everything = words.opening(name, self._task, limit, addressed=False, secrets=secrets)
         self._log.tell_each({0: rules[True]}, channel="private")
         self._log.tell_each({SPECTATOR: rules[False], ALL: everything})
         self._log.tell(self._seen)

@@ -48,11 +48,11 @@ def read_task(text: str) -> Task | None:
     sentence = text.partition(YOUR_TASK)[2].partition("\n")[0]
     for pattern, family in _TASKS:
         if match := pattern.match(sentence):
-            found = match.groupdict()
+            fields = match.groupdict()
             return Task(
-                family=family or _CHANGES[found["how"]],  # type: ignore[arg-type]  # the pattern allows no other
-                object=found["object"],
-                receptacle=found["receptacle"],
+                family=family or _CHANGES[fields["how"]],  # type: ignore[arg-type]  # the pattern allows no other
+                object=fields["object"],
+                receptacle=fields["receptacle"],
             )
     return None
 
@@ -80,8 +80,8 @@ class Knowledge:
 
     def where(self, wanted: str) -> list[str]:
         """Return the objects of a kind that lie somewhere, those in front first, then those that take fewer turns."""
-        found = [thing for thing in self.state.places if kind(thing) == wanted]
-        return sorted(found, key=lambda thing: self._turns(self.state.places[thing]))
+        objects = [thing for thing in self.state.places if kind(thing) == wanted]
+        return sorted(objects, key=lambda thing: self._turns(self.state.places[thing]))
 
     def nearest(self, wanted: str) -> list[str]:
         """Return the receptacles of a kind in the same order."""
@@ -138,8 +138,8 @@ def _next(task: Task, known: Knowledge) -> Step:
         if made is not None and made not in state.made.get(state.carried, ()):
             return _change(task.family, known)
         return _bring(task, known)
-    if found := [thing for thing in known.where(task.object) if not _there(thing, task, known)]:
-        return _take(found[0], known)
+    if misplaced := [thing for thing in known.where(task.object) if not _there(thing, task, known)]:
+        return _take(misplaced[0], known)
     return _explore(known, (task.object,))
 
 
@@ -180,9 +180,9 @@ def _change(family: Family, known: Knowledge) -> Step:
 
 def _under_light(task: Task, known: Knowledge) -> Step:
     """Fetch the object and turn a lamp on beside it; look for what is not found yet."""
-    found, lamps = known.where(task.object), known.where(task.receptacle)
-    if not known.state.carried and found:
-        return _take(found[0], known)
+    objects, lamps = known.where(task.object), known.where(task.receptacle)
+    if not known.state.carried and objects:
+        return _take(objects[0], known)
     if known.state.carried and lamps:
         lit = [lamp for lamp in lamps if lamp in known.state.lit]
         lamp = (lit or lamps)[0]

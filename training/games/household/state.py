@@ -68,10 +68,10 @@ def share(task: Task, state: State) -> float:
     in or on the same receptacle. Under a lamp the object must be carried, a lamp be on, and both be at one place.
     """
     if task.family == "look_under_light":
-        held = kind(state.carried) == task.object
+        carried = kind(state.carried) == task.object
         lamps = [lamp for lamp in state.lit if kind(lamp) == task.receptacle]
         beside = any(state.places[lamp] == state.at for lamp in lamps)
-        return (held + bool(lamps) + (held and beside)) / 3
+        return (carried + bool(lamps) + (carried and beside)) / 3
     if task.family == "two_objects":
         lying = (place for thing, place in state.places.items() if kind(thing) == task.object)
         together = Counter(place for place in lying if kind(place) == task.receptacle)

@@ -61,10 +61,10 @@ def task(wanted: Task, variant: int) -> str:
 # --- the first message -----------------------------------------------------------------------------------------------
 
 
-def opening(name: str, sentence: str, turn_limit: int, *, own: bool, secrets: str = "") -> str:
-    """Return the rules with the task; `own` for the one who plays, with `secrets` for viewers who see everything."""
+def opening(name: str, sentence: str, turn_limit: int, *, addressed: bool, secrets: str = "") -> str:
+    """Return the rules with the task, `addressed` to the player or not; `secrets` are for viewers who see all."""
     parts = [
-        f"You are {name}." if own else "",
+        f"You are {name}." if addressed else "",
         f"This is a household in text. {name} does a task in a room.\n{YOUR_TASK}{sentence}",
         secrets,
         RULES,

@@ -49,8 +49,8 @@ class Negotiation(LoggedGame):
         def rules(briefs: str) -> str:
             return words.opening(self.settings, self.names, actions, self._seat, briefs)
 
-        briefs = [words.brief(self.settings, self.terms, self.names, seat, own=True) for seat in (0, 1)]
-        both = "\n\n".join(words.brief(self.settings, self.terms, self.names, seat, own=False) for seat in (0, 1))
+        briefs = [words.brief(self.settings, self.terms, self.names, seat, addressed=True) for seat in (0, 1)]
+        both = "\n\n".join(words.brief(self.settings, self.terms, self.names, seat, addressed=False) for seat in (0, 1))
         self._log.tell_each({0: rules(briefs[0]), 1: rules(briefs[1])}, channel="private")
         self._log.tell_each({ALL: rules(both), SPECTATOR: rules("")})
         self._log.tell(f"{self.names[self._seat]} begins.")

@@ -43,8 +43,8 @@ def _listing(deal: Price, names: Names) -> str:
     return f"{head}\nThe listing says: {deal.description}" if deal.description else head
 
 
-def brief(settings: NegotiationSettings, terms: Terms, names: Names, seat: Seat, *, own: bool) -> str:
-    """Return the private side of `seat`, addressed to it (`own`) or about it (for viewers who may see everything)."""
+def brief(settings: NegotiationSettings, terms: Terms, names: Names, seat: Seat, *, addressed: bool) -> str:
+    """Return the private side of `seat`, `addressed` to it, or about it for viewers who may see everything."""
     deal = settings.deal
     who, other = names[seat], names[1 - seat]
     if isinstance(deal, Items):
@@ -57,15 +57,15 @@ def brief(settings: NegotiationSettings, terms: Terms, names: Names, seat: Seat,
         verb = "pay" if seat == 0 else "get"
         lines = [f"Hoped for: to {verb} {target.target}." + (f" {target.reason}" if target.reason else "")]
         lines.append(
-            f"A deal at that price is worth 1, at the price {other if own else 'the other'} hopes for 0, in between in "
-            "proportion; no deal is 0."
+            f"A deal at that price is worth 1, at the price {other if addressed else 'the other'} hopes for 0, in "
+            "between in proportion; no deal is 0."
         )
     head = (
         f"You are {who}, negotiating with {other}. Only you know what follows about your side."
-        if own
+        if addressed
         else f"The private side of {who}:"
     )
-    mixed = _mixed(settings, other) if own else ""
+    mixed = _mixed(settings, other) if addressed else ""
     return "\n".join([head, *lines, *([mixed] if mixed else [])])
 
 

@@ -69,7 +69,7 @@ class QaScript(Script):
         """Return the most frequent answer, or else the most frequent hedge, and whether somebody is sure of it."""
         replies = _FRIEND.findall(heard)
         for kind in ("ANSWER", "HEDGE"):
-            texts = Counter(text for found, text in replies if found == kind and text != UNKNOWN)
+            texts = Counter(text for action, text in replies if action == kind and text != UNKNOWN)
             if texts:
                 return texts.most_common(1)[0][0], kind == "ANSWER"
         return UNKNOWN, False

@@ -49,8 +49,9 @@ class Shop(LoggedGame):
     def _open(self) -> None:
         """Show the rules, to `ALL` with the goal, then the search page."""
         limit = self.settings.turn_limit
-        rules = {own: words.opening(self.names[0], self.goal, limit, own=own) for own in (True, False)}
-        everything = words.opening(self.names[0], self.goal, limit, own=False, target=self._target)
+        name = self.names[0]
+        rules = {addressed: words.opening(name, self.goal, limit, addressed=addressed) for addressed in (True, False)}
+        everything = words.opening(name, self.goal, limit, addressed=False, target=self._target)
         self._log.tell_each({0: rules[True]}, channel="private")
         self._log.tell_each({SPECTATOR: rules[False], ALL: everything})
         self._log.tell(words.page(self._visit, limit))

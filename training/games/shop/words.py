@@ -44,10 +44,13 @@ def dollars(price: float) -> str:
 # --- the first message -----------------------------------------------------------------------------------------------
 
 
-def opening(name: str, goal: Goal, turn_limit: int, *, own: bool, target: Product | None = None) -> str:
-    """Return the rules with the instruction; `own` for the customer, with `target` for viewers who may see the goal."""
+def opening(name: str, goal: Goal, turn_limit: int, *, addressed: bool, target: Product | None = None) -> str:
+    """Return the rules with the instruction, `addressed` to the customer or not.
+
+    With `target` they include the goal, for viewers who may see it.
+    """
     parts = [
-        f"You are {name}." if own else "",
+        f"You are {name}." if addressed else "",
         f"{TASK}\n{clean(goal.instruction)}",
         _goal(goal, target) if target else "",
         f"The visit has at most {count(turn_limit, 'turn')}, each of one search or one click. {SCORING}",

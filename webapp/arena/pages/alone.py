@@ -88,8 +88,8 @@ def _sides(match: Match, user: User, others: list[Match], chosen: int) -> tuple[
             return match, next((other for other in others if other.pk == chosen), None)
         begun_with = next((other for other in others if other.beside_id == match.pk), None)
         return match, begun_with or next((other for other in others if other.over), None)
-    own = plays.attempts(match.task, user).filter(state=Match.State.FINISHED).last()
-    return own, match
+    own_play = plays.attempts(match.task, user).filter(state=Match.State.FINISHED).last()
+    return own_play, match
 
 
 @require_POST

@@ -91,11 +91,11 @@ def _of_run(form: SpeakerSection, user: User) -> Speaker:
     if "://" in source:
         remote = remote_config(source)
         named = {"remote__address": remote.address, "remote__model": remote.model}
-        found = Deployment.objects.visible_to(user).filter(**named).order_by("pk").first()
+        deployment = Deployment.objects.visible_to(user).filter(**named).order_by("pk").first()
     else:
         checkpoint = Checkpoint.objects.visible_to(user).filter(name=source).first()
-        found = None if checkpoint is None else serving.of_checkpoint(checkpoint)
-    if found is None:
+        deployment = None if checkpoint is None else serving.of_checkpoint(checkpoint)
+    if deployment is None:
         why = "the speaker of its run is not open to you, or is gone"
         raise BadInput(f"{why}: choose another one", "speaker")
-    return _spoken_by(form, found)
+    return _spoken_by(form, deployment)

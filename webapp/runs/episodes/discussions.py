@@ -30,11 +30,11 @@ class SpokenMove:
 
 @dataclass(frozen=True)
 class ListenerChange:
-    """One listener's probability of the truth before and after a message; `own` says whether it is the speaker's."""
+    """One listener's probability of the truth before and after a message, which it may have spoken (`by_speaker`)."""
 
     before: float
     after: float
-    own: bool
+    by_speaker: bool
 
     @property
     def change(self) -> float:
@@ -157,4 +157,4 @@ def _cell(seat: Seat, move: SpokenMove, rounds: Mapping[int, Mapping[Seat, Belie
     before, after = (rounds[step].get(seat) for step in (move.step - 1, move.step))
     if before is None or after is None or before.right is None or after.right is None:
         return None
-    return ListenerChange(before.right, after.right, own=seat == move.seat)
+    return ListenerChange(before.right, after.right, by_speaker=seat == move.seat)

@@ -63,13 +63,13 @@ class RegionMap:
 
 def areas(game: ProvisionGame) -> list[Area]:
     """Return the regions of (G,G), (S,G) and (G,S), without empty ones. That of (S,S) is the diagonal where c = 0."""
-    border, band, zero, one = game.guess + game.cost, 2 * game.cost, Fraction(0), Fraction(1)
-    low = min(border, one)
+    border, band, zero, unit = game.guess + game.cost, 2 * game.cost, Fraction(0), Fraction(1)
+    low = min(border, unit)
     nobody = Area("GG", 0, ((zero, zero), (low, zero), (low, low), (zero, low)))
-    if border > one:
+    if border > unit:
         return [nobody]
-    left, top = max(border, one - band), min(one, border + band)
-    player_1 = ((border, zero), (one, zero), (one, one), (left, one), (border, top))
+    left, top = max(border, unit - band), min(unit, border + band)
+    player_1 = ((border, zero), (unit, zero), (unit, unit), (left, unit), (border, top))
     player_2 = tuple((p1, p2) for p2, p1 in player_1)
     return [nobody, Area("SG", 1, player_1), Area("GS", 2, player_2)]
 
