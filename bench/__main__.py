@@ -21,7 +21,7 @@ COUNT_OR_0 = partial(whole, low=0, high=1_000_000)
 PERCENT = partial(whole, low=1, high=100)
 MINIATURES = (
     *("toy", "negotiation", "werewolf", "hack", "critic", "kuhn", "tictactoe", "hanabi", "among_us"),
-    *("epo_negotiation", "epo_shop", "csp"),
+    *("epo_negotiation", "epo_shop", "epo_household", "csp"),
 )
 
 
@@ -188,7 +188,7 @@ def _miniature(command: ArgumentParser) -> None:
         choices=MINIATURES,
         help="the task; hack: Werewolf with a planted bug, by quality filter; critic: item negotiation, by value head; "
         "kuhn, tictactoe, hanabi: MARS from a small start; among_us: listen_speak from a small start, by variant; "
-        "epo_negotiation, epo_shop: a strategist before a speaker that follows some of its strategies; "
+        "epo_negotiation, epo_shop, epo_household: a strategist before a speaker that follows some of its strategies; "
         "csp: when a small model that knows some facts searches and answers",
     )
     command.add_argument(

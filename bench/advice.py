@@ -99,7 +99,7 @@ class Start:
     """What a strategist is pretrained on: `games` in which the strategies name the moves of `player`.
 
     Each of `words` is a token of its own. Before whole games the strategist reads their beginnings, each up to its
-    first strategy, in `beginnings` passes. `size` changes the recipe.
+    first strategy, in `beginnings` passes. `size` changes the recipe, and `sft` how whole games are learned.
     """
 
     player: PlayerFactory
@@ -107,6 +107,7 @@ class Start:
     words: tuple[str, ...] = ()
     beginnings: int = 0
     size: Mapping[str, Any] = field(default_factory=dict)
+    sft: Mapping[str, Any] = field(default_factory=dict)
 
 
 SIZE = {"hidden": 64, "layers": 2, "heads": 2, "groups": 1, "mlp": 160, "vocabulary": 1600, "context": 0.05}
@@ -124,7 +125,7 @@ def prepare(folder: Path, scenarios: Sequence[Scenario], start: Start, form: Spe
     info = bases.ModelInfo(name=folder.name, base="tiny", licence="apache-2.0", note=note, dataset=(), command="")
     followed = form.model_copy(update={"source": "follower:100"})
     read = played(scenarios, start.games, partial(named, start.player, followed), 0)
-    stages = [Stage(partial(traces, form=form))]
+    stages = [Stage(partial(traces, form=form), sft=start.sft)]
     if start.beginnings:
         stages.insert(0, Stage(partial(beginnings, form=form), context=0.0, sft={"epochs": start.beginnings}))
     with atomic_directory(folder) as new:

@@ -21,6 +21,7 @@ from statistics import fmean
 from typing import Any
 
 from bench.advice import Customer, Start, Wordless, bargains, errands, labels, named, played, prepare
+from bench.homes import Resident, chores, words
 from bench.rows import UNWATCHED, metrics_of, over_seeds, run, stored_row
 from training.dataset import Conversation, DatasetLine
 from training.engines.base import Sampling
@@ -105,6 +106,30 @@ def tasks() -> dict[str, Task]:
             measured=200,
             temperature=1.0,
         ),
+        "epo_household": Task(
+            form=SpeakerSection(label="Thought", words=12),
+            train=chores(),
+            test=chores(),
+            start=Start(
+                partial(Resident, skill=60),
+                games=1200,
+                words=words(),
+                size={"hidden": 96, "layers": 3, "heads": 4, "groups": 2, "mlp": 256, "context": 0.4},
+                sft={"epochs": 2, "tokens_per_batch": 1280},
+            ),
+            teacher=partial(Resident, skill=100),
+            taught=480,
+            forms={"rl": ((1.0, {"name": "rl"}),)},
+            steps=16,
+            config={
+                "rollout": {"scenarios": 24},
+                "learn": {"lr": 5e-4, "tokens_per_batch": 6144, "tokens_per_update": 6144},
+                "method": {"gamma": 0.5},
+                "reward": {"process": "rule"},
+            },
+            measured=96,
+            temperature=0.7,
+        ),
     }
 
 
@@ -166,11 +191,16 @@ def reinforced(
         **_shared(task, start, speaker, seed),
         "data": {"path": str(write_scenarios(task.train, folder))},
         "rollout": task.config["rollout"],
-        "method": METHOD,
+        "reward": task.config.get("reward", {}),
+        "method": _method(task),
         "learn": {**LEARN, **task.config["learn"], "steps": steps, "save_every": steps},
         "phases": [*phases, {**last, "steps": steps - sum(lengths)}],
         "stop": UNWATCHED,
     }
+
+
+def _method(task: Task) -> dict[str, Any]:
+    return {**METHOD, **task.config.get("method", {})}
 
 
 def supervised(
@@ -257,7 +287,7 @@ def summary(
         by_share[str(share)] = {form: _over_seeds(values[form], values[forms[0]]) for form in forms}
     return {
         "task": {"game": task.game, "steps": steps, "measured": task.measured, "temperature": task.temperature}
-        | {"method": METHOD, **task.config, "learn": {**LEARN, **task.config["learn"]}}
+        | {**task.config, "method": _method(task), "learn": {**LEARN, **task.config["learn"]}}
         | {"forms": {form: task.forms.get(form) for form in forms}},
         "runs": list(rows),
         "following": by_share,

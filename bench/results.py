@@ -500,10 +500,12 @@ def listen_speak(raw: Raw) -> Iterator[str]:
         yield f"| {attempt['change']} | {attempt['commit']} | {' | '.join(cells)} |"
 
 
+DIFFERENCES = (("sft", "none"), ("rl", "none"), ("rl", "sft"), ("rl_self_play", "none"), ("rl_self_play", "rl"))
+"""The pairs of forms of EPO's miniatures whose differences are listed."""
+
+
 def epo(raw: Raw) -> Iterator[str]:
-    """Yield for each task the means of every following share and form; then differences from `none`, paired by seed;
-    last those of `rl_self_play` from `rl`.
-    """
+    """Yield for each task the means of every following share and form; then their differences, paired by seed."""
     for task in raw["tasks"].values():
         groups: dict[tuple[int, str], dict[int, Raw]] = {}
         for run in sorted(task["runs"], key=lambda run: int(run["following"])):
@@ -513,9 +515,9 @@ def epo(raw: Raw) -> Iterator[str]:
             names = _measured(after)
             means = [_over_seeds([each[name] for each in after.values()], 3, signed=False) for name in names]
             yield f"| {share} % | `{form}` | {len(after)} | {' | '.join(means)} |"
-        for form, first in (("sft", "none"), ("rl", "none"), ("rl_self_play", "none"), ("rl_self_play", "rl")):
+        for form, first in DIFFERENCES:
             for share in sorted({share for share, _ in groups}):
-                if (share, form) in groups:
+                if {(share, form), (share, first)} <= groups.keys():
                     yield _gain(f"| {share} % | `{form}` minus `{first}`", groups[share, form], groups[share, first])
 
 

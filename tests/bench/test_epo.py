@@ -10,10 +10,13 @@ from bench import results
 from bench.__main__ import parser
 from bench.advice import Customer, Wordless, bargains, errands, named, played
 from bench.epo import main, reinforced, show, summary, tasks, taught
+from bench.homes import KITCHEN, Resident, chores, memories
 from training import config as configs
 from training.errors import BadInput
+from training.games import make
 from training.games.actions import plain
 from training.run_sections import SpeakerSection
+from training.text.parsing import parse
 
 TASKS = tasks()
 FORM = SpeakerSection(source="follower:100", words=12)
@@ -54,6 +57,28 @@ def test_a_customer_buys_better_with_more_skill():
         return fmean(episode.returns[0] for episode in episodes)
 
     assert mean_reward(0) < mean_reward(100)
+
+
+def test_chores_are_every_family_with_every_thing():
+    tasks = [scenario.settings["home"]["task"] for scenario in chores()]
+    assert len({(task["family"], task["object"]) for task in tasks}) == len(tasks) == 6 * 4
+
+
+def test_a_resident_knows_what_every_receptacle_contains():
+    game = make(chores()[0])
+    for place, memory in zip(KITCHEN, memories(), strict=True):
+        for command in (f"go to {place}", *([f"open {place}"] if "is open" in memory.text else [])):
+            game.step({0: parse(command, game.observe(0))[0]})
+        assert game.observe(0).messages[-1].text.endswith(memory.text)
+
+
+def test_a_resident_with_full_skill_does_every_chore_and_never_does_one_at_random():
+    def solved(skill):
+        episodes = played(chores(), 24, partial(named, partial(Resident, skill=skill), FORM), 0)
+        return sum(episode.returns[0] for episode in episodes)
+
+    assert solved(100) == 24
+    assert solved(0) < solved(60) < 24
 
 
 def test_a_teacher_is_worth_more_the_more_the_speaker_follows():
