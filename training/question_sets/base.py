@@ -63,7 +63,7 @@ class QuestionSet:
     """A set of questions in its authors' format.
 
     `entries` yields the entries of a file or a folder, `question` reads one of them, `select` keeps those that the
-    options ask for. `settings` are settings of the game that the set needs.
+    options ask for. `settings` are settings of the game that the set needs. `several`: it may be a folder of files.
     """
 
     name: str
@@ -74,6 +74,7 @@ class QuestionSet:
     select: Callable[[list[Question], Any], list[Question]] = lambda questions, _options: questions
     options: type[SetOptions] = SetOptions
     settings: Mapping[str, Any] | None = None
+    several: bool = False
 
     @property
     def source(self) -> str:

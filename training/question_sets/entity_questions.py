@@ -35,4 +35,6 @@ def question(entry: Entry, _options: SetOptions) -> Question:
     )
 
 
-SET = QuestionSet("entityquestions", "EntityQuestions: one file per relation (JSON)", "MIT", entries, question)
+SET = QuestionSet(
+    "entityquestions", "EntityQuestions: one file per relation (JSON)", "MIT", entries, question, several=True
+)

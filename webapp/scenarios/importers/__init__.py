@@ -90,8 +90,8 @@ BUILT_IN = {
             partial(question_sets.read, each),
             each.source,
             each.licence,
-            several=name == "entityquestions",
-            alone=name == "entityquestions",
+            several=each.several,
+            alone=each.several,
             options=each.options,
         )
         for name, each in SETS.items()
