@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.games.cases.negotiation import items
-from training import players
+from training import config, players
 from training.errors import BadInput
 from training.plugins import Registry
 
@@ -121,6 +121,23 @@ def test_a_player_of_another_distribution_sits_by_its_name(site, monkeypatch):
     assert players.known("quiet")
     assert players.make("quiet", items(), 0).traces() == ()
     assert players.facts("quiet") == {"kind": "quiet"}
+
+
+def test_a_player_of_another_distribution_speaks_where_it_reads_strategies(site, monkeypatch):
+    code = """
+        from training.players.random import RandomPlayer
+        def obedient(scenario, seat):
+            return RandomPlayer()
+        def deaf(scenario, seat):
+            return RandomPlayer()
+        obedient.reads_strategies = True
+        """
+    install(site, "voices", "parley.players", {"obedient": "obedient", "deaf": "deaf"}, code)
+    monkeypatch.setattr(players, "NAMES", Registry("parley.players", dict(players.NAMES), players._check))
+    assert players.speakers() == ["follower:N", "obedient"]
+    assert config.parse({"speaker": {"source": "obedient"}}).speaker.source == "obedient"
+    with pytest.raises(BadInput, match="deaf reads no strategies: name follower:N, obedient, a model or an address"):
+        config.parse({"speaker": {"source": "deaf"}})
 
 
 def test_a_thread_waits_for_the_plugins_that_another_one_imports(site):

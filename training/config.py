@@ -207,9 +207,11 @@ class RunConfig(Record):
         if not source:
             return
         if of_learner(source) or source == SPEAKER:
-            raise BadInput(f"{source} is no speaker: name a model, an address, follower:N or self", "speaker.source")
+            known = f"a model, an address, {', '.join(players.speakers())} or self"
+            raise BadInput(f"{source} is no speaker: name {known}", "speaker.source")
         if players.known(source) and not players.reads_strategies(source):
-            raise BadInput(f"{source} reads no strategies: name follower:N, a model or an address", "speaker.source")
+            known = f"{', '.join(players.speakers())}, a model or an address"
+            raise BadInput(f"{source} reads no strategies: name {known}", "speaker.source")
         if players.known(source) and self.speaker.alone == "react":
             raise BadInput(f"{source} writes no strategies: only a model can, or one at an address", "speaker.alone")
         if self.sampling.constrain:

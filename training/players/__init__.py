@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -17,15 +18,17 @@ from training.records import Scenario, Seat
 Factory = Callable[..., Player]
 
 
-def _named(target: str) -> Factory:
-    """Return a factory that is imported on first use."""
-    module, _, function = target.partition(":")
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A factory `module:function` that is imported on first use; `reads_strategies` as in `NAMES`."""
 
-    def make(scenario: Scenario, seat: Seat, *number: int) -> Player:
+    target: str
+    reads_strategies: bool = False
+
+    def __call__(self, scenario: Scenario, seat: Seat, *number: int) -> Player:
+        module, _, function = self.target.partition(":")
         player: Player = getattr(import_module(module), function)(scenario, seat, *number)
         return player
-
-    return make
 
 
 def _check(name: str, loaded: Any) -> Factory:
@@ -38,24 +41,24 @@ def _check(name: str, loaded: Any) -> Factory:
 NAMES: Registry[Factory] = Registry(
     "parley.players",
     {
-        "scripted": _named("training.players.scripted:make"),
-        "random": _named("training.players.random:make"),
-        "mcts:N": _named("training.players.search:mcts"),
-        "nash": _named("training.players.table:nash"),
-        "cfr": _named("training.players.table:cfr"),
-        "follower:N": _named("training.players.follower:make"),
+        "scripted": _Named("training.players.scripted:make"),
+        "random": _Named("training.players.random:make"),
+        "mcts:N": _Named("training.players.search:mcts"),
+        "nash": _Named("training.players.table:nash"),
+        "cfr": _Named("training.players.table:cfr"),
+        "follower:N": _Named("training.players.follower:make", reads_strategies=True),
     },
     _check,
 )
 """Each player's factory, `make(scenario, seat) -> Player`; players of installed plugins follow Parley's own.
 
 N in a name stands for a number that is passed to the factory: `mcts:100` searches with 100 simulations per move. A
-`follower` reads strategies, and moves at random at a seat without a strategist.
+factory whose attribute `reads_strategies` is true makes speakers; a `follower` moves at random without a strategist.
 """
 MOST = 100_000
 """Largest number in a name."""
 
-__all__ = ["NAMES", "Player", "check", "facts", "known", "make", "reads_strategies"]
+__all__ = ["NAMES", "Player", "check", "facts", "known", "make", "reads_strategies", "speakers"]
 
 
 def _find(name: str) -> tuple[str, tuple[int, ...]] | None:
@@ -93,9 +96,19 @@ def check(name: str, start: Scenario) -> None:
         make(name, start, 0)
 
 
+def speakers() -> list[str]:
+    """Return the names of players without a model that read strategies, and so can be speakers."""
+    return sorted(name for name, factory in NAMES.items() if _reads_strategies(factory))
+
+
 def reads_strategies(name: str) -> bool:
-    """Return whether a player without a model can be a speaker."""
-    return name.partition(":")[0] == "follower"
+    """Return whether a player without a model can be a speaker; False for a name that is no player's."""
+    entry = _find(name)
+    return entry is not None and _reads_strategies(NAMES[entry[0]])
+
+
+def _reads_strategies(factory: Factory) -> bool:
+    return bool(getattr(factory, "reads_strategies", False))
 
 
 def facts(name: str) -> dict[str, Any]:
