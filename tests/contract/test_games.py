@@ -11,6 +11,7 @@ from tests.games.worlds import CASES, SECRETS, WORLDS
 from training import samples
 from training.errors import BadInput, IllegalMove, ParseError
 from training.games import REGISTRY, advance, make, redrawn, replay
+from training.games.actions import canonical, read_args
 from training.games.base import FORFEIT
 from training.games.log import Settings
 from training.players import make as player
@@ -293,6 +294,34 @@ def test_an_incomplete_last_joint_step_is_ignored(name, scenario, seed):
         assert everything(replay(scenario.with_seed(seed), flat_reversed)) == everything(
             replay(scenario.with_seed(seed), flat)
         )
+
+
+def chooses(cell, action):
+    """Whether a cell of a board chooses a value of an action's only choice, or a whole command of it."""
+    if [argument.kind for argument in action.args] == ["choice"] and cell.choice in action.args[0].choices:
+        return True
+    verb = action.verbs[0] if action.verbs else ""
+    if not verb or not f"{cell.choice} ".startswith(f"{verb} "):
+        return False
+    try:
+        args = read_args(action, cell.choice.removeprefix(verb).strip()) if action.args else {}
+    except IllegalMove:
+        return False
+    return canonical(action, args) == cell.choice
+
+
+@case
+@few
+@given(seed=seeds)
+def test_a_board_has_no_choice_that_the_seat_is_not_offered(name, scenario, seed):
+    """At the table such a cell would have no button, and one that two actions offer has none either."""
+    _, flat = played(scenario, seed)
+    for end in points(len(flat), seed):
+        game = replay(scenario.with_seed(seed), flat[:end])
+        for seat in game.to_act():
+            cells = [cell for zone in game.board(seat) for row in zone.rows for cell in row if cell.choice]
+            actions = game.observe(seat).actions if cells else ()
+            assert not [cell for cell in cells if sum(chooses(cell, action) for action in actions) != 1]
 
 
 @worlds
