@@ -160,7 +160,6 @@ def test_exactly_the_listed_profiles_have_no_nash_conv():
         assert listed == stable, case
         counts.append(len(listed))
         game = ProvisionGame.read(*case)
-        assert game.is_unique() == (len(listed) == 1), case
         alone = tuple("S" if player == game.best else "G" for player in range(len(case[0])))
         assert game.best_searcher_is_unique() == (listed == [alone]), case
         assert game.guessing_is_unique() == (listed == [("G",) * len(case[0])]), case

@@ -137,10 +137,6 @@ class ProvisionGame:
         worth_it = max(self.accuracies) - self.cost > self.guess
         return worth_it and all(rival.trails or rival.guesses for rival in self.rivals())
 
-    def is_unique(self) -> bool:
-        """Whether there is exactly one equilibrium. One of these two profiles is always one, so there is no third."""
-        return self.guessing_is_unique() or self.best_searcher_is_unique()
-
     def rivals(self) -> list[Rival]:
         """Return every player beside the best searcher."""
         highest = max(self.accuracies)
