@@ -115,8 +115,9 @@ def test_a_player_of_another_distribution_sits_by_its_name(site, monkeypatch):
         def quiet(scenario, seat):
             return RandomPlayer()
         """
+    installed = dict(players.NAMES)  # before the new distribution is there, which must not stay in the registry
     install(site, "quiet-player", "parley.players", {"quiet": "quiet"}, code)
-    names = Registry("parley.players", dict(players.NAMES), players._check)
+    names = Registry("parley.players", installed, players._check)
     monkeypatch.setattr(players, "NAMES", names)
     assert players.known("quiet")
     assert players.make("quiet", items(), 0).traces() == ()
@@ -132,8 +133,9 @@ def test_a_player_of_another_distribution_speaks_where_it_reads_strategies(site,
             return RandomPlayer()
         obedient.reads_strategies = True
         """
+    installed = dict(players.NAMES)
     install(site, "voices", "parley.players", {"obedient": "obedient", "deaf": "deaf"}, code)
-    monkeypatch.setattr(players, "NAMES", Registry("parley.players", dict(players.NAMES), players._check))
+    monkeypatch.setattr(players, "NAMES", Registry("parley.players", installed, players._check))
     assert players.speakers() == ["follower:N", "obedient"]
     assert config.parse({"speaker": {"source": "obedient"}}).speaker.source == "obedient"
     with pytest.raises(BadInput, match="deaf reads no strategies: name follower:N, obedient, a model or an address"):
