@@ -93,7 +93,7 @@ def search_corpus(request: HttpRequest, name: str, q: str = "", kind: Kind = "bm
     if not q.strip():
         raise BadInput("enter what you search for", "q")
     try:
-        return searching.search(corpus, kind, q, k).passages
+        return searching.search(corpus, kind, q, k, caller(request)).passages
     except searching.SearchError as error:
         raise HttpError(409, str(error)) from error
 

@@ -185,7 +185,7 @@ def results(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     context: dict[str, Any] = {"corpus": corpus, "kind": _kind(kind), "query": query, "problem": ""}
     context["title"], hits = Index.Kind(kind).label, []
     try:
-        hits = _hits(searching.search(corpus, kind, query, count)) if query else []
+        hits = _hits(searching.search(corpus, kind, query, count, current_user(request))) if query else []
     except BadInput as error:
         row = next(row for row in _rows(corpus, may_change=may_change) if row.kind == kind)
         context |= {"problem": error.why, "may_build": row.may_build and not (row.index and row.index.is_worked_at)}

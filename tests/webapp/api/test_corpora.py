@@ -98,7 +98,7 @@ def test_a_search_returns_passages_or_says_why_not(call, researcher, monkeypatch
     making.build(corpus)
     asked = []
 
-    def ask(process, index, query, k):
+    def ask(process, index, query, k, by):
         asked.append((query, k))
         return searching.Results([FoundPassage(id="cn", title="CN Tower", text="Tall.", score=2.5)], frozenset())
 

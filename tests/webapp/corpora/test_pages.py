@@ -30,7 +30,7 @@ def answers(monkeypatch):
         FoundPassage(id="8", title="", text="Tower.", score=1.0),
     ]
 
-    def ask(process, index, query, k):
+    def ask(process, index, query, k, by):
         asked.append((query, k))
         return searching.Results(passages[:k], frozenset({"tower"}))
 
