@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from tests.trust.matrix.api import TABLE
 from tests.trust.matrix.scenarios import SCENARIO
+from tests.webapp.judgments.make import finished_match, people_queue
 from training import config as configs
 from training import games
 from training.dataset import DatasetLine
@@ -26,8 +27,9 @@ from webapp.arena.models import Match
 from webapp.arena.setup import tables
 from webapp.core import queue, quotas
 from webapp.core.models import QuotaUse
+from webapp.judgments.services import delete_queue
 from webapp.runs import services
-from webapp.runs.models import Checkpoint, Event, Run
+from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios import imports
 from webapp.scenarios.models import Dataset, Import
 from webapp.scenarios.services import create_dataset, delete_dataset
@@ -147,17 +149,28 @@ def test_active_runs_are_counted_until_they_end_and_a_resumed_one_again(research
         services.resume_run(run=runs[0])
 
 
-def test_runs_within_an_hour_are_counted_though_they_were_stopped(researcher, few):
+def test_runs_within_an_hour_are_counted_though_they_were_stopped_and_deleted(researcher, few):
     for _ in range(5):
         run = start(researcher)
         services.stop_run(run=run)
-    Event.objects.create(
-        run=run, attempt=run.attempts.create(number=1, fence=1, lease_until=Now()), at=Now(), kind="resumed"
-    )
+    services.resume_run(run=run)
+    services.stop_run(run=run)
+    for run in Run.objects.all():
+        services.delete_run(run=run)
     with pytest.raises(BadInput, match="runs_per_hour: 7 would be more than the limit of 6"):
         start(researcher)
-    Run.objects.update(created_at=Now() - timedelta(minutes=61))
+    QuotaUse.objects.update(at=Now() - timedelta(minutes=61))
     assert start(researcher)
+
+
+def test_queues_within_an_hour_are_counted_though_they_were_deleted(researcher, annotator, few):
+    match = finished_match(researcher)
+    for _ in range(3):
+        delete_queue(queue=people_queue(researcher, match, [annotator]))
+    with pytest.raises(BadInput, match="queues_per_hour: 4 would be more than the limit of 3"):
+        people_queue(researcher, match, [annotator])
+    QuotaUse.objects.update(at=Now() - timedelta(minutes=61))
+    assert people_queue(researcher, match, [annotator])
 
 
 def test_tables_keys_models_and_imports_have_quotas(researcher, few):

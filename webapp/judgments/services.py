@@ -108,7 +108,7 @@ def create_queue(
     annotators: Iterable[User] = (),
 ) -> Queue:
     """Queue every seat of these games that the rubric asks about; `left_out` of the queue names all others."""
-    quotas.check(user=owner, quota="queues_per_hour", used=quotas.within_hour(Queue.objects.filter(owner=owner)))
+    quotas.spend(user=owner, quota="queues_per_hour")
     people, matches = list(annotators), list(matches)
     agreed = set(Match.objects.exportable().filter(pk__in=[m.pk for m in matches]).values_list("pk", flat=True))
     if refused := [match.pk for match in matches if match.pk not in agreed]:

@@ -222,9 +222,7 @@ def _check_quotas(owner: User) -> None:
     """Raise `BadInput` if the owner's quotas allow no further run."""
     runs = Run.objects.filter(owner=owner).experiments()
     quotas.check(user=owner, quota="active_runs", used=runs.alive())
-    resumed = Event.objects.filter(kind="resumed", run__owner=owner)
-    recent = quotas.within_hour(runs).values("pk").union(quotas.within_hour(resumed, "at").values("pk"), all=True)
-    quotas.check(user=owner, quota="runs_per_hour", used=recent)
+    quotas.spend(user=owner, quota="runs_per_hour")
 
 
 def _check_suite(config: RunConfig, version: DatasetVersion | None) -> None:
