@@ -109,7 +109,10 @@ def _training(add: Callable[..., ArgumentParser]) -> None:
         ("held-out", "where the head-to-head begins"),
     ):
         lineage.add_argument(
-            f"--{name}", type=Path, metavar="FILE", help=f"{text}: a dataset (JSONL; villages are made)"
+            f"--{name}",
+            type=Path,
+            metavar="FILE",
+            help=f"{text}: a dataset (JSONL; werewolf: default is generated games)",
         )
     lineage.add_argument("--seeds", type=COUNT, default=3, metavar="N", help="seeds from 0 on (3)")
     lineage.add_argument("--jobs", type=COUNT, default=1, metavar="N", help="stages at once, a thread each (1)")

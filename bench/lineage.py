@@ -98,7 +98,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def _files(arguments: Namespace) -> dict[str, Path]:
-    """Return the given datasets; villages are made, where none is given."""
+    """Return the named datasets; games of Werewolf are generated where none is named."""
     files = {"conversations": arguments.conversations, "starts": arguments.starts, "held_out": arguments.held_out}
     if arguments.task == "werewolf" and not any(files.values()):
         return werewolf_setup.write_lineage(arguments.dir / "data", *VILLAGES)

@@ -98,14 +98,14 @@ def build() -> ArgumentParser:
     _nashconv(
         add(
             "nashconv",
-            "NashConv, the distance from an equilibrium, of a policy in Kuhn or Leduc poker",
+            "compute NashConv, the distance from an equilibrium, of a policy in Kuhn or Leduc poker",
             "training.cli.nashconv",
         )
     )
     _provision(
         add(
             "provision",
-            "pure equilibria of the information-provision game: who should search",
+            "compute the pure equilibria of the information-provision game: who should search",
             "training.cli.provision",
         )
     )
@@ -116,11 +116,13 @@ def build() -> ArgumentParser:
             "training.cli.calibrate",
         )
     )
-    league = add("league", "a run's payoff table, checkpoint × opponent, and its meta-strategy", "training.cli.league")
+    league = add(
+        "league", "print a run's payoff table, checkpoint × opponent, and its meta-strategy", "training.cli.league"
+    )
     league.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
     iterations = add(
         "iterations",
-        "win rates at the beginning and end of each phase of a run against its opponent: the exploitability curve",
+        "print the exploitability curve: win rates against the opponent at the beginning and end of each phase",
         "training.cli.iterations",
     )
     iterations.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
@@ -130,11 +132,17 @@ def build() -> ArgumentParser:
     _questions(
         add(
             "questions",
-            "questions with known answers, put to one model, a debate, or a chat of two agents",
+            "ask one model, a debate, or a chat of two agents questions with known answers",
             "training.cli.questions",
         )
     )
-    _behaviours(add("behaviours", "what surviving and eliminated players of Werewolf did", "training.cli.behaviours"))
+    _behaviours(
+        add(
+            "behaviours",
+            "compare the judged behaviours of surviving and eliminated players of Werewolf",
+            "training.cli.behaviours",
+        )
+    )
     _export_metrics(
         add("export-metrics", "write a run's metrics for TensorBoard and W&B", "training.cli.export_metrics")
     )
@@ -172,9 +180,9 @@ def _play(parser: ArgumentParser) -> None:
         "--scenarios",
         type=Path,
         metavar="FILE",
-        help="dataset file (JSONL); without it the project's samples for as many players",
+        help="dataset file (JSONL) with the scenarios (default: the samples with as many seats as players)",
     )
-    parser.add_argument("--lanes", type=COUNT, default=32, metavar="N", help="games in flight at once (32)")
+    parser.add_argument("--lanes", type=COUNT, default=32, metavar="N", help="games played at the same time (32)")
     parser.add_argument(
         "--retries", type=RETRIES, default=0, metavar="N", help="further attempts after a refused reply (0)"
     )
@@ -182,14 +190,14 @@ def _play(parser: ArgumentParser) -> None:
         "--on-refused",
         choices=("default", "forfeit"),
         default="default",
-        help="the move after the last refused attempt",
+        help="after the last refused attempt: play a default move (default), or forfeit the game",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the episodes as JSONL to a new file")
     parser.add_argument(
         "--dataset",
         type=Path,
         metavar="FILE",
-        help="write a new dataset file: the starts with the games as conversations",
+        help="write the scenarios, with the games as conversations, to a new dataset file",
     )
 
 
@@ -205,16 +213,20 @@ def _suite(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--model", required=True, metavar="MODEL", help="what is measured: a model by name or folder, or a player"
     )
-    for name, who in (("opponent", "who opposes the side"), ("partner", "who plays one of the side's seats")):
-        parser.add_argument(f"--{name}", metavar="SOURCE", help=f"{who}, in tasks that have a side (the suite's)")
+    for name, who in (("opponent", "who plays against the side"), ("partner", "who plays one seat of the side")):
+        parser.add_argument(f"--{name}", metavar="SOURCE", help=f"{who}, in tasks with a side (as in the suite)")
     parser.add_argument(
-        "--speaker", metavar="SOURCE", help="who speaks, where models only advise: the section speaker (the suite's)"
+        "--speaker",
+        metavar="SOURCE",
+        help="source of the section speaker: who speaks while models advise (as in the suite)",
     )
     parser.add_argument(
-        "--judge", metavar="SOURCE", help="who scores games without results, ADDRESS MODEL [SECRET] (the suite's)"
+        "--judge",
+        metavar="SOURCE",
+        help="who scores games without a built-in result: ADDRESS MODEL [SECRET] (as in the suite)",
     )
-    parser.add_argument("--games", type=COUNT, metavar="N", help="games at each seat of every task (the suite's)")
-    parser.add_argument("--seed", type=SEED, metavar="S", help="random seed (the suite's)")
+    parser.add_argument("--games", type=COUNT, metavar="N", help="games at each seat in every task (as in the suite)")
+    parser.add_argument("--seed", type=SEED, metavar="S", help="random seed (as in the suite)")
 
 
 def _attempt(parser: ArgumentParser) -> None:
@@ -246,13 +258,16 @@ def _nashconv(parser: ArgumentParser) -> None:
 
 def _provision(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--accuracies", required=True, metavar="P,P", help="accuracy of each player, 2 to 12, when it searches: 0.7,0.5"
+        "--accuracies",
+        required=True,
+        metavar="P,P",
+        help="accuracy of each player after a search, for 2 to 12 players: 0.7,0.5",
     )
     parser.add_argument(
         "--guess",
         required=True,
         metavar="G",
-        help="accuracy of guesses: one for all, or one per player, of which the mean counts",
+        help="accuracy of a guess: one for all players, or one per player, of which only the mean matters",
     )
     parser.add_argument("--cost", required=True, metavar="C", help="cost of a search to the player who searches")
 
@@ -273,7 +288,7 @@ def _questions(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--engine", choices=("auto", "vllm", "transformers"), default="auto", help="what serves a local model (auto)"
     )
-    parser.add_argument("--lanes", type=LANES, default=16, metavar="N", help="conversations at once (16)")
+    parser.add_argument("--lanes", type=LANES, default=16, metavar="N", help="conversations at the same time (16)")
 
 
 def _calibrate(parser: ArgumentParser) -> None:
@@ -286,7 +301,12 @@ def _calibrate(parser: ArgumentParser) -> None:
         help="model to compare with the base model: a name or folder (by default a run's newest checkpoint)",
     )
     parser.add_argument("--step", type=COUNT, metavar="N", help="the run's checkpoint after step N")
-    parser.add_argument("--dir", type=Path, metavar="DIR", help="also write the result and a row per question here")
+    parser.add_argument(
+        "--dir",
+        type=Path,
+        metavar="DIR",
+        help="folder for the result as JSON and a row per question (default: print only)",
+    )
 
 
 def _behaviours(parser: ArgumentParser) -> None:
@@ -329,13 +349,13 @@ def _index(parser: ArgumentParser) -> None:
         "--kind",
         choices=("bm25", "dense"),
         default="bm25",
-        help="by words (bm25), or by a model's vectors (dense); default bm25",
+        help="bm25 = by words (default), dense = by the vectors of an encoder",
     )
-    parser.add_argument("--model", metavar="FOLDER", help="encoder of --kind dense (all-MiniLM-L6-v2)")
+    parser.add_argument("--model", metavar="FOLDER", help="folder of the encoder for --kind dense (all-MiniLM-L6-v2)")
     parser.add_argument("--status", type=Path, metavar="FILE", help="also write the progress to this file, as JSON")
 
 
 def _search(parser: ArgumentParser) -> None:
-    parser.add_argument("index", metavar="INDEX", help="name or path of an index, as `index` prints them")
+    parser.add_argument("index", metavar="INDEX", help="name or path of the index, as `index` prints them")
     parser.add_argument("query", metavar="QUERY", help="what to search for")
     parser.add_argument("-k", type=COUNT, default=5, metavar="K", help="number of passages to print (5)")
