@@ -150,8 +150,11 @@ def test_a_corpus_is_kept_while_a_run_that_searches_it_is_not_over(researcher, o
 
 
 def test_a_run_keeps_name_and_hash_of_a_corpus_that_was_deleted(researcher, towers, client_of):
+    address, warning = reverse("corpora:corpus", args=["towers"]), "runs that searched it cannot be resumed"
+    assert warning not in client_of(researcher).get(address).content.decode()
     run, digest = created(researcher, wiki="towers"), towers.file.sha256
     services.stop_run(run=run)
+    assert warning in client_of(researcher).get(address).content.decode()
     corpora.delete_corpus(corpus=towers)
     record = run.searched.get()
     assert (record.name, record.sha256, record.corpus) == ("towers", digest, None)
