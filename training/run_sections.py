@@ -270,12 +270,12 @@ class EvaluateSection(Record):
     )
     side: Names = Field(
         default=(),
-        description="Roles that each model holds in turn, such as werewolf, from the same starts. Empty = each model "
-        "holds half of the seats, then they swap.",
+        description="Roles that each model plays in turn, such as werewolf, in the same scenarios. Empty = each model "
+        "plays half of the seats, then they swap.",
     )
     opposition: Literal["common", "each_other"] = Field(
         default="common",
-        description="With a side, who holds all other seats: common = the same opponent against both models. "
+        description="With a side, who plays all other seats: common = the same opponent against both models. "
         "each_other = the other model, whose skill in the other roles then enters the comparison.",
     )
     common: str = Field(

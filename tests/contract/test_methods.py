@@ -59,7 +59,7 @@ def episodes(needs, seed=0):
     rng = np.random.default_rng(seed)
 
     def per_token(traces):
-        return [rng.normal(size=len(one.tokens)) for one in traces]
+        return [rng.normal(size=len(seat_trace.tokens)) for seat_trace in traces]
 
     return [
         scored(
@@ -84,7 +84,7 @@ def plain(credits_):
     """Credit as lists and numbers, which can be compared."""
     fields = TraceCredit.__dataclass_fields__
     return [
-        [None if one is None else {name: _plain(getattr(one, name)) for name in fields} for one in credit.traces]
+        [None if entry is None else {name: _plain(getattr(entry, name)) for name in fields} for entry in credit.traces]
         for credit in credits_
     ]
 
@@ -109,25 +109,29 @@ def check_credit(method, games):
     for game, credit in zip(games, credited(method, games), strict=True):
         assert isinstance(credit, EpisodeCredit)
         assert len(credit.traces) == len(game.episode.traces), "one entry for each trace"
-        for one, given in zip(game.episode.traces, credit.traces, strict=True):
-            if one.policy != LEARNER:
-                assert given is None, "a trace of another policy receives None"
-            elif given is not None:
-                check_trace(method, one, given)
+        for seat_trace, trace_credit in zip(game.episode.traces, credit.traces, strict=True):
+            if seat_trace.policy != LEARNER:
+                assert trace_credit is None, "a trace of another policy receives None"
+            elif trace_credit is not None:
+                check_trace(method, seat_trace, trace_credit)
 
 
-def check_trace(method, one, given):
+def check_trace(method, seat_trace, credit):
     """Every array has a finite number for each token; advantages are 0 where nothing was sampled."""
-    streams = [stream for stream in (given.ppo, given.reinforce, given.nll) if stream is not None]
-    for array in (*streams, *given.value_targets.values(), *given.value_mask.values()):
-        assert np.shape(array) == (len(one.tokens),), "one number for each token"
+    streams = [stream for stream in (credit.ppo, credit.reinforce, credit.nll) if stream is not None]
+    for array in (*streams, *credit.value_targets.values(), *credit.value_mask.values()):
+        assert np.shape(array) == (len(seat_trace.tokens),), "one number for each token"
         assert np.isfinite(array).all()
-    for stream in (given.ppo, given.reinforce):
-        assert stream is None or not stream[np.array(one.mask) == 0].any(), "credit on a token that was not sampled"
-    assert set(given.value_targets) == set(given.value_mask) <= set(method.needs.critic), "a head that needs must name"
-    assert all(mask.dtype == bool for mask in given.value_mask.values())
-    assert set(given.turn_advantages) <= set(one.turn) - {-1}
-    assert all(np.isfinite(advantage) for advantage in given.turn_advantages.values())
+    for stream in (credit.ppo, credit.reinforce):
+        assert stream is None or not stream[np.array(seat_trace.mask) == 0].any(), (
+            "credit on a token that was not sampled"
+        )
+    assert set(credit.value_targets) == set(credit.value_mask) <= set(method.needs.critic), (
+        "a head that needs must name"
+    )
+    assert all(mask.dtype == bool for mask in credit.value_mask.values())
+    assert set(credit.turn_advantages) <= set(seat_trace.turn) - {-1}
+    assert all(np.isfinite(advantage) for advantage in credit.turn_advantages.values())
 
 
 def check_state(make):
@@ -187,8 +191,10 @@ def test_credit_is_on_the_learners_sampled_tokens(kind):
 def test_results_that_differ_give_credit(kind):
     """By default; else the tests above would prove nothing."""
     method = kind().build()
-    traces = [one for credit in credited(method, episodes(method.needs)) for one in credit.traces if one is not None]
-    streams = [stream for one in traces for stream in (one.ppo, one.reinforce, one.nll) if stream is not None]
+    credits_ = [
+        each for credit in credited(method, episodes(method.needs)) for each in credit.traces if each is not None
+    ]
+    streams = [stream for each in credits_ for stream in (each.ppo, each.reinforce, each.nll) if stream is not None]
     assert any(stream.any() for stream in streams)
 
 
@@ -204,10 +210,10 @@ class Even:
     needs = Needs()
 
     def credit(self, group):
-        return [EpisodeCredit([self.of(one) for one in scored.episode.traces]) for scored in group]
+        return [EpisodeCredit([self.of(seat_trace) for seat_trace in scored.episode.traces]) for scored in group]
 
-    def of(self, one):
-        return TraceCredit(ppo=np.array(one.mask, dtype=float)) if one.policy == LEARNER else None
+    def of(self, seat_trace):
+        return TraceCredit(ppo=np.array(seat_trace.mask, dtype=float)) if seat_trace.policy == LEARNER else None
 
     def state_dict(self):
         return {}
@@ -217,20 +223,20 @@ class Even:
 
 
 class OnEverything(Even):
-    def of(self, one):
-        return TraceCredit(reinforce=np.ones(len(one.tokens))) if one.policy == LEARNER else None
+    def of(self, seat_trace):
+        return TraceCredit(reinforce=np.ones(len(seat_trace.tokens))) if seat_trace.policy == LEARNER else None
 
 
 class ForEverybody(Even):
-    def of(self, one):
-        return TraceCredit(ppo=np.array(one.mask, dtype=float))
+    def of(self, seat_trace):
+        return TraceCredit(ppo=np.array(seat_trace.mask, dtype=float))
 
 
 class WithoutHead(Even):
-    def of(self, one):
-        places = np.array(one.mask, dtype=bool)
+    def of(self, seat_trace):
+        places = np.array(seat_trace.mask, dtype=bool)
         head = {"value_targets": {"turn": np.ones(len(places))}, "value_mask": {"turn": places}}
-        return TraceCredit(**head) if one.policy == LEARNER else None
+        return TraceCredit(**head) if seat_trace.policy == LEARNER else None
 
 
 class Forgetful(Even):
@@ -241,8 +247,8 @@ class Forgetful(Even):
         self.calls += 1
         return super().credit(group)
 
-    def of(self, one):
-        return TraceCredit(ppo=self.calls * np.array(one.mask)) if one.policy == LEARNER else None
+    def of(self, seat_trace):
+        return TraceCredit(ppo=self.calls * np.array(seat_trace.mask)) if seat_trace.policy == LEARNER else None
 
 
 class InTuples(Even):

@@ -130,11 +130,13 @@ def _as_learned(episode):
 
     traces = []
     for seat in range(6):
-        own = [at for at, turn in enumerate(episode.turns) if turn.seat == seat]
-        if own:
-            length = 1 + len(own)
-            mask = (0, *(1,) * len(own))
-            traces.append(Trace(seat=seat, tokens=(3,) * length, mask=mask, turn=(-1, *own), logprobs=(0.0,) * length))
+        turns = [at for at, turn in enumerate(episode.turns) if turn.seat == seat]
+        if turns:
+            length = 1 + len(turns)
+            mask = (0, *(1,) * len(turns))
+            traces.append(
+                Trace(seat=seat, tokens=(3,) * length, mask=mask, turn=(-1, *turns), logprobs=(0.0,) * length)
+            )
     return ScoredEpisode(
         episode=episode.model_copy(update={"traces": tuple(traces)}),
         returns=episode.returns,

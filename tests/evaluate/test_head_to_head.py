@@ -32,7 +32,7 @@ def side(title, number):
     return Contestant(title, lambda scenario, seat: biased.Says(number))
 
 
-async def held(a, b, count=6, conversations=12, seed=0, **more):
+async def play_all(a, b, count=6, conversations=12, seed=0, **more):
     pairs = pairings(biased.scenarios(count), conversations, seed)
     return await play(pairs, a, b, lanes=4, rules=RolloutPolicy(seed=seed), **more)
 
@@ -81,7 +81,7 @@ def test_what_cannot_be_swapped_is_refused(scenarios):
 
 
 async def test_the_seats_advantage_cancels():
-    matches = await held(side("skilled", lambda seat, seed: 3), side("other", lambda seat, seed: 1))
+    matches = await play_all(side("skilled", lambda seat, seed: 3), side("other", lambda seat, seed: 1))
     summary = summarise(matches, {})
     # Level i is shared by both; the bias of 5 falls to each side once a scenario. So a - b = 3 - 1 everywhere.
     assert (
@@ -102,7 +102,7 @@ async def test_a_model_against_itself_covers_zero():
 
     covered = 0
     for seed in range(20):
-        matches = await held(side("one", noisy), side("same", noisy), count=30, conversations=60, seed=seed)
+        matches = await play_all(side("one", noisy), side("same", noisy), count=30, conversations=60, seed=seed)
         interval = summarise(matches, {}).difference["return"]
         covered += interval.low <= 0 <= interval.high
         assert interval.low < interval.high
@@ -164,7 +164,7 @@ async def test_a_failed_conversation_takes_its_partner_along():
         broken = scenario.id == "s2" and seat == 1
         return (Fails if broken else biased.Says)(lambda seat, seed: 3)
 
-    matches = await held(Contestant("fails once", player), side("other", lambda seat, seed: 1))
+    matches = await play_all(Contestant("fails once", player), side("other", lambda seat, seed: 1))
     summary = summarise(matches, {})
     assert summary.errors == {"engine": 1}
     assert (summary.conversations, summary.used, summary.scenarios) == (12, 10, 5)

@@ -65,8 +65,8 @@ def test_what_a_relationship_reveals_of_the_other(relationship, word, known):
     assert [part for part in everything if part in text] == known
     about = next(line for line in text.splitlines() if line.startswith("About the other"))
     assert about.startswith({0: "About the other: you know nothing."}.get(relationship, "About the other: Ben"))
-    own = game.observe(1).messages[0].text
-    assert [part for part in everything if part in own] == [p for p in everything if p != "TRAITS"]
+    her_rules = game.observe(1).messages[0].text
+    assert [part for part in everything if part in her_rules] == [p for p in everything if p != "TRAITS"]
     public = game.observe(SPECTATOR).messages[0].text
     assert not [part for part in everything if part in public]
     assert all(part in game.observe(ALL).messages[0].text for part in everything)

@@ -93,9 +93,9 @@ def test_returns_mix_both_sides_by_the_prosocial_weight(prosocial):
     game = casino(prosocial=prosocial)
     say(game, 0, "<propose>food 3, water 3, firewood 0</propose>")  # 27 against 15
     say(game, 1, "<accept/>")
-    own, other = 27 / 36, 15 / 36
-    assert game.returns()[0] == pytest.approx((1 - prosocial) * own + prosocial * other)
-    assert game.returns()[1] == pytest.approx((1 - prosocial) * other + prosocial * own)
+    share, other = 27 / 36, 15 / 36
+    assert game.returns()[0] == pytest.approx((1 - prosocial) * share + prosocial * other)
+    assert game.returns()[1] == pytest.approx((1 - prosocial) * other + prosocial * share)
     explained = "25 % that of Ben" in game.observe(0).messages[0].text
     assert explained == (prosocial == 0.25)
 

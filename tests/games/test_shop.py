@@ -148,23 +148,23 @@ def test_no_attribute_or_value_stands_for_another_one():
         ]
 
 
-def best(one):
+def best(goal):
     """The highest reward of any product with any choice of options, none included.
 
     A product's choices are tried only where the reward could still rise if all of them fitted.
     """
-    highest, parts = 0.0, len(one.attributes) + len(one.options) + 1
-    target = CATALOGUE.products[one.product]
+    highest, parts = 0.0, len(goal.attributes) + len(goal.options) + 1
+    target = CATALOGUE.products[goal.product]
     for candidate in CATALOGUE.products.values():
         if kind_factor(candidate, target) <= highest:
             continue
-        bare = reward(candidate, {}, one, target)
-        if bare.kind * (bare.attributes + len(one.options) + 1) / parts <= highest:
+        bare = reward(candidate, {}, goal, target)
+        if bare.kind * (bare.attributes + len(goal.options) + 1) / parts <= highest:
             continue
         names = list(candidate.options)
         for values in every(*((None, *(value.name for value in candidate.options[name])) for name in names)):
             chosen = {name: value for name, value in zip(names, values, strict=True) if value}
-            highest = max(highest, reward(candidate, chosen, one, target).total)
+            highest = max(highest, reward(candidate, chosen, goal, target).total)
     return highest
 
 
@@ -406,7 +406,7 @@ def test_values_that_could_mean_two_things_are_clicked_with_their_option():
 
 def test_drawn_goals_are_of_their_split():
     """Every fifth goal is a test."""
-    at = {one.instruction: number for number, one in enumerate(CATALOGUE.goals)}
+    at = {goal.instruction: number for number, goal in enumerate(CATALOGUE.goals)}
     drawn = {
         split: {at[make(shop(split=split).with_seed(seed)).goal.instruction] for seed in range(1, 200)}
         for split in ("train", "test", "all")

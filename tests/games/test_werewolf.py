@@ -249,8 +249,8 @@ def test_ties(tie, out):
         results.append(dead(game))
         announcements = [line for line in heard(game, "Finn") if "Tied: Ada and Eve. Chance decides." in line]
         assert len(announcements) == (tie == "random")
-    assert [one for one in out if one in results] == out
-    assert all(one in out for one in results)
+    assert [names for names in out if names in results] == out
+    assert all(names in out for names in results)
 
 
 def test_votes_for_nobody_do_not_count_as_the_rules_say():

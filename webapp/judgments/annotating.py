@@ -63,7 +63,7 @@ def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
         else:
             if "reopened" in request.POST:
                 messages.success(request, "Saved. Your earlier answer stays in the judgment's history.")
-                return redirect("judgments:own", queue.pk)
+                return redirect("judgments:own_judgments", queue.pk)
             if not wants_fragment(request):
                 return redirect("judgments:annotate", queue.pk)
             following = queue.targets.open_for(user).with_games().first()

@@ -101,7 +101,7 @@ def of_version(request: HttpRequest, name: str, number: int) -> HttpResponse:
 
 @require_GET
 @annotators
-def own(request: HttpRequest, pk: int) -> HttpResponse:
+def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
     """What this person has judged in a queue, each with a way to change it; the latest comes first."""
     user = current_user(request)
     queue = get_or_404(Queue.objects.filter(annotators=user), pk=pk)

@@ -38,9 +38,9 @@ class Knowing(ScriptedEngine):
         name, heard = self.heard(request.prompt)
         self.prompts.append(heard)
         answer = QUESTIONS[name][1]
-        told = f"says {answer}" in heard
+        is_stated = f"says {answer}" in heard
         action = heard.rpartition("<")[2].strip(">\n")
-        return CHAT.encode(f"{answer if told or name in self.known else 'nobody'}</{action}>")
+        return CHAT.encode(f"{answer if is_stated or name in self.known else 'nobody'}</{action}>")
 
     async def score(self, prefix, continuations):
         name, heard = self.heard(prefix)
@@ -66,5 +66,5 @@ def agent(title="model", **knowledge):
 async def library(game):
     """A tool that finds what it is asked for in the corpus of animals, and nothing in others."""
     search = game.pending_search()
-    found = {question: f"A book says {answer}." for question, answer in QUESTIONS.values()}
-    return game.retrieval([found[search.query]] if search.corpus == "animals" else [])
+    passages = {question: f"A book says {answer}." for question, answer in QUESTIONS.values()}
+    return game.retrieval([passages[search.query]] if search.corpus == "animals" else [])

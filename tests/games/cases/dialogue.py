@@ -87,14 +87,14 @@ def _dialogue_secrets():
         scenario = dialogue(people, relationship=relationship, goal_check=True)
         everything = frozenset({ALL, 2})
         for n in (0, 1):
-            own, both = everything | {n}, everything | {0, 1}
+            knower, both = everything | {n}, everything | {0, 1}
             secrets += [
-                Secret(scenario, f"goal{n}", own),
-                Secret(scenario, f"extra{n}", own),
-                Secret(scenario, f"secret{n}", own),
+                Secret(scenario, f"goal{n}", knower),
+                Secret(scenario, f"extra{n}", knower),
+                Secret(scenario, f"secret{n}", knower),
                 Secret(scenario, f"traits{n}", everything),
-                Secret(scenario, f"public{n}", both if relationship >= 2 else own),
-                Secret(scenario, f"values{n}", both if relationship >= 3 else own),
+                Secret(scenario, f"public{n}", both if relationship >= 2 else knower),
+                Secret(scenario, f"values{n}", both if relationship >= 3 else knower),
             ]
     return secrets
 

@@ -61,7 +61,7 @@ ROUTES = [
     Route("judgments:queue-export", RESEARCHERS, RESEARCHERS, method="POST", make=queue, data={"name": "judged"}),
     Route("judgments:annotate", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:annotate", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
-    Route("judgments:own", ANNOTATORS, NOBODY, make=assigned),
+    Route("judgments:own_judgments", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:of-version", RESEARCHERS, RESEARCHERS, make=dataset_version),
     Route("judgments:rubric-new", RESEARCHERS),
     Route("judgments:rubric-new", RESEARCHERS, method="POST", data={"title": "Fairness"}),

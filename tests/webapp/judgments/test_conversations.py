@@ -147,7 +147,8 @@ def test_no_dataset_is_offered_to_a_person_who_may_not_see_it(stored, client_of,
     address = reverse("scenarios:scenario", args=["imported", 1, row.key])
     assert client_of(annotator).get(address).status_code == 404, "the conversation alone is theirs to judge"
     assert (
-        "datasets/imported" not in client_of(annotator).get(reverse("judgments:own", args=[queue.pk])).content.decode()
+        "datasets/imported"
+        not in client_of(annotator).get(reverse("judgments:own_judgments", args=[queue.pk])).content.decode()
     )
 
 

@@ -616,9 +616,9 @@ def test_a_saved_judgment_is_opened_again_and_changed(client_of, researcher, ann
     queue = people_queue(researcher, finished_match(researcher), [annotator])
     first, second = queue.targets.order_by("position")
     services.annotate(target=first, by=annotator, values=dict.fromkeys(NAMES, 3), reason="hasty")
-    client, own = client_of(annotator), reverse("judgments:own", args=[queue.pk])
+    client, listing = client_of(annotator), reverse("judgments:own_judgments", args=[queue.pk])
     address = reverse("judgments:annotate", args=[queue.pk])
-    listed = client.get(own).content.decode()
+    listed = client.get(listing).content.decode()
     link = f"{address}?target={first.pk}"
     assert link in listed
     assert "hasty" in listed
@@ -631,7 +631,7 @@ def test_a_saved_judgment_is_opened_again_and_changed(client_of, researcher, ann
     assert wrong.status_code == 400
     assert 'name="reopened"' in wrong.content.decode()
     after = client.post(address, data, follow=True)
-    assert after.redirect_chain == [(own, 302)]
+    assert after.redirect_chain == [(listing, 302)]
     row = Judgment.objects.get()
     assert (row.values, row.reason) == (dict.fromkeys(NAMES, 8.0), "")
     assert [(one["values"], one["reason"]) for one in row.history] == [(dict.fromkeys(NAMES, 3.0), "hasty")]
