@@ -47,6 +47,21 @@ def of_checkpoint(checkpoint: Checkpoint) -> Deployment:
     return Deployment.objects.get_or_create(checkpoint=checkpoint)[0]
 
 
+def find(value: str, *, user: User) -> Deployment | None:
+    """Return the model that the value of a form names: `checkpoint:ID`, or `deployment:ID` of a remote one.
+
+    None for any other text, and for a model against which this user may not play.
+    """
+    kind, _, key = value.partition(":")
+    number = int(key) if key.isascii() and key.isdigit() and len(key) < 19 else 0
+    if kind == "checkpoint":
+        checkpoint = Checkpoint.objects.visible_to(user).filter(pk=number).first()
+        return None if checkpoint is None else of_checkpoint(checkpoint)
+    if kind == "deployment":
+        return Deployment.objects.visible_to(user).filter(pk=number, remote__isnull=False).first()
+    return None
+
+
 @transaction.atomic
 def request(*, deployment: Deployment, by: User | None = None) -> bool:
     """Request that it be started; return whether it is ready. A failed one is tried again.

@@ -13,7 +13,7 @@ from webapp.core.models import Heartbeat
 from webapp.runs import attempts
 from webapp.runs.models import Checkpoint, Run
 from webapp.serving import services
-from webapp.serving.models import Deployment
+from webapp.serving.models import Deployment, RemoteModel
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +44,23 @@ def up(deployment, used_minutes_ago=0):
     services.ready(run_id=fresh(deployment).run_id, address="http://127.0.0.1:9/v1")
     moment = timezone.now() - timedelta(minutes=used_minutes_ago)
     Deployment.objects.filter(pk=deployment.pk).update(used_at=moment, requested_at=None)
+
+
+def test_a_model_is_found_by_the_value_of_a_form_where_it_is_open(admin, player):
+    checkpoint = Checkpoint.objects.create(name="tiny", kind="base", base="tiny", path="/models/x")
+    local = services.of_checkpoint(checkpoint)
+    record = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=admin)
+    remote = Deployment.objects.create(remote=record, state=Deployment.State.READY)
+    by_checkpoint, by_deployment = f"checkpoint:{checkpoint.pk}", f"deployment:{remote.pk}"
+    assert services.find(by_checkpoint, user=admin) == local
+    assert services.find(by_deployment, user=admin) == remote
+    assert services.find(f"deployment:{local.pk}", user=admin) is None, "a model of the site goes by its checkpoint"
+    for value in ("", "checkpoint", "checkpoint:0", "checkpoint:\u0661", "deployment:" + "9" * 30, f"run:{remote.pk}"):
+        assert services.find(value, user=admin) is None
+    assert [services.find(value, user=player) for value in (by_checkpoint, by_deployment)] == [None, None]
+    Checkpoint.objects.update(open_to_players=True)
+    RemoteModel.objects.update(open_to_players=True)
+    assert [services.find(value, user=player) for value in (by_checkpoint, by_deployment)] == [local, remote]
 
 
 def test_from_cold_to_ready_and_back(make, told):

@@ -90,14 +90,8 @@ def _chosen(user: User, game: str, value: str) -> Deployment | str:
     """
     if value in _scripted(game):
         return value
-    kind, _, key = value.partition(":")
-    number = int(key) if key.isascii() and key.isdigit() and len(key) < 19 else 0
-    if kind == "checkpoint" and (checkpoint := Checkpoint.objects.visible_to(user).filter(pk=number).first()):
-        return serving.of_checkpoint(checkpoint)
-    if kind == "deployment" and (
-        remote := Deployment.objects.visible_to(user).filter(pk=number, remote__isnull=False).first()
-    ):
-        return remote
+    if model := serving.find(value, user=user):
+        return model
     raise BadInput("there is no such coach: choose one of the list", "coach")
 
 

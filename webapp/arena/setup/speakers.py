@@ -66,13 +66,8 @@ def _speaker(model: Deployment, choice: str, user: User) -> Speaker:
         return Speaker()
     if choice == SELF:
         return Speaker(trained.model_copy(update={"source": SELF}))
-    kind, _, key = choice.partition(":")
-    number = int(key) if key.isascii() and key.isdigit() and len(key) < 19 else 0
-    if kind == "checkpoint" and (checkpoint := Checkpoint.objects.visible_to(user).filter(pk=number).first()):
-        return _spoken_by(trained, serving.of_checkpoint(checkpoint))
-    remotes = Deployment.objects.visible_to(user).filter(remote__isnull=False)
-    if kind == "deployment" and (remote := remotes.filter(pk=number).first()):
-        return _spoken_by(trained, remote)
+    if deployment := serving.find(choice, user=user):
+        return _spoken_by(trained, deployment)
     raise BadInput("there is no such speaker: choose one of the list", "speaker")
 
 
