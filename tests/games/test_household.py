@@ -10,7 +10,7 @@ import pytest
 from tests.games.cases.household import STUDY, home, household
 from tests.games.play import reply
 from training import samples
-from training.errors import BadInput
+from training.errors import BadInput, ParseError
 from training.games import make
 from training.games.actions import canonical
 from training.games.household import words
@@ -387,6 +387,16 @@ def test_hot_and_cool_exclude_each_other_and_clean_stays():
     assert say(game, "examine apple 7") == "This is a cool and clean apple 7."
     say(game, "go to microwave 1", "heat apple 7 with microwave 1")
     assert say(game, "examine apple 7") == "This is a hot and clean apple 7."
+
+
+def test_a_word_in_part_of_another_is_no_preposition():
+    game = make(household(home=home()))
+    observation = game.observe(0)
+    with pytest.raises(ParseError, match="Cool lacks: receptacle"):
+        parse("cool apple 7 in/on fridge 1", observation)
+    args = {"object": "apple 7", "receptacle": "fridge 1"}
+    assert parse("cool apple 7 in fridge 1", observation)[0].args == args
+    assert parse("put apple 7 in/on fridge 1", observation)[0].args == args
 
 
 def test_a_cool_object_is_called_cold():

@@ -340,9 +340,15 @@ PUT = Action(
     text="none",
     verbs=("put", "move"),
 )
+COOL = Action(
+    name="cool",
+    args=(thing("object"), thing("place", prepositions=("with", "using", "in"))),
+    text="private",
+    verbs=("cool",),
+)
 LOOK = Action(name="look", text="private", verbs=("look",))
 EXAMINE = Action(name="examine", args=(thing("what"),), text="private", verbs=("examine", "look at"))
-COMMANDS = (GO, TAKE, PUT, LOOK, EXAMINE)
+COMMANDS = (GO, TAKE, PUT, COOL, LOOK, EXAMINE)
 FROM_SHELF = {"object": "mug 1", "place": "shelf 2"}
 
 
@@ -362,6 +368,7 @@ FROM_SHELF = {"object": "mug 1", "place": "shelf 2"}
         ("put mug 1 in shelf 2", "put", FROM_SHELF, "put mug 1 in/on shelf 2"),
         ("Move mug 1 to shelf 2!", "put", FROM_SHELF, "put mug 1 in/on shelf 2"),
         ("put mug 1 in/on inkstand 3", "put", {"object": "mug 1", "place": "inkstand 3"}, "put mug 1 in/on inkstand 3"),
+        ("cool mug 1 in shelf 2", "cool", FROM_SHELF, "cool mug 1 with shelf 2"),
         ("LOOK", "look", {}, "look"),
         ("<look/>", "look", {}, "look"),
         ("look at mug 1", "examine", {"what": "mug 1"}, "examine mug 1"),
@@ -378,6 +385,8 @@ def test_a_command_is_an_action_without_a_tag(reply, action, args, text):
         ("take mug 1", "Take lacks: place. Write one of these"),
         ("take from shelf 2", "Take lacks: object"),
         ("go to", "Place must not be empty"),
+        ("cool mug 1 in/on shelf 2", "Cool lacks: place"),
+        ("put mug 1 on/in shelf 2", "Put lacks: place"),
         ("take mug 1 from shelf 2 from desk 1", "Take names place twice"),
         ("look around", "no action that is possible now"),
         ("looking", "no action that is possible now"),
@@ -404,6 +413,7 @@ def test_the_ways_to_write_commands_show_few_of_the_open_choices():
         "- Go: `go to shelf 2` (place: shelf 2, desk 1).",
         "- take: `take mug 1 from shelf 2` (object: mug 1, CD 2).",
         "- put: `put ... in/on shelf 2`.",
+        "- cool: `cool ... with ...`.",
         "- look: `look`.",
         "- examine: `examine ...`.",
         "- Go: `go to a` (place: a, b, c, d, e, …).",

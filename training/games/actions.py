@@ -133,9 +133,12 @@ def _without_name(arg: Argument, content: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _names(names: tuple[str, ...]) -> re.Pattern[str]:
-    longest_first = sorted(names, key=len, reverse=True)
-    return re.compile(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
+def _names(names: tuple[str, ...], prepositions: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds arguments: their names as words, and prepositions between spaces, not `in` within `in/on`."""
+    patterns = {name: rf"(?<!\w){re.escape(name)}(?!\w)" for name in names}
+    patterns |= {word: rf"(?<!\S){re.escape(word)}(?!\S)" for word in prepositions}
+    longest_first = sorted(patterns, key=len, reverse=True)
+    return re.compile(f"({'|'.join(patterns[each] for each in longest_first)})", re.IGNORECASE)
 
 
 def _pieces(action: Action, content: str) -> dict[str, str]:
@@ -143,11 +146,13 @@ def _pieces(action: Action, content: str) -> dict[str, str]:
     by_name = {word.lower(): arg for arg in action.args for word in (arg.name, *arg.prepositions)}
     if content[:1].isdigit():
         content = _name_first(content, by_name)
-    if action.verbs and content and not _names(tuple(by_name)).match(content):
+    prepositions = tuple(word for arg in action.args for word in arg.prepositions)
+    names = _names(tuple(arg.name for arg in action.args), prepositions)
+    if action.verbs and content and not names.match(content):
         content = f"{action.args[0].name} {content}"  # the first argument of a command needs no name
     pieces: dict[str, str] = {}
     name, start, text_last = "", 0, False
-    for match in _names(tuple(by_name)).finditer(content):
+    for match in names.finditer(content):
         if text_last:
             break
         before = content[start : match.start()].strip(" ,;:=")
