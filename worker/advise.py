@@ -8,10 +8,7 @@ import logging
 from training import players
 from training.errors import BadInput, IllegalMove, OutsideError, WindowFull
 from training.games.actions import body
-from training.players.advised import RemoteStrategist
-from training.players.base import Player
-from training.players.react import ReActPlayer
-from training.players.remote import RemotePlayer
+from training.players.advised import remote_strategist
 from training.records import Observation
 from training.text.parsing import parse
 from training.text.strategies import read_strategy
@@ -65,11 +62,7 @@ def _described(reply: str, observation: Observation) -> str:
 async def _ask(question: Question, deployment: Deployment) -> str:
     model, form, names = serving.chat_model(deployment, timeout_s=SECONDS), question.form, question.scenario.seats
     try:
-        strategist: Player = (
-            ReActPlayer(RemotePlayer(model, SAMPLING, names), form, forgets=True, earlier=question.earlier)
-            if form.react
-            else RemoteStrategist(model, SAMPLING, names, form, question.earlier)
-        )
+        strategist = remote_strategist(model, SAMPLING, names, form, question.earlier)
         reply = await strategist.act(question.seat, question.observation, question.seed)
     finally:
         await model.close()

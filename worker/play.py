@@ -17,7 +17,7 @@ from django.db import DatabaseError
 from training import players
 from training.engines.base import ChatModel
 from training.errors import BadInput, IllegalMove, OutsideError
-from training.players.advised import AdvisedPlayer, RemoteStrategist
+from training.players.advised import AdvisedPlayer, remote_strategist
 from training.players.base import Player
 from training.players.react import ReActPlayer
 from training.players.remote import RemotePlayer
@@ -114,12 +114,13 @@ def _player(answering: Answering, model: ChatModel | None, voice: ChatModel | No
         return players.make(claim.scripted, claim.scenario, claim.seat)
     if form is None:
         return RemotePlayer(model, SAMPLING, names)
-    if form.react:
-        return ReActPlayer(RemotePlayer(model, SAMPLING, names), form, forgets=True, earlier=answering.earlier)
+    strategist = remote_strategist(model, SAMPLING, names, form, answering.earlier)
+    if isinstance(strategist, ReActPlayer):
+        return strategist
     speaker = (
         players.make(form.source, claim.scenario, claim.seat) if voice is None else RemotePlayer(voice, SAMPLING, names)
     )
-    return AdvisedPlayer(RemoteStrategist(model, SAMPLING, names, form, answering.earlier), speaker, answering.earlier)
+    return AdvisedPlayer(strategist, speaker, answering.earlier)
 
 
 async def _renew(claim: Claim) -> None:

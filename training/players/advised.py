@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from training.engines.base import ChatModel, Sampling
 from training.players.base import Measured, Player, Reply
 from training.players.model import ModelPlayer
+from training.players.react import ReActPlayer
 from training.players.remote import RemotePlayer
 from training.records import SPECTATOR, Action, Message, Observation, Seat, Trace
 from training.run_sections import SpeakerSection
@@ -86,6 +87,22 @@ class RemoteStrategist:
     def traces(self) -> tuple[Trace, ...]:
         """Return no traces: the tokens are unknown."""
         return ()
+
+
+def remote_strategist(
+    model: ChatModel,
+    sampling: Sampling,
+    names: Sequence[str],
+    form: SpeakerSection,
+    earlier: Sequence[tuple[int, str]] = (),
+) -> RemoteStrategist | ReActPlayer:
+    """Return a remote model that writes strategies, for a speaker or, where `form.react`, for its own replies.
+
+    `earlier` as for a `RemoteStrategist`.
+    """
+    if form.react:
+        return ReActPlayer(RemotePlayer(model, sampling, names), form, forgets=True, earlier=earlier)
+    return RemoteStrategist(model, sampling, names, form, earlier)
 
 
 class AdvisedPlayer:

@@ -19,7 +19,7 @@ from training.engines.remote.addresses import AllowList
 from training.engines.remote.config import remote_config
 from training.errors import BadInput, OutsideError
 from training.opponent_sections import SPEAKER, TEACHER
-from training.players.advised import AdvisedPlayer, Advisor, RemoteStrategist, Strategist
+from training.players.advised import AdvisedPlayer, Advisor, Strategist, remote_strategist
 from training.players.base import Player, PlayerFactory
 from training.players.model import ModelPlayer, check_choices
 from training.players.react import NamingPlayer, ReActPlayer
@@ -214,11 +214,10 @@ class ContestantPool:
         self._remotes.append(model)
 
         def player(scenario: Scenario, seat: Seat) -> Player:
-            if self.form.source and not self.form.react:
-                strategist = RemoteStrategist(model, self.sampling, scenario.seats, self.form)
-                return self.advised(strategist, scenario, seat)
-            plain = RemotePlayer(model, self.sampling, scenario.seats)
-            return ReActPlayer(plain, self.form, forgets=True) if self.form.react else plain
+            if not self.form.source:
+                return RemotePlayer(model, self.sampling, scenario.seats)
+            strategist = remote_strategist(model, self.sampling, scenario.seats, self.form)
+            return strategist if isinstance(strategist, ReActPlayer) else self.advised(strategist, scenario, seat)
 
         sampling = model.parameters(self.sampling, None)
         facts = {"kind": "remote", "address": remote.address, "model": remote.model, "sampling": sampling}
