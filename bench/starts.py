@@ -20,7 +20,7 @@ from bench.random_talk import TELLING, RandomTalk
 from training import bases, players, samples
 from training.learn.tiny.pretrain import Recipe, Stage, pretrain
 from training.players.base import Player, PlayerFactory, Reply
-from training.players.strategic import Strategist, poker_state
+from training.players.strategic import StrategicPlayer, poker_state
 from training.records import Episode, Observation, Scenario, Seat
 from training.rollout import Job, RolloutPolicy, collect
 from training.seeding import rng
@@ -64,7 +64,7 @@ class Start:
         return sample.model_copy(update={"settings": {**sample.settings, **self.settings}})
 
 
-class Arbitrary(Strategist):
+class Arbitrary(StrategicPlayer):
     """Plays Kuhn poker with an arbitrary betting probability in each information state: NashConv 0.660."""
 
     def choose(self, observation: Observation, chance: Random) -> str:

@@ -9,7 +9,7 @@ import pyspiel
 from training.errors import BadInput
 from training.games import lookup
 from training.games.openspiel.game import OpenSpielGame
-from training.players.strategic import Strategist, observed_game
+from training.players.strategic import StrategicPlayer, observed_game
 from training.records import Observation, Scenario, Seat
 
 UCT_C = 2.0
@@ -18,7 +18,7 @@ ROLLOUTS = 10
 MEMORY_MB = 200
 
 
-class SearchPlayer(Strategist):
+class SearchPlayer(StrategicPlayer):
     """Searches from scratch at every move, from the state after the observed moves."""
 
     def __init__(self, scenario: Scenario, seat: Seat, simulations: int) -> None:

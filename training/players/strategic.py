@@ -32,7 +32,7 @@ _PUBLIC = re.compile(r"the public card is (\w+ \(\w\))")
 POKERS: dict[str, type[Poker]] = {view.game: view for view in (KuhnPoker, LeducPoker)}
 
 
-class Strategist(ABC):
+class StrategicPlayer(ABC):
     """One seat of a strategic game that answers with a choice alone, deterministic by observation and seed."""
 
     def __init__(self, scenario: Scenario, seat: Seat) -> None:

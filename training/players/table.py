@@ -20,7 +20,7 @@ from training.errors import BadInput
 from training.games.openspiel.kuhn_poker import KuhnPoker
 from training.games.openspiel.leduc_poker import LeducPoker
 from training.games.openspiel.view import load
-from training.players.strategic import Strategist, poker_state
+from training.players.strategic import StrategicPlayer, poker_state
 from training.records import Observation, Scenario, Seat
 from training.store import write_json
 
@@ -41,7 +41,7 @@ class Solved:
     exploitability: float
 
 
-class TablePlayer(Strategist):
+class TablePlayer(StrategicPlayer):
     """Samples from a policy at its information state."""
 
     def __init__(self, scenario: Scenario, seat: Seat, policy: Policy) -> None:
