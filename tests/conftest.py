@@ -190,6 +190,34 @@ def client_of(client) -> Callable[..., object]:
 
 
 @pytest.fixture
+def home(tmp_path, monkeypatch, settings):
+    """A folder of the test's own for `PARLEY_HOME` and the files of the site."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("PARLEY_HOME", str(folder))
+    settings.HOME, settings.MEDIA_ROOT = folder, folder / "files"
+    return folder
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    """A chat server on this machine, whose address `MODEL_ADDRESSES` allows; see `tests.stub`."""
+    from tests.stub import Stub
+
+    with Stub() as server:
+        monkeypatch.setenv("MODEL_ADDRESSES", server.url)
+        yield server
+
+
+@pytest.fixture
+def deployment(stub, admin):
+    """The remote model `stub`, which answers by the server `stub`."""
+    from webapp.serving.models import Deployment, RemoteModel
+
+    remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub", added_by=admin)
+    return Deployment.objects.create(remote=remote, state=Deployment.State.READY)
+
+
+@pytest.fixture
 def unpaced(monkeypatch):
     """Models and scripts move as soon as they have an answer, instead of after as long as a person might take."""
     from webapp.arena.play import pace

@@ -20,12 +20,6 @@ from training.errors import BadInput, RemoteModelError, WindowFull
 HELLO = [ChatMessage(role="system", content="Be brief."), ChatMessage(role="user", content="Hello?")]
 
 
-@pytest.fixture
-def stub():
-    with Stub() as server:
-        yield server
-
-
 @pytest.fixture(autouse=True)
 def no_backoff(monkeypatch):
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.rewards.test_prompts import INJECTIONS, transcript
-from tests.stub import Hang, Status, Stub
+from tests.stub import Hang, Status
 from training.engines.remote.addresses import AllowList
 from training.engines.remote.chat import RemoteModel
 from training.engines.remote.config import RemoteConfig
@@ -22,12 +22,6 @@ VALUES["financial"] = -0.5
 def answer(values=VALUES, target=TARGET, seat=0, **more):
     shown = {name: {"reason": "because", "value": value} for name, value in values.items()}
     return json.dumps({"target": target, "seat": seat, "values": shown, **more})
-
-
-@pytest.fixture
-def stub():
-    with Stub() as server:
-        yield server
 
 
 @pytest.fixture

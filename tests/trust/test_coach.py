@@ -8,7 +8,6 @@ import pytest
 
 from tests.games.play import random_move
 from tests.games.worlds import CASES
-from tests.stub import Stub
 from tests.trust.seated import moves_by_chance, play_on, seated, viewer_named
 from tests.trust.test_non_interference import NOW
 from tests.trust.test_worlds_at_the_table import Looker
@@ -18,7 +17,7 @@ from training.records import ALL, SPECTATOR
 from training.seeding import derive
 from webapp.arena.models import Advice
 from webapp.arena.play import coach, services
-from webapp.serving.models import Deployment, RemoteModel
+from webapp.serving.models import RemoteModel
 from worker.advise import advise
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,16 +32,10 @@ def standing_clock(monkeypatch):
 
 
 @pytest.fixture
-def stub(monkeypatch):
-    with Stub(f"Strategy: {SECRET}") as server:
-        monkeypatch.setenv("MODEL_ADDRESSES", server.url)
-        yield server
-
-
-@pytest.fixture
-def deployment(stub, admin):
-    fields = {"address": stub.url, "model": "m", "added_by": admin, "open_to_players": True}
-    return Deployment.objects.create(remote=RemoteModel.objects.create(name="stub", **fields), state="ready")
+def deployment(stub, deployment):
+    stub.answer = f"Strategy: {SECRET}"
+    RemoteModel.objects.update(open_to_players=True)
+    return deployment
 
 
 def advised(match, seat, user, value):

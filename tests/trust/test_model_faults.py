@@ -9,30 +9,16 @@ from datetime import timedelta
 import pytest
 
 from tests.games.worlds import CASES
-from tests.stub import BAD_JSON, Drip, Hang, Huge, Status, Stub
+from tests.stub import BAD_JSON, Drip, Hang, Huge, Status
 from tests.trust.seated import match_with_a_model
 from training.games import REGISTRY, make
 from webapp.arena.models import Match
 from webapp.arena.play import model_seats, services
-from webapp.serving.models import Deployment, RemoteModel
 from worker import play as playing
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unpaced")]
 VILLAGE = CASES["werewolf"][2]
 """Six who all speak at the same time by day."""
-
-
-@pytest.fixture
-def stub(monkeypatch):
-    with Stub() as server:
-        monkeypatch.setenv("MODEL_ADDRESSES", server.url)
-        yield server
-
-
-@pytest.fixture
-def deployment(stub, admin):
-    remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub", added_by=admin)
-    return Deployment.objects.create(remote=remote, state=Deployment.State.READY)
 
 
 def others_move(match, seats):

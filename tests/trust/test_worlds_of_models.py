@@ -71,13 +71,6 @@ def spoken(pair):
     return next(steps for steps in plays if any(step.said for step in steps))
 
 
-@pytest.fixture
-def stub(monkeypatch):
-    with Stub() as server:
-        monkeypatch.setenv("MODEL_ADDRESSES", server.url)
-        yield server
-
-
 def play_step(match, viewer, moves, said, stub):
     """Make one step's moves, the model's after one refused reply; return what its server was asked, seeds aside."""
     before = len(stub.requests)
@@ -93,9 +86,7 @@ def play_step(match, viewer, moves, said, stub):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("pair", pairs(2))
-def test_what_is_hidden_changes_nothing_that_a_model_is_asked(pair, stub, admin):
-    remote = RemoteModel.objects.create(name="stub", address=stub.url, model="m", added_by=admin)
-    deployment = Deployment.objects.create(remote=remote, state=Deployment.State.READY)
+def test_what_is_hidden_changes_nothing_that_a_model_is_asked(pair, stub, deployment):
     first, second = (
         match_with_a_model(scenario.with_seed(SEED), pair.viewer, deployment) for scenario in (pair.a, pair.b)
     )

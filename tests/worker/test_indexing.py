@@ -16,17 +16,9 @@ from webapp.corpora import services
 from webapp.corpora.models import Corpus, CorpusFile, Index
 from worker import indexing, lifecycle
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process, pytest.mark.usefixtures("home")]
 SLOW = "tests.worker.slow_index"
 """`python -m training` whose indexing waits after it has reported the phase `words`, until it may go on."""
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch, settings):
-    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
-    settings.HOME = tmp_path / "home"
-    settings.MEDIA_ROOT = tmp_path / "home" / "files"
-    return tmp_path / "home"
 
 
 @pytest.fixture(autouse=True)

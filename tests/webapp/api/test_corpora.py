@@ -10,14 +10,7 @@ from webapp.corpora import indexing, searching, services
 from webapp.corpora.models import Corpus, Index
 from webapp.corpora.searching import FoundPassage
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch, settings):
-    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
-    settings.HOME = tmp_path / "home"
-    settings.MEDIA_ROOT = tmp_path / "home" / "files"
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("home")]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from tests.games.worlds import CASES
-from tests.stub import Status, Stub
+from tests.stub import Status
 from tests.webapp.api.test_api import Caller
 from tests.webapp.arena.browser import Tab
 from tests.webapp.arena.conftest import dialogue, negotiation
@@ -32,18 +32,9 @@ ADVICE = "ask for the food first"
 
 
 @pytest.fixture
-def stub(monkeypatch):
-    with Stub() as server:
-        monkeypatch.setenv("MODEL_ADDRESSES", server.url)
-        yield server
-
-
-@pytest.fixture
-def deployment(stub, admin):
-    remote = RemoteModel.objects.create(
-        name="stub", address=stub.url, model="stub", added_by=admin, open_to_players=True
-    )
-    return Deployment.objects.create(remote=remote, state=Deployment.State.READY)
+def deployment(deployment):
+    RemoteModel.objects.update(open_to_players=True)
+    return deployment
 
 
 @pytest.fixture

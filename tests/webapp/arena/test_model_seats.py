@@ -5,30 +5,16 @@ from datetime import timedelta
 
 import pytest
 
-from tests.stub import BAD_JSON, Disconnect, Drip, Hang, Huge, Redirect, Status, Stub
+from tests.stub import BAD_JSON, Disconnect, Drip, Hang, Huge, Redirect, Status
 from tests.webapp.arena.conftest import negotiation
 from training.errors import IllegalMove
 from webapp.arena import clock
 from webapp.arena.models import DueSeat, Match
 from webapp.arena.play import model_seats, services
 from webapp.arena.setup import tables
-from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unpaced")]
-
-
-@pytest.fixture
-def stub(monkeypatch):
-    with Stub() as server:
-        monkeypatch.setenv("MODEL_ADDRESSES", server.url)
-        yield server
-
-
-@pytest.fixture
-def deployment(stub, admin):
-    remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub", added_by=admin)
-    return Deployment.objects.create(remote=remote, state=Deployment.State.READY)
 
 
 @pytest.fixture

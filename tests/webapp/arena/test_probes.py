@@ -7,7 +7,7 @@ import re
 import pytest
 from django.db import connection
 
-from tests.stub import Raw, Status, Stub
+from tests.stub import Raw, Status
 from tests.webapp.arena import vigil
 from tests.webapp.arena.deduction import match_of_models
 from tests.webapp.runs.making import make_checkpoint, make_run, ship
@@ -28,17 +28,8 @@ registered = vigil.registered
 
 
 @pytest.fixture
-def stub(monkeypatch):
-    with Stub() as server:
-        monkeypatch.setenv("MODEL_ADDRESSES", server.url)
-        yield server
-
-
-@pytest.fixture
-def match(stub, admin, player):
+def match(deployment, player):
     """The day of a vigil: a person, who watched (seat 0, Ada), a model (Bo) and a scripted player (Cy)."""
-    remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub", added_by=admin)
-    deployment = Deployment.objects.create(remote=remote, state=Deployment.State.READY)
     places = [tables.Place(user=player), tables.Place(deployment=deployment), tables.Place(scripted="random")]
     match = tables.create(host=player, start=tables.Start(vigil.vigil()), places=places, consent=True, deadline_s=60)
     services.submit(match_id=match.pk, seat=0, step=0, move=Move(action="name", args={"who": "Bo"}))
@@ -123,10 +114,8 @@ def test_the_end_of_a_game_with_a_model_sends_the_task(match, stub, player, monk
     assert "arena.probe_match" not in dict(sent)
 
 
-def test_every_model_is_asked_before_and_after_every_message(stub, admin, player):
+def test_every_model_is_asked_before_and_after_every_message(stub, deployment, player):
     """Ada, Ben and Dan are models, one of whom is the imposter; Cleo and Eva are scripted."""
-    remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub", added_by=admin)
-    deployment = Deployment.objects.create(remote=remote, state=Deployment.State.READY)
     match = match_of_models(player, deployment, (0, 1, 3))
     record = ship(lambda after, seat: 0.5)["episode"]
     course = replaying.course(record)

@@ -4,11 +4,8 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch, settings):
-    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
-    settings.HOME = tmp_path / "home"
-    settings.MEDIA_ROOT = tmp_path / "home" / "files"
-    return tmp_path / "home"
+def home(home):
+    return home
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.urls import reverse
 
 from tests.elsewhere import begin, until_somebody_waits
-from tests.stub import Status, Stub
+from tests.stub import Status
 from tests.trust.matrix.scenarios import SCENARIO
 from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, rated, version
 from tests.webapp.runs.making import make_episode, make_run
@@ -108,13 +108,6 @@ def test_could_not_score_is_a_state_with_a_reason(researcher):
     target.refresh_from_db()
     assert target.state == Target.State.UNSCORED
     assert results.of_queue(queue) == {}
-
-
-@pytest.fixture
-def stub(monkeypatch):
-    with Stub() as made:
-        monkeypatch.setenv("MODEL_ADDRESSES", made.url)
-        yield made
 
 
 @pytest.fixture

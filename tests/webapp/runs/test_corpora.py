@@ -18,14 +18,7 @@ from webapp.runs import services
 from webapp.runs.models import Run
 from worker.kinds import filled_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch, settings):
-    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
-    settings.HOME = tmp_path / "home"
-    settings.MEDIA_ROOT = tmp_path / "home" / "files"
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("home")]
 
 
 @pytest.fixture
