@@ -27,7 +27,7 @@ from webapp.corpora.models import Corpus, Index
 PAGE = 24
 HITS = 10
 """Passages of a search, at first and with each press of the button for more."""
-ORDERS = ("-created_at", "created_at", "name")
+ORDERS = {"-created_at": "newest first", "created_at": "oldest first", "name": "by name"}
 """The orders of the list; the first is the default."""
 PHASES = {
     "": "Starting",
@@ -45,10 +45,11 @@ PHASES = {
 @researchers
 def corpus_list(request: HttpRequest) -> HttpResponse:
     words, requested = request.GET.get("q", ""), request.GET.get("order", "")
-    order = requested if requested in ORDERS else ORDERS[0]
+    order = requested if requested in ORDERS else next(iter(ORDERS))
     corpora = Corpus.objects.visible_to(current_user(request)).listed(words, order)
     page = Paginator(corpora, PAGE).get_page(integer(request, "page", 1, 1))
-    return render_page(request, "corpora/list.html", {"page": page, "words": words, "order": order}, "results")
+    context = {"page": page, "words": words, "order": order, "orders": ORDERS}
+    return render_page(request, "corpora/list.html", context, "results")
 
 
 @require_http_methods(["GET", "POST"])

@@ -26,7 +26,7 @@ from webapp.scenarios.signals import WaitingQueue
 from webapp.scenarios.titles import seats_of
 
 PAGE = 24
-ORDERS = ("-latest", "latest", "name")
+ORDERS = {"-latest": "newest first", "latest": "oldest first", "name": "by name"}
 """The orders of the list; the first is the default."""
 
 
@@ -35,11 +35,11 @@ ORDERS = ("-latest", "latest", "name")
 def dataset_list(request: HttpRequest) -> HttpResponse:
     words, game = request.GET.get("q", ""), request.GET.get("game", "")
     requested = request.GET.get("order", "")
-    order = requested if requested in ORDERS else ORDERS[0]
+    order = requested if requested in ORDERS else next(iter(ORDERS))
     datasets = Dataset.objects.visible_to(current_user(request)).listed(words, game, order)
     page = Paginator(datasets.prefetch_related("versions"), PAGE).get_page(integer(request, "page", 1, 1))
     context = {
-        "page": page, "words": words, "game": game, "order": order, "games": sorted(REGISTRY),
+        "page": page, "words": words, "game": game, "order": order, "orders": ORDERS, "games": sorted(REGISTRY),
         "imports": Import.objects.filter(owner=current_user(request)).under_way(),
     }  # fmt: skip
     return render_page(request, "scenarios/list.html", context, "results")
