@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 
 from training.errors import BadInput
 from training.games import anonymised, lookup, make, redrawn
-from training.records import Scenario
+from training.records import Scenario, Seat
 from training.seeding import rng
 from webapp.accounts.models import User
 from webapp.arena import hints, opponents
@@ -117,23 +117,12 @@ def create(
 
     `shuffled`: shuffle the names by the scenario's seed, so that no name always has the same role.
     """
-    hosted = Match.objects.filter(host=host)
-    quotas.check(user=host, quota="open_tables", used=hosted.filter(state__in=ALIVE))
-    quotas.check(user=host, quota="tables_per_hour", used=quotas.within_hour(hosted))
-    scenario = with_drawn_names(start.scenario) if shuffled else start.scenario
-    make(scenario)
-    if start.rules:
-        scenario = changed(scenario, start.rules)
-    scenario = anonymised(scenario)
-    spec = lookup(scenario.game)
-    seconds = spec.deadline_s if deadline_s is None else deadline_s
+    quotas.check(user=host, quota="open_tables", used=Match.objects.filter(host=host, state__in=ALIVE))
+    scenario = _as_played(start, shuffled=shuffled)
+    seconds = lookup(scenario.game).deadline_s if deadline_s is None else deadline_s
     if not DEADLINES[0] <= seconds <= DEADLINES[1]:
         raise BadInput(f"must be between {DEADLINES[0]} and {DEADLINES[1]} seconds", "deadline_s")
-    if len(places) != len(scenario.seats):
-        raise BadInput(f"this scenario has {len(scenario.seats)} seats, not {len(places)}", "seats")
-    people = [place.user.pk for place in places if place.user is not None]
-    if len(set(people)) < len(people):
-        raise BadInput("the same person cannot sit at two seats of one table", "seats")
+    _check_places(scenario, places)
     match = Match.objects.create(
         host=host,
         game=scenario.game,
@@ -148,24 +137,42 @@ def create(
         beside=start.beside,
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
-        answer = consent if place.user == host else None
-        MatchSeat.objects.create(
-            match=match,
-            seat=number,
-            name=name,
-            kind=place.kind,
-            user=place.user,
-            deployment=place.deployment,
-            speaker=place.speaker,
-            form=dict(place.form),
-            scripted=place.scripted,
-            consent=answer,
-            consented_at=None if answer is None else Now(),
-        )
+        _create_seat(match, number, name, place, consent if place.user == host else None)
     models = [model for place in places for model in place.deployments]
     serving.request_all(deployments=models)  # they start while people read the rules
     _begin_if_ready(match)
     return match
+
+
+def _as_played(start: Start, *, shuffled: bool) -> Scenario:
+    """The scenario of a start as it is played: by the host's rules, with its names shuffled if `shuffled`."""
+    scenario = with_drawn_names(start.scenario) if shuffled else start.scenario
+    make(scenario)  # of the scenario's own settings, so that an error in them is not taken for one of the rules
+    return anonymised(changed(scenario, start.rules) if start.rules else scenario)
+
+
+def _check_places(scenario: Scenario, places: Sequence[Place]) -> None:
+    if len(places) != len(scenario.seats):
+        raise BadInput(f"this scenario has {len(scenario.seats)} seats, not {len(places)}", "seats")
+    people = [place.user.pk for place in places if place.user is not None]
+    if len(set(people)) < len(people):
+        raise BadInput("the same person cannot sit at two seats of one table", "seats")
+
+
+def _create_seat(match: Match, number: Seat, name: str, place: Place, consent: bool | None) -> None:
+    MatchSeat.objects.create(
+        match=match,
+        seat=number,
+        name=name,
+        kind=place.kind,
+        user=place.user,
+        deployment=place.deployment,
+        speaker=place.speaker,
+        form=dict(place.form),
+        scripted=place.scripted,
+        consent=consent,
+        consented_at=None if consent is None else Now(),
+    )
 
 
 def still_open(match: Match) -> Match:
