@@ -15,21 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from training import bases, games, phases, players, rewards, suites
+from training import bases, games, phases, players, rewards, run_checks, suites
 from training.engines.base import Sampling
 from training.engines.choice import choose
 from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput
-from training.games.log import check_settings
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
 from training.opponent_sections import MIRROR, PAST, SPEAKER, LeagueSection, Opponent, of_learner
 from training.phases import Phase
 from training.reading import NO_FIELD, Record, Version
-from training.records import LEARNER
 from training.reward_section import RewardSection
 from training.run_sections import (
-    MOST_GAMES,
     SELF,
     CalibrationSection,
     DataSection,
@@ -134,199 +131,8 @@ class RunConfig(Record):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        _check_game(self.game.name, self.game.settings, "game", "game.name")
-        self._check_games()
-        if self.kind != "sft" and 0 < self.engine.window <= self.sampling.max_tokens:
-            raise BadInput(
-                "a reply would fill the whole window: raise it, or lower sampling.max_tokens", "engine.window"
-            )
-        if self.kind == "train":
-            self._check_training()
-        if self.kind == "suite":
-            self._check_suite()
-        self._check_speaker()
-        during = self.kind == "train" and (self.evaluate.every > 0 or self.evaluate.at_end)
-        head_to_head = self.kind == "eval" or during
-        if head_to_head and self.evaluate.judge and self.judge is None:
-            raise BadInput("a head-to-head with a judge needs the section judge: address and model", "judge")
+        run_checks.check(self)
         return self
-
-    def _check_games(self) -> None:
-        if (count := self.rollout.scenarios * self.rollout.games) > MOST_GAMES:
-            raise BadInput(f"{count} games in a step are more than {MOST_GAMES}: lower it", "rollout.games")
-
-    def _check_training(self) -> None:
-        for place, part in enumerate(self.mixture):
-            _check_game(part.game, part.settings, f"mixture.{place}", f"mixture.{place}.game")
-        if self.league.every:
-            self._check_league()
-        self._check_reward()
-        if self.learn.lora is not None and self.learn.lora.dropout > 0:
-            raise BadInput("dropout would make the trained policy another than the sampled one", "learn.lora.dropout")
-        self._check_players()
-        phases.check(self)
-        if self.opponents and self.phases and all(phase.opponents is not None for phase in self.phases):
-            raise BadInput("every phase has opponents of its own: these would never play", "opponents")
-        for place in range(len(self.phases)):
-            config = self.of_phase(place)
-            try:
-                config.check_learning()
-                if config.method.build().needs.alone != self.method.build().needs.alone:
-                    raise BadInput(
-                        "a run reads its starts once: seats play alone in all phases or in none", "method.form"
-                    )
-            except BadInput as error:
-                phase = self.phases[place]
-                where = f"phases.{place}.{error.where}" if phase.changes(error.where) else error.where
-                raise BadInput(f"in the phase {phase.name}, {error.why}", where) from error
-        if not self.phases:
-            self.check_learning()
-
-    def _check_reward(self) -> None:
-        for part in self.parts:
-            spec = games.lookup(part.game)
-            if self.reward.source == "outcome" and spec.judged:
-                raise BadInput(f"{part.game} has no result of its own: only a judge can score it", "reward.source")
-            if self.reward.process == "rule" and not spec.reach:
-                why = f"the rules of {part.game} do not tell what players have within reach: use judge"
-                raise BadInput(why, "reward.process")
-            if self.reward.forfeit == "nothing" and spec.players[1] > 2:
-                raise BadInput(f"in {part.game} a forfeit does not end the game: use win", "reward.forfeit")
-        if self.judge is None and (self.judged or self.reward.judge_filter or self.reward.process == "judge"):
-            raise BadInput("this run's reward or filter needs a judge: give its address and model", "judge")
-        if self.reward.process == "judge" and not self.speaker.source:
-            raise BadInput("the judge lists strategies: name a speaker.source, or use rule", "reward.process")
-
-    def _check_speaker(self) -> None:
-        """Raise `BadInput` for what does not fit with a speaker, or needs one."""
-        named = [*self.sources(), *self.suite.sources()] if self.kind == "suite" else list(self.sources())
-        source = self.speaker.source
-        alone = next((where for where, each in named if each == SPEAKER), None)
-        if alone and (not source or self.speaker.react):
-            raise BadInput("this run has no speaker: name one in speaker.source", alone)
-        if not source:
-            return
-        if of_learner(source) or source == SPEAKER:
-            known = f"a model, an address, {', '.join(players.speakers())} or self"
-            raise BadInput(f"{source} is no speaker: name {known}", "speaker.source")
-        if players.known(source) and not players.reads_strategies(source):
-            known = f"{', '.join(players.speakers())}, a model or an address"
-            raise BadInput(f"{source} reads no strategies: name {known}", "speaker.source")
-        if players.known(source) and self.speaker.alone == "react":
-            raise BadInput(f"{source} writes no strategies: only a model can, or one at an address", "speaker.alone")
-        if self.sampling.constrain:
-            why = "a strategy is free text: leave it out; speaker.constrain limits the speaker's replies"
-            raise BadInput(why, "sampling.constrain")
-        if self.calibration.sets:
-            raise BadInput("a single agent of qa_society is asked by itself, without a speaker", "calibration.sets")
-        if self.evaluate.nashconv:
-            raise BadInput("NashConv is that of a model that moves itself, without a speaker", "evaluate.nashconv")
-        for place, task in enumerate(self.suite.tasks):
-            if task.opponent == suites.BEST_RESPONSE:
-                where = suites.field(place, "opponent")
-                raise BadInput("NashConv is that of a model that moves itself, without a speaker", where)
-
-    def _check_players(self) -> None:
-        """Raise `BadInput` for a player, other than a model, that does not play one of the games."""
-        for part in self.parts:
-            spec = games.lookup(part.game)
-            example = suites.starts(part.game)[0] if spec.start or spec.samples else None
-            for where, source in self.sources():
-                if example is not None and players.known(source):
-                    try:
-                        players.check(source, example)
-                    except BadInput as error:
-                        raise BadInput(error.why, where) from error
-
-    def check_learning(self) -> None:
-        """Raise `BadInput` for what does not fit in the sections that phases change."""
-        for place, opponent in enumerate(self.opponents):
-            for field, source in opponent.sources.items():
-                if source == LEARNER:
-                    raise BadInput("as an opponent the learner itself is named mirror", f"opponents.{place}.{field}")
-        if self.rollout.random_moves and not self.sampling.constrain:
-            raise BadInput("only listed moves can be drawn: set sampling.constrain", "rollout.random_moves")
-        self._check_games()
-        self._check_teacher()
-        self._check_warmup()
-        if self.method.build().needs.alone:
-            for part in self.parts:
-                if games.lookup(part.game).alone is None:
-                    raise BadInput(f"in {part.game} nobody plays alone, as this form needs", "method.form")
-        try:
-            self.method.check(self.reward_low, self.rollout.games)
-        except BadInput as error:
-            raise BadInput(error.why, f"method.{error.where}") from error
-
-    def _check_teacher(self) -> None:
-        source, needs = self.teacher.source, self.method.build().needs
-        if not source:
-            if needs.taught:
-                raise BadInput("supervised learning imitates a teacher: name one", "teacher.source")
-            return
-        if of_learner(source) or source == SPEAKER:
-            raise BadInput(f"{source} is no teacher: name a model, an address or a player", "teacher.source")
-        if not self.speaker.source:
-            raise BadInput("a strategist learns a teacher's strategies: name a speaker.source", "teacher.source")
-        if self.speaker.react and not self.teacher.speaks:
-            raise BadInput("this run has no speaker that it could advise: set it, or name a speaker", "teacher.speaks")
-        if not needs.offline:
-            raise BadInput(f"{self.method.name} learns from what the learner itself has played", "teacher.source")
-
-    def _check_suite(self) -> None:
-        for place, task in enumerate(self.suite.tasks):
-            _check_game(task.game, task.settings, f"suite.tasks.{place}", suites.field(place, "game"))
-        suites.check(self.suite, judged=self.judge is not None)
-
-    def _check_league(self) -> None:
-        if self.phases:
-            raise BadInput("a league needs the same opponents in the whole run, but phases change them", "league.every")
-        if all(opponent.source == MIRROR for opponent in self.opponents):
-            raise BadInput("a league needs opponents: `past`, a player or a model", "opponents")
-        if self.league.every % self.learn.save_every:
-            raise BadInput(
-                f"the league plays saved steps, which are the multiples of learn.save_every = {self.learn.save_every}: "
-                "make it a multiple of that",
-                "league.every",
-            )
-        if self.league.every > self.learn.steps:
-            raise BadInput(f"the run ends after {self.learn.steps} steps, before any evaluation", "league.every")
-        for part in self.parts:
-            if games.lookup(part.game).judged:
-                raise BadInput(f"{part.game} has no result of its own, by which a league compares", "league.every")
-
-    def _check_warmup(self) -> None:
-        steps, first = self.learn.steps, 0
-        if self.method.build().needs.critic:
-            first = self.learn.critic_warmup
-            if first >= steps:
-                raise BadInput(
-                    f"the policy would never learn: the value heads learn alone for {first} of {steps} steps; lower "
-                    "learn.critic_warmup, or train for more steps",
-                    "learn.critic_warmup",
-                )
-        if self.learn.anneal == "run" and 0 < self.learn.warmup >= steps - first:
-            raise BadInput(
-                f"the policy would never learn at its rate, which rises over {self.learn.warmup} of the "
-                f"{steps - first} steps in which it learns; lower learn.warmup, or train for more steps",
-                "learn.warmup",
-            )
-
-    def check_new(self) -> None:
-        """Raise `BadInput` for what a new configuration may not have, though runs that have it are read and play on.
-
-        That is a setting of a game that is of another type, such as "5" or 5.0 for a whole number, which the game
-        converts; and roles of a learner that plays every seat, which have no effect.
-        """
-        for where, entry in self.entries():
-            if entry.source == MIRROR and entry.learner != "one":
-                why = 'with source mirror the learner plays every seat: write "one", or name another source'
-                raise BadInput(why, f"{where}.learner")
-        _check_settings(self.game.name, self.game.settings, "game", strict=True)
-        for place, part in enumerate(self.mixture):
-            _check_settings(part.game, part.settings, f"mixture.{place}", strict=True)
-        for place, task in enumerate(self.suite.tasks):
-            _check_settings(task.game, task.settings, f"suite.tasks.{place}", strict=True)
 
     @property
     def parts(self) -> tuple[MixtureEntry, ...]:
@@ -405,28 +211,6 @@ class RunConfig(Record):
         return min(rewards.lowest(self.reward, games.lookup(part.game), part.settings, longest) for part in self.parts)
 
 
-def _check_game(name: str, settings: Mapping[str, Any], section: str, named: str) -> None:
-    """Raise `BadInput` for an unknown game, at the field `named`, or for a setting that no scenario of it could have.
-
-    How the settings fit the scenario's is known where the scenarios are read.
-    """
-    try:
-        model = games.lookup(name).settings
-    except BadInput as error:
-        raise BadInput(error.why, named) from error
-    if unknown := sorted(set(settings) - set(model.model_fields)):
-        known = ", ".join(sorted(model.model_fields))
-        raise BadInput(f"{name} has no setting {unknown[0][:80]!r}; it has {known}", f"{section}.settings")
-    _check_settings(name, settings, section, strict=False)
-
-
-def _check_settings(name: str, settings: Mapping[str, Any], section: str, *, strict: bool) -> None:
-    try:
-        check_settings(games.lookup(name).settings, settings, strict=strict)
-    except BadInput as error:
-        raise BadInput(error.why, f"{section}.{error.where}") from error
-
-
 def load(path: Path, *, stored: bool = False) -> RunConfig:
     """Read a TOML or JSON configuration; raise `BadInput` naming the file and the field. See `parse` for `stored`."""
     try:
@@ -447,7 +231,7 @@ def parse(data: dict[str, Any], where: str = "", *, stored: bool = False) -> Run
     try:
         config = RunConfig.from_dict(data)
         if not stored:
-            config.check_new()
+            run_checks.check_new(config)
         return config
     except BadInput as error:
         raise BadInput(error.why, ": ".join(part for part in (where, error.where) if part)) from error
