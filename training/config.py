@@ -242,52 +242,50 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
 
     `folder` is what relative paths start from. Raises `BadInput` for a file that is not there.
     """
-    critic_lr = config.learn.critic_lr if config.learn.critic_lr is not None else 10 * config.learn.lr
-    sections: dict[str, dict[str, Any]] = {
+    updated: dict[str, Any] = {
+        name: getattr(config, name).model_copy(update=changes) for name, changes in _filled_in(config, folder).items()
+    }
+    updated["mixture"] = tuple(
+        part.model_copy(update={"path": _file(part.path, folder, f"mixture.{place}.path")})
+        for place, part in enumerate(config.mixture)
+    )
+    updated["opponents"] = _opponents(config.opponents, folder)
+    updated["phases"] = tuple(_phase(phase, folder) for phase in config.phases)
+    return config.model_copy(update=updated)
+
+
+def _filled_in(config: RunConfig, folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the fields of sections that `resolve` fills in, by section."""
+    learn, evaluate, calibration = config.learn, config.evaluate, config.calibration
+    return {
         "engine": {"name": choose(config.engine.name)},
-        "learn": {"critic_lr": critic_lr},
+        "learn": {"critic_lr": learn.critic_lr if learn.critic_lr is not None else 10 * learn.lr},
         "data": {"path": _file(config.data.path, folder, "data.path")},
         "evaluate": {
-            "path": _file(config.evaluate.path, folder, "evaluate.path"),
-            "model": _model(config.evaluate.model, folder),
-            "opponent": _model(config.evaluate.opponent, folder),
-            "common": _model(config.common_opponent, folder) if config.evaluate.side else config.evaluate.common,
+            "path": _file(evaluate.path, folder, "evaluate.path"),
+            "model": _model(evaluate.model, folder),
+            "opponent": _model(evaluate.opponent, folder),
+            "common": _model(config.common_opponent, folder) if evaluate.side else evaluate.common,
             "temperature": config.head_to_head_sampling.temperature,
         },
         "calibration": {
-            "base": _model(config.calibration.base, folder),
+            "base": _model(calibration.base, folder),
             "sets": tuple(
                 each.model_copy(update={"path": _file(each.path, folder, f"calibration.sets.{place}.path")})
-                for place, each in enumerate(config.calibration.sets)
+                for place, each in enumerate(calibration.sets)
             ),
         },
         "model": {"base": _model(config.model.base, folder)},
         "speaker": {"source": _model(config.speaker.source, folder)},
         "teacher": {"source": _model(config.teacher.source, folder)},
         "search": {"indexes": {corpus: _index(index, folder) for corpus, index in config.search.indexes.items()}},
+        "suite": {"tasks": tuple(_task(task, place, folder) for place, task in enumerate(config.suite.tasks))},
     }
-    updated: dict[str, Any] = {
-        name: getattr(config, name).model_copy(update=change) for name, change in sections.items()
-    }
-    updated["mixture"] = tuple(
-        part.model_copy(update={"path": _file(part.path, folder, f"mixture.{place}.path")})
-        for place, part in enumerate(config.mixture)
-    )
-    tasks = tuple(
-        task.model_copy(
-            update={
-                "path": _file(task.path, folder, suites.field(place, "path")),
-                "opponent": _model(task.opponent, folder),
-                "partner": _model(task.partner, folder),
-                "measured": _model(task.measured, folder),
-            }
-        )
-        for place, task in enumerate(config.suite.tasks)
-    )
-    updated["suite"] = config.suite.model_copy(update={"tasks": tasks})
-    updated["opponents"] = _opponents(config.opponents, folder)
-    updated["phases"] = tuple(_phase(phase, folder) for phase in config.phases)
-    return config.model_copy(update=updated)
+
+
+def _task(task: suites.SuiteTask, place: int, folder: Path) -> suites.SuiteTask:
+    models = {name: _model(getattr(task, name), folder) for name in ("opponent", "partner", "measured")}
+    return task.model_copy(update={"path": _file(task.path, folder, suites.field(place, "path")), **models})
 
 
 def _phase(phase: Phase, folder: Path) -> Phase:
