@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import re
+from pathlib import Path
 
 import pytest
 
@@ -401,3 +403,10 @@ def test_only_so_many_notices_and_errors_are_listed():
         reading.error(BadInput("wrong", f"line {number}"))
     assert (len(reading.notices), len(reading.errors)) == (2001, 201)
     assert reading.notices[-1] == {"where": "", "why": "more than 2000 of them; the rest is not listed"}
+
+
+def test_the_documentation_lists_every_format():
+    page = (Path(__file__).parents[3] / "docs" / "games.md").read_text("utf-8")
+    table = page.partition("## Datasets from files")[2].partition("\n\nFiles are")[0]
+    rows = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    assert sorted(re.findall(r"`(.*?)`", "".join(rows))) == sorted(importers.BUILT_IN)
