@@ -146,7 +146,8 @@ class SearchSection(Record):
     indexes: dict[str, str] = Field(
         default_factory=dict,
         description="For each corpus that a scenario names as a tool, its index: the name or folder that `python -m "
-        "training index` prints. On the site a corpus by its name, or NAME dense for its vectors.",
+        "training index` prints. On the site a corpus by its name, or NAME dense for its vectors. The corpora of the "
+        "samples need none.",
     )
     passages: int = Field(default=3, ge=1, le=100, description="Most passages that a search returns.")
 

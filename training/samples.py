@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from training.errors import BadInput
@@ -61,6 +61,14 @@ CORPORA = Path(__file__).parent / "samples" / "corpora"
 def corpora() -> dict[str, Path]:
     """Return by name the small corpora in which the sample questions of `qa_society` can be searched."""
     return {file.stem: file for file in sorted(CORPORA.glob("*.jsonl"))}
+
+
+def check_indexes(searched: Iterable[str], indexed: Collection[str]) -> None:
+    """Raise `BadInput` unless each corpus that is `searched` is `indexed` or comes with the samples."""
+    for corpus in searched:
+        if corpus not in indexed and corpus not in corpora():
+            why = f"no index is named for the corpus {corpus[:80]!r}; name one, such as {corpus[:80]} = 'NAME'"
+            raise BadInput(why, "search.indexes")
 
 
 def write(game: str, folder: Path) -> Path:

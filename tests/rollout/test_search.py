@@ -74,6 +74,19 @@ def test_a_corpus_without_an_index_is_refused_before_anything_is_played(index):
     assert search_tool(SearchSection(), samples.for_game("negotiation")) is None
 
 
+def test_the_corpora_of_the_samples_need_no_index(monkeypatch, tmp_path):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
+    questions = samples.for_game("qa_society")
+    assert corpora(questions) == sorted(samples.corpora())
+    players = [Searching(seat) for seat in range(3)]
+    asyncio.run(play(questions[0], players, tool=search_tool(SearchSection(passages=1), questions)))
+    lines = [line for file in samples.corpora().values() for line in file.read_text().splitlines()]
+    titles = {json.loads(line)["title"] for line in lines}
+    found = [text.split(": ")[1] for text in players[1].seen[1].splitlines() if text.startswith("RETRIEVAL: ")]
+    assert found
+    assert set(found) <= titles
+
+
 def test_the_index_of_a_configuration_is_found_beside_it(index):
     data = {"search": {"indexes": {"animals": index.name, "stones": "bm25-0"}}}
     resolved = config.resolve(config.parse(data), index.parent)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+from training import samples
 from training.errors import BadInput, OutsideError
 from training.games import Game
 from training.games.qa_society.game import QaSociety
 from training.records import Move, Scenario
 from training.retrieval.base import Retriever
-from training.retrieval.index import open_index
+from training.retrieval.bm25 import Bm25Settings
+from training.retrieval.index import build, open_index
 from training.run_sections import SearchSection
 
 
@@ -48,16 +51,20 @@ def corpora(starts: Iterable[Scenario]) -> list[str]:
 def search_tool(section: SearchSection, starts: Iterable[Scenario]) -> SearchTool | None:
     """Return the tool for these scenarios, None if nobody in them searches.
 
-    Raises `BadInput` for a corpus without an index, and for an index that cannot be opened.
+    A corpus of the samples needs no index: it is small, and is indexed here. Raises `BadInput` for another one without
+    an index, and for an index that cannot be opened.
     """
     needed = corpora(starts)
     if not needed:
         return None
-    if missing := [corpus for corpus in needed if corpus not in section.indexes]:
-        why = f"no index is named for the corpus {missing[0][:80]!r}; build one by: python -m training index FILE"
-        raise BadInput(why, "search.indexes")
+    samples.check_indexes(needed, section.indexes)
     try:
-        opened = {corpus: open_index(section.indexes[corpus]) for corpus in needed}
+        opened = {corpus: open_index(section.indexes.get(corpus) or _sampled(corpus)) for corpus in needed}
     except BadInput as error:
         raise BadInput(str(error), "search.indexes") from error
     return SearchTool(opened, section.passages)
+
+
+def _sampled(corpus: str) -> Path:
+    """Return the folder of the index of a corpus of the samples."""
+    return build(samples.corpora()[corpus], Bm25Settings())

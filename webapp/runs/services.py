@@ -132,6 +132,7 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
         _check_suite(config, version)
     if config.judge is not None:
         check_remote(config.judge, "judge")
+    samples.check_indexes(sorted(_searched(config, version)), config.search.indexes)
     if version is None:
         return
     for game in dict.fromkeys((config.game.name, *(part.game for part in config.mixture))):
@@ -140,6 +141,16 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     with_conversations = version.scenarios.filter(game=config.game.name, conversations__isnull=False)
     if config.kind == "sft" and not with_conversations.exists():
         raise BadInput(f"{version} has no conversations of {config.game.name} to learn from", "dataset")
+
+
+def _searched(config: RunConfig, version: DatasetVersion | None) -> set[str]:
+    """The corpora that the seats of a run can search, without those of the samples' questions."""
+    searched = {tool for questions in config.calibration.sets for tool in questions.tools}
+    if QUESTIONS in {config.game.name, *(part.game for part in config.mixture)} and version is not None:
+        stored = version.scenarios.filter(game=QUESTIONS).values_list("data__settings__tools", flat=True).distinct()
+        replaced = config.game.settings.get("tools")
+        searched |= {tool for tools in ([replaced] if replaced else stored) for tool in tools or ()}
+    return searched - {"", None}
 
 
 def _check_paths(config: RunConfig) -> None:

@@ -10,12 +10,15 @@ from django.urls import reverse
 
 from tests.webapp.corpora import making
 from training.config import parse
+from training.dataset import DatasetLine
 from training.errors import BadInput
+from training.records import Scenario
 from training.rundir import RunDir
 from webapp.corpora import services as corpora
 from webapp.corpora.models import Corpus, Index
 from webapp.runs import services
 from webapp.runs.models import Run
+from webapp.scenarios.services import create_dataset
 from worker.kinds import filled_in
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("home")]
@@ -48,6 +51,17 @@ def test_a_corpus_is_named_and_its_index_searched(researcher, towers, tmp_path):
     filled = filled_in(run, RunDir(tmp_path))["search"]["indexes"]
     name = index_name(towers)
     assert filled == {"wiki": name, "press": name, "archive": name, "atlas": by_command}
+
+
+def test_a_corpus_that_the_questions_search_is_named_before_the_run_begins(researcher, towers):
+    settings = {"question": "How high?", "answers": ["300 m"], "tools": ["steel", "wiki"]}
+    line = DatasetLine(scenario=Scenario(id="high", game="qa_society", settings=settings, seats=("Ann", "Bob", "Cleo")))
+    version = create_dataset(name="heights", owner=researcher, lines=[line])
+    with pytest.raises(BadInput, match="no index is named for the corpus 'steel'") as caught:
+        services.create_run(owner=researcher, config=config(), dataset_version=version)
+    assert caught.value.where == "search.indexes"
+    assert services.create_run(owner=researcher, config=config(steel="towers"), dataset_version=version)
+    assert created(researcher), "the samples' questions are searched in the samples' corpora"
 
 
 def test_dense_names_the_index_of_the_vectors(researcher, towers, tmp_path):
