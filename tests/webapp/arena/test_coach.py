@@ -116,23 +116,37 @@ def test_only_the_seat_reads_the_advice_until_the_players_are_revealed(
         assert ADVICE not in "".join(parts.values())
     finish(match)
     result = f"/play/{match.pk}/result/"
-    assert ADVICE in client_of(player).get(result).content.decode()
+    page = client_of(player).get(result).content.decode()
+    assert ADVICE in page
+    own_step = f"/play/{match.pk}/replay/?viewer=0&amp;step=1"
+    assert own_step in page, "before the rating only their own viewpoint has it"
+    assert ADVICE in client_of(player).get(own_step.replace("&amp;", "&")).content.decode()
+    assert ADVICE not in client_of(player).get(f"/play/{match.pk}/replay/?viewer=0&step=2").content.decode()
     assert ADVICE not in client_of(ben).get(result).content.decode(), "he has yet to guess who played"
     assert ADVICE not in client_of(ben).get(f"/play/{match.pk}/replay/?viewer=-2").content.decode()
     mine = match.seats.get(user=ben)
     Guess.objects.create(by=mine, about=match.seats.exclude(pk=mine.pk).get(), person=True)
     shown = client_of(ben).get(result).content.decode()
     assert ADVICE in shown
-    assert f"/play/{match.pk}/replay/?viewer=0&amp;step=0" in shown
-    assert ADVICE in client_of(ben).get(f"/play/{match.pk}/replay/?viewer=-2&step=1").content.decode()
+    assert f"/play/{match.pk}/replay/?step=1" in shown
+    replay = f"/play/{match.pk}/replay/"
+    assert ADVICE in client_of(ben).get(f"{replay}?step=1").content.decode()
+    assert ADVICE not in client_of(ben).get(f"{replay}?step=1&viewer=0").content.decode(), "it stands in the whole view"
     assert [row["text"] for row in Caller(ben).get(matches).json()["advice"]] == [ADVICE]
 
 
+def test_an_advised_move_is_shown_without_its_tag(client_of, match, player, deployment, stub):
+    advised(match, player, deployment, stub, text="<propose>947</propose>")
+    page = client_of(player).get(f"/play/{match.pk}/").content.decode()
+    assert '<span class="deed">propose: 947</span>' in page
+    assert "&lt;propose&gt;" not in page
+
+
 def test_advice_is_text_and_never_markup(client_of, match, player, deployment, stub):
-    advised(match, player, deployment, stub, "<script>alert(1)</script> take it")
+    advised(match, player, deployment, stub, "<script>alert(1)</script> take <img src=x onerror=alert(2)> it")
     page = client_of(player).get(f"/play/{match.pk}/").content.decode()
     assert "<script>alert(1)" not in page
-    assert "&lt;script&gt;alert(1)" in page
+    assert '<span class="deed">script: alert(1)</span> take &lt;img src=x onerror=alert(2)&gt; it' in page
 
 
 def test_one_turn_has_one_advice(match, player, deployment, stub):

@@ -18,7 +18,7 @@ from training.records import ALL, SPECTATOR, Seat, Viewer
 from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena import access
 from webapp.arena.live import client_state
-from webapp.arena.models import Match, MatchMove, MatchSeat
+from webapp.arena.models import Advice, Match, MatchMove, MatchSeat
 from webapp.arena.pages import alone
 from webapp.arena.pages.views import visible_match
 from webapp.arena.play import coach, model_seats, probes, services
@@ -64,7 +64,7 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "judged": access.shows_judgments(match, user),
         "playing": access.own_seat(match, user) is not None,
         "behind": _behind(match, step) if place == ALL and revealed else [],
-        "advised": coach.at_step(match, step - 1) if place == ALL and revealed else {},
+        "advised": _advised(match, place, step, everybody=place == ALL and revealed, own=access.own_seat(match, user)),
     }
     return render_page(request, "arena/replay.html", context, block="replay")
 
@@ -110,6 +110,12 @@ def _spoken(match: Match) -> list[SpokenMove]:
     for move in match.moves.order_by("number"):
         by_step[move.step].append(move)
     return [SpokenMove(step + 1, row[0].seat, row[0].move["text"]) for step, row in by_step.items() if len(row) == 1]
+
+
+def _advised(match: Match, place: Viewer, step: int, *, everybody: bool, own: MatchSeat | None) -> dict[Seat, Advice]:
+    """What coaches advised before this step, by seat: to everybody, or to the user's seat from its own viewpoint."""
+    seats = coach.at_step(match, step - 1) if step else {}
+    return {seat: row for seat, row in seats.items() if everybody or (own is not None and seat == own.seat == place)}
 
 
 def _behind(match: Match, step: int) -> list[MatchMove]:
