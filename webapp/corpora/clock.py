@@ -13,7 +13,7 @@ HINT_SECONDS = 5.0
 
 @register("corpora.indexes", every=HINT_SECONDS)
 def resend_indexes() -> int:
-    """Resend the hint of every index that waits for a worker; a machine builds one after the other."""
+    """Resend the hint of every index that waits for a worker; a machine builds those of a kind one after the other."""
     waiting = list(Index.objects.waiting().order_by("pk").values_list("pk", flat=True)[:MOST])
     for pk in waiting:
         if not queue.publish(queue.BUILD_INDEX, pk, expires=HINT_SECONDS):

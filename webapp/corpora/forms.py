@@ -29,7 +29,7 @@ class UploadForm(forms.Form):
     )
     name = forms.SlugField(
         max_length=80,
-        help_text="Letters, digits and hyphens, such as wikipedia-2018. Runs name the corpus by it.",
+        help_text="Letters, digits, hyphens and underscores, such as wikipedia-2018. Runs name the corpus by it.",
         error_messages={"invalid": "Use letters, digits, hyphens and underscores only."},
     )
     dense = forms.BooleanField(

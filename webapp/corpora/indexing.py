@@ -25,7 +25,8 @@ from webapp.corpora.services import STORED
 TRIES = 3
 """How often a process may die, until the index fails."""
 AT_ONCE = 1
-"""Indexes that the workers of a machine build at once: a million passages take up to 2 GiB of memory."""
+"""Indexes of one kind that the workers of a machine build at once: a million passages take up to 2 GiB of memory, and
+vectors take hours, for which no BM25 index waits."""
 
 
 class Superseded(Exception):
@@ -38,18 +39,18 @@ def _lease() -> Any:
 
 @transaction.atomic
 def claim(*, pk: int, host: str, at_once: int | None = AT_ONCE) -> Index | None:
-    """Claim an index that nobody builds; None if there is none, or the machine builds `at_once` others already.
+    """Claim an index that nobody builds; None if there is none, or the machine builds `at_once` others of its kind.
 
     One whose process died too often fails instead.
     """
     if at_once is not None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"indexes of {host}"])
-        if Index.objects.claimed().filter(host=host).count() >= at_once:
-            return None
     waiting = Index.objects.waiting().select_related("file")
     index = waiting.select_for_update(skip_locked=True, of=("self",)).filter(pk=pk).first()
     if index is None:
+        return None
+    if at_once is not None and Index.objects.claimed().filter(host=host, kind=index.kind).count() >= at_once:
         return None
     if index.tries >= TRIES:
         index.state, index.claimed_until = Index.State.FAILED, None

@@ -70,10 +70,12 @@ def test_an_index_is_claimed_by_one_worker_until_its_lease_lapses(corpus, settin
     assert second.claimed_until is not None
 
 
-def test_a_machine_builds_one_index_at_a_time(corpus, researcher):
+def test_a_machine_builds_one_index_of_a_kind_at_a_time(corpus, researcher):
+    vectors = Index.objects.create(file=corpus.file, kind="dense")
     other = making.corpus(researcher, "cats", making.lines(making.PASSAGES[2]))
     first = indexing.claim(pk=corpus.index("bm25").pk, **HERE)
     assert indexing.claim(pk=other.index("bm25").pk, **HERE) is None
+    assert indexing.claim(pk=vectors.pk, **HERE) is not None, "the other kind does not wait"
     assert indexing.claim(pk=other.index("bm25").pk, host="there") is not None
     indexing.fail(index=first, why="no memory")
     assert indexing.claim(pk=corpus.index("bm25").pk, **HERE) is None, "nobody has asked again"
