@@ -136,7 +136,9 @@ def test_a_reply_or_passage_cannot_look_like_another_line():
 def test_only_who_sees_everything_reads_the_right_answers_and_the_score():
     game = say(make(society(answers=["canary"])), "<hedge>the canary bird</hedge>")
     assert "canary" in game.observe(ALL).messages[0].text
-    assert lines(game, ALL)[-1] == "F1 0.67, searches 0: the return is 0.67."
+    assert lines(game, ALL)[-1] == (
+        "The final answer is 'the canary bird'; right is 'canary'. F1 0.67, searches 0: the return is 0.67."
+    )
     for viewer in (0, 1, 2, SPECTATOR):
         assert [text for text in lines(game, viewer, since=0) if "canary" in text] == [lines(game, viewer)[-1]]
 

@@ -288,5 +288,6 @@ class QaSociety(LoggedGame):
         self._end = end
         self._final = final if final and final.kind else None
         self._log.tell(words.over(why, self._final))
-        score = words.score(self._f1(self._final), self._searches, self._result())
+        f1 = self._f1(self._final)
+        score = words.score(self.settings, self._final, f1, self._searches, self._result())
         self._log.tell_each({ALL: score})

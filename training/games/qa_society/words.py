@@ -157,6 +157,8 @@ def over(why: str, final: Reply | None) -> str:
     return f"{why} The final answer: {final.text}"
 
 
-def score(f1: float, searches: int, result: float) -> str:
+def score(settings: QaSocietySettings, final: Reply | None, f1: float, searches: int, result: float) -> str:
     """Return how the game was scored, for viewers who may see everything."""
-    return f"F1 {f1:.2f}, searches {searches}: the return is {result:.2f}."
+    said = f"The final answer is {final.text!r}" if final else "There is no final answer"
+    right = " or ".join(repr(clean(answer)) for answer in settings.answers)
+    return f"{said}; right is {right}. F1 {f1:.2f}, searches {searches}: the return is {result:.2f}."
