@@ -96,6 +96,14 @@ def test_a_person_gets_passages_without_any_set_up(player):
     assert list(match.returns.values()) == [pytest.approx(1 - 0.01 * match.metrics["searches"])] * 3
 
 
+def test_a_person_reads_no_examples_of_a_models_replies(client_of, player):
+    match = let_work(table(player))
+    assert "Examples:" in read_by(match, WIKI)[0]
+    page = client_of(player).get(f"/play/{match.pk}/").content.decode()
+    assert "You can search the corpus wiki" in page
+    assert "Examples:" not in page
+
+
 @pytest.mark.parametrize("start", samples.load("qa_society"), ids=lambda start: start.id)
 def test_scripts_find_what_the_samples_ask(player, start):
     """As the asker, a person reads what the script in each helper's seat found in the corpora that come along."""

@@ -25,6 +25,8 @@ from webapp.serving.models import Deployment
 
 HOW_TO_ACT = "How to act:"
 """Begins the paragraphs of an opening that say how a model writes its moves; people have buttons."""
+EXAMPLES = "Examples:"
+"""Begins a paragraph with examples of a model's replies."""
 
 
 @dataclass(frozen=True)
@@ -133,12 +135,13 @@ def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
     """The opening as (public paragraphs, this viewer's private paragraphs).
 
     A game's first message to a seat contains the rules and its private information. Paragraphs that the spectator's
-    first message also contains are public. In a match with one seat, what only a model needs to read is left out: its
-    name and how to write its moves.
+    first message also contains are public. Examples of a model's replies are left out, and in a match with one seat all
+    that only a model needs to read: its name and how to write its moves.
     """
     rows = match.rows.filter(number=1, viewer__in=[viewer, SPECTATOR]).values_list("viewer", "message")
     first = {place: message["text"] for place, message in rows}
-    shared, private = opening(first.get(viewer, ""), first.get(SPECTATOR, ""))
+    opened = opening(first.get(viewer, ""), first.get(SPECTATOR, ""))
+    shared, private = ([part for part in parts if not part.startswith(EXAMPLES)] for parts in opened)
     if not match.task:
         return shared, private
     own_name = f"You are {match.scenario['seats'][0]}."

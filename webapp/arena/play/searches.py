@@ -78,7 +78,7 @@ def _corpus(match: Match, name: str, *, replaces_sample: bool) -> Corpus | None:
     for_table = Q(private=False)
     if author == host:
         for_table |= Q(owner=host)
-    rows = Corpus.objects.visible_to(match.host).filter(for_table, name=name)
+    rows = Corpus.objects.visible_to(match.host).filter(for_table, name=name, file__problem={})
     return (rows.filter(owner__in={host, author} - {None}) if replaces_sample else rows).first()
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from django.db import transaction
-from django.template.defaultfilters import truncatechars
+from django.template.defaultfilters import capfirst, truncatechars
 
 from training.errors import BadInput
-from training.games import REGISTRY, GameSpec, lookup
+from training.games import REGISTRY, GameSpec, lookup, make
 from training.records import Scenario
 from training.seeding import derive, rng
 from webapp.accounts.models import User
@@ -55,8 +55,12 @@ def choices(user: User, game: str, stored: StoredScenario | None = None) -> list
     listed += [
         (f"version:{version.pk}", f"Any of {version}") for version in versions.filter(scenarios__in=fitting).distinct()
     ]
-    label = lookup(game).label
-    return [*listed, *((f"sample:{task.id}", truncatechars(label(task), LONGEST_LABEL)) for task in project)]
+    return [*listed, *((f"sample:{task.id}", truncatechars(_title(task), LONGEST_LABEL)) for task in project)]
+
+
+def _title(scenario: Scenario) -> str:
+    """What is to be done in a task of the samples, else the label of its scenario."""
+    return capfirst(make(with_seed(scenario)).task()) or lookup(scenario.game).label(scenario)
 
 
 def find(choice: str, user: User, game: str) -> Start:

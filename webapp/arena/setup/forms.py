@@ -77,7 +77,7 @@ class NewTable(forms.Form):
         self._field("scenario").initial = choices[0][0] if choices else ""
         self.fields["deadline_s"].initial = self.spec.deadline_s
         self.players = Players(user, self.spec, checkpoint)
-        if self.spec.players[1] == 2:  # in games for two the names belong to the story
+        if self.size == 2:  # with two, the names belong to the story and the seats to those who chose them
             del self.fields["shuffled"]
         for number in range(self.size):
             self.fields[f"seat_{number}"] = self._seat_field(number, checkpoint)
