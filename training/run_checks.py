@@ -29,6 +29,7 @@ def check(config: RunConfig) -> None:
         _check_training(config)
     if config.kind == "suite":
         _check_suite(config)
+        _check_players(config)
     _check_speaker(config)
     during = config.kind == "train" and (config.evaluate.every > 0 or config.evaluate.at_end)
     head_to_head = config.kind == "eval" or during
@@ -132,9 +133,10 @@ def _check_speaker(config: RunConfig) -> None:
 
 def _check_players(config: RunConfig) -> None:
     """Raise `BadInput` for a player, other than a model, that does not play one of the games."""
-    for part in config.parts:
-        spec = games.lookup(part.game)
-        example = suites.starts(part.game)[0] if spec.start or spec.samples else None
+    parts = config.suite.tasks if config.kind == "suite" else config.parts
+    for game in dict.fromkeys(part.game for part in parts):
+        spec = games.lookup(game)
+        example = suites.starts(game)[0] if spec.start or spec.samples else None
         for where, source in config.sources():
             if example is not None and players.known(source):
                 try:

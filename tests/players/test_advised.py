@@ -272,6 +272,15 @@ def test_more_than_all_strategies_cannot_be_followed():
         ({"speaker": {"source": "mirror"}}, "speaker.source", "is no speaker"),
         ({"speaker": {"source": "speaker"}}, "speaker.source", "is no speaker"),
         ({"speaker": {"source": "follower:200"}}, "speaker.source", "at most 100"),
+        (
+            {
+                "kind": "suite",
+                "suite": {"tasks": [{"game": "negotiation", "opponent": "speaker"}]},
+                "speaker": {"source": "follower:200"},
+            },
+            "speaker.source",
+            "at most 100",
+        ),
         ({"opponents": [{"source": "speaker"}]}, "opponents.0.source", "has no speaker"),
         ({"sampling": {"constrain": True}, "speaker": {"source": "follower:9"}}, "sampling.constrain", "free text"),
         (

@@ -104,7 +104,7 @@ def _check(scenario: Scenario, names: Sequence[str]) -> None:
     except BadInput as error:
         raise BadInput(error.why, f"scenario {scenario.id}: {error.where}") from error
     if len(names) != len(scenario.seats):
-        raise BadInput(f"scenario {scenario.id} has {len(scenario.seats)} seats, not {len(names)}", "--players")
+        raise BadInput(f"scenario {scenario.id} needs {len(scenario.seats)} players, not {len(names)}", "--players")
     for seat, name in enumerate(names):
         players.make(name, scenario, seat)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from training import config as configs
 from training.config import RunConfig
+from training.errors import BadInput
 from training.suites import FOLDER, beside_side, for_model, judged_by, spoken_by
 from webapp.runs.models import Checkpoint
 
@@ -54,6 +55,8 @@ def configuration(
     data["suite"] = beside_side(data["suite"], opponent, partner)
     if checkpoint.run is not None:
         data |= _as_trained(data, checkpoint.run.config)
+    if not judge and data["judge"] and not (checkpoint.run and checkpoint.run.config.get("judge")):
+        raise BadInput("its games need a judge, and the checkpoint's run has none: ADDRESS MODEL [SECRET]", "judge")
     data["speaker"] = spoken_by(data["speaker"], speaker)
     return configs.parse(data | judged_by(data, judge))
 

@@ -93,7 +93,8 @@ def _labels(border: Fraction, band: Fraction) -> list[Mark]:
     middle = (border + 1) / 2
     labels = []
     if border >= ROOM:
-        labels.append(("(G,G)", min(border, Fraction(1)) / 2, min(border, Fraction(1)) / 2))
+        side = min(border, Fraction(1))
+        labels.append(("(G,G)", side / 2, side / 4))  # beside the diagonal, which is drawn where a search is free
     if 1 - border >= ROOM:
         along, beside = (middle, border / 2) if border >= 2 * ROOM else (Fraction(4, 5), ROOM)
         labels += [("(S,G)", along, beside), ("(G,S)", beside, along)]
