@@ -10,7 +10,7 @@ from tests.toy_models import write_random_llama
 from tests.trust.test_kill_resume import final_bits, history, numbers
 from training import games
 from training.attempts.start import reopen
-from training.learn import trainer
+from training.learn import playing, trainer
 from training.records import LEARNER, Episode, Scenario
 from training.store import dumps
 
@@ -159,15 +159,15 @@ def test_a_run_with_a_trained_imposter_that_stops_in_every_phase_ends_with_the_s
 ):
     parts = another(in_turn, tmp_path)
     stops = [2, 3, 4, 5, 6, 7, 8]
-    play = trainer.Trainer._play
+    play = playing.play
 
-    async def stopping(self, number):
-        if stops and number == stops[0]:
+    async def stopping(context, progress, step, begun):
+        if stops and step == stops[0]:
             stops.pop(0)
-            self.progress.attempt.ask("stop")
-        return await play(self, number)
+            progress.attempt.ask("stop")
+        return await play(context, progress, step, begun)
 
-    monkeypatch.setattr(trainer.Trainer, "_play", stopping)
+    monkeypatch.setattr(playing, "play", stopping)
     assert [trainer.run(reopen(parts), parts)["step"] for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]
     assert trainer.run(reopen(parts), parts)["result"] == "succeeded"
     assert [numbers(line) for line in history(parts)] == [numbers(line) for line in history(in_turn)]

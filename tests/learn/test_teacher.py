@@ -11,7 +11,7 @@ from tests.trust.test_kill_resume import final_bits, history, numbers
 from training import rewards
 from training.attempts.start import reopen
 from training.games import lookup
-from training.learn import trainer
+from training.learn import playing, trainer
 from training.methods.advantages import reinforce_returns
 from training.opponent_sections import TEACHER
 from training.records import LEARNER
@@ -98,15 +98,15 @@ def test_what_is_learned_is_the_written_form(whole):
 def test_rounds_that_stop_go_on_to_the_same_bits(whole, tmp_path, monkeypatch):
     parts = another(whole, tmp_path)
     stops = [1, 2, 3]
-    play = trainer.Trainer._play
+    play = playing.play
 
-    async def stopping(self, number):
-        if stops and number == stops[0]:
+    async def stopping(context, progress, step, begun):
+        if stops and step == stops[0]:
             stops.pop(0)
-            self.progress.attempt.ask("stop")
-        return await play(self, number)
+            progress.attempt.ask("stop")
+        return await play(context, progress, step, begun)
 
-    monkeypatch.setattr(trainer.Trainer, "_play", stopping)
+    monkeypatch.setattr(playing, "play", stopping)
     for _ in range(3):
         assert trainer.run(reopen(parts), parts)["result"] == "stopped"
     assert trainer.run(reopen(parts), parts)["result"] == "succeeded"

@@ -11,7 +11,7 @@ from tests.rewards.samples import dialogue
 from tests.stub import Stub
 from tests.trust.test_kill_resume import final_bits, history
 from training.attempts.start import reopen
-from training.learn import trainer, unfinished
+from training.learn import playing, trainer, unfinished
 from training.learn.unfinished import Unfinished
 from training.rewards import Score
 from training.store import dumps, read_lines
@@ -99,16 +99,16 @@ def test_a_run_that_stops_while_it_plays_goes_on_with_the_other_games(whole, tmp
 def test_games_that_other_weights_may_have_played_are_not_used(whole, tmp_path, monkeypatch):
     """A process that is killed in step 2 has no checkpoint of step 1: step 1 is played again, and so is step 2."""
     parts = another(whole, tmp_path)
-    sample = trainer.Trainer._sample
+    sample = playing.sample
 
-    async def dying(self, jobs, number, games):
-        if number == 2:
-            await sample(self, jobs, number, games)
+    async def dying(context, progress, jobs, step, games):
+        episodes = await sample(context, progress, jobs, step, games)
+        if step == 2:
             raise KeyboardInterrupt
-        return await sample(self, jobs, number, games)
+        return episodes
 
     with monkeypatch.context() as killing:
-        killing.setattr(trainer.Trainer, "_sample", dying)
+        killing.setattr(playing, "sample", dying)
         with pytest.raises(KeyboardInterrupt):
             trainer.run(reopen(parts), parts)
     assert [len(games) for games, _ in kept(parts, 1).values()] == [6, 6]

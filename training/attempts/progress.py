@@ -7,6 +7,7 @@ process exits within `GRACE_S` seconds, saved or not, even while it still loads 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import os
@@ -14,10 +15,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from training.errors import ParleyError
 from training.rundir import AttemptDir
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from training.records import Floats
 
+T = TypeVar("T")
 Phase = Literal["loading", "starting", "sampling", "scoring", "learning", "syncing", "saving", "evaluating", "finished"]
 Result = Literal["succeeded", "stopped", "failed"]
 GRACE_S = 25.0
@@ -123,6 +125,17 @@ class Progress:
         """Raise `StopRequested` if a stop was requested."""
         if self.stopping:
             raise StopRequested(self.reason)
+
+    async def unless_stopped(self, work: Awaitable[T]) -> T:
+        """Return the result of `work`, or cancel it and raise `StopRequested` once a stop is requested."""
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await asyncio.wait({task}, timeout=0.2)
+            if self.stopping and not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                raise StopRequested(self.reason)
+        return task.result()
 
     def take_save(self) -> bool:
         """Return whether a save was requested since the last call; delete the request."""

@@ -9,25 +9,19 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import ExitStack, aclosing
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 from training import games, phases, rewards
 from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
 from training.errors import BadInput, DivergedError, OutsideError, boundary
-from training.learn import checkpoint, memory, report, scenarios, sync, unfinished
+from training.learn import checkpoint, memory, playing, report, sync, unfinished
 from training.learn.context import TrainingContext, build
-from training.learn.score import Rollout, begin_critic, give_credit, measured, rows, score
-from training.learn.unfinished import Unfinished
+from training.learn.score import Rollout, begin_critic, give_credit, measured, rows
 from training.learn.update import BadStep
 from training.opponent_sections import PAST, START
-from training.players.base import PlayerFactory, Reply
-from training.records import LEARNER, Episode
-from training.rewards import Score
-from training.rollout import Job, RolloutPolicy, rollout
 from training.rundir import RunDir
 from training.seeding import derive
 from training.store import read_lines
@@ -36,7 +30,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 NO_GRADIENT = 1e-7
 """A smaller gradient norm is the rounding of equal numbers: such an update teaches nothing."""
 CRITIC = "critic_optimizer"
@@ -91,7 +84,7 @@ class Trainer:
         if not self.effective:
             raise DivergedError("no update changed the policy: there was nothing to learn from")
         if self.at_end is not None:
-            await self._unless_stopped(self.at_end(self))
+            await self.progress.unless_stopped(self.at_end(self))
         return "succeeded", ""
 
     async def _step(self) -> str:
@@ -100,7 +93,7 @@ class Trainer:
         self.progress.check()
         began = time.monotonic()
         await self._enter_phase(number)
-        rollouts, metrics = await self._play(number)
+        rollouts, metrics = await playing.play(self.context, self.progress, number, self._begun)
         reason = ""
         try:
             metrics |= self._learned(rollouts, number)
@@ -158,90 +151,6 @@ class Trainer:
         saved = RunDir(self.progress.attempt.root.parents[1]).steps()
         return max((each for each in saved if each <= step), default=None)
 
-    async def _play(self, number: int) -> tuple[list[Rollout], dict[str, float]]:
-        """Play and score the step's games."""
-        began = time.monotonic()
-        jobs = scenarios.jobs(self.config, self.context.starts, self.context.opponents.pool, number)
-        kept = self._kept(number)
-        episodes = await self._unless_stopped(self._sample(jobs, number, kept))
-        episodes = [self.context.taught(job, episode) for job, episode in zip(jobs, episodes, strict=True)]
-        sampled = time.monotonic()
-        self.progress.phase("scoring", of=len(episodes))
-        spent = self.context.judge.spent if self.context.judge else None
-
-        def on_scored(game: int, result: Score | None) -> None:
-            self.progress.beat()
-            if kept is not None:
-                kept.add_score(game, result)
-
-        rollouts = await self._unless_stopped(
-            score(
-                episodes,
-                self.context.reward,
-                self.config.seed,
-                number,
-                known=kept.scores if kept else None,
-                on_scored=on_scored,
-            )
-        )
-        for scored, job in zip(rollouts, jobs, strict=True):
-            scored.policies = job.policies
-        metrics = report.outcome_metrics(rollouts, by_game=bool(self.config.mixture))
-        if self.context.judge and spent:
-            total = self.context.judge.spent
-            metrics["judge_calls"] = float(total.calls - spent.calls)
-            metrics["judge_tokens"] = float(
-                total.prompt_tokens + total.completion_tokens - spent.prompt_tokens - spent.completion_tokens
-            )
-        metrics |= {"sampling_s": sampled - began, "scoring_s": time.monotonic() - sampled}
-        metrics["sampling_tokens_per_s"] = metrics.get("sampled_tokens", 0.0) / max(sampled - began, 1e-9)
-        return rollouts, metrics
-
-    def _kept(self, number: int) -> Unfinished | None:
-        """Return what is kept of the games of a training step; None where the run keeps nothing."""
-        if not self.config.rollout.keep_unfinished:
-            return None
-        return unfinished.open_step(self.context.run_dir, self.progress, number, self._begun)
-
-    async def _sample(self, jobs: list[Job], number: int, kept: Unfinished | None) -> list[Episode]:
-        """Play the games that are not kept from an earlier attempt; return all of them, in order."""
-        settings = self.config.rollout
-        probes = settings.probes or self.context.method.needs.probes
-        rules = RolloutPolicy(self.config.seed, number, settings.retries, settings.on_refused, probes)
-        lanes = min(settings.lanes or len(jobs), len(jobs))
-        self.progress.phase("sampling", done=0, of=len(jobs))
-        replies = tokens = 0
-
-        def on_reply(reply: Reply) -> None:
-            nonlocal replies, tokens
-            replies, tokens = replies + 1, tokens + len(reply.tokens)
-            self.progress.beat(replies=replies, tokens=tokens)
-
-        episodes = dict(kept.episodes) if kept else {}
-        missing = [job for job in jobs if job.number not in episodes]
-        learner: PlayerFactory = partial(self.context.player, random_moves=self.context.active.rollout.random_moves)
-        policies = {LEARNER: learner, **await self.context.opponents.ready(number)}
-        games = rollout(missing, policies, lanes=lanes, rules=rules, tool=self.context.tool, on_reply=on_reply)
-        async with aclosing(games):
-            async for job, episode in games:
-                episodes[job.number] = episode
-                if kept is not None:
-                    kept.add_episode(job.number, episode)
-                self.progress.beat(done=len(episodes))
-                self.progress.check()
-        return [episodes[job.number] for job in jobs]
-
-    async def _unless_stopped(self, work: Awaitable[T]) -> T:
-        """Return the result of `work`, or cancel it and raise `StopRequested` once somebody asks to stop."""
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await asyncio.wait({task}, timeout=0.2)
-            if self.progress.stopping and not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-                raise StopRequested(self.progress.reason)
-        return task.result()
-
     def _learned(self, rollouts: list[Rollout], number: int) -> dict[str, float]:
         """Measure, credit, update; return metrics. `BadStep` and `StopRequested` leave the weights as they were."""
         context, began = self.context, time.monotonic()
@@ -279,7 +188,7 @@ class Trainer:
         values: dict[str, float] = {}
         try:
             with boundary():
-                values = await self._unless_stopped(self.measure(self))
+                values = await self.progress.unless_stopped(self.measure(self))
         except StopRequested:
             pass  # the next step ends the run
         except OutsideError as error:
@@ -303,7 +212,7 @@ class Trainer:
         if self.evaluate is None or not every or self.step % every:
             return ""
         self.progress.phase("evaluating")
-        results = await self._unless_stopped(self.evaluate(self, self.step))
+        results = await self.progress.unless_stopped(self.evaluate(self, self.step))
         # what the engine still holds of the head-to-head's prompts would round the next games differently
         await self.sync(self.step)
         self.progress.event("evaluation", **{**results, "step": self.step})
@@ -312,7 +221,7 @@ class Trainer:
     async def _measure_league(self) -> None:
         """Play the league's evaluation of this step, if it is due and no earlier attempt has played it."""
         if self.context.league.due(self.step):
-            await self._unless_stopped(self.context.league.play(self))
+            await self.progress.unless_stopped(self.context.league.play(self))
             await self.sync(self.step)  # as after a head-to-head
 
     async def _calibrate(self) -> None:
@@ -321,7 +230,7 @@ class Trainer:
             return
         try:
             with boundary():
-                asked = await self._unless_stopped(self.calibrate(self))
+                asked = await self.progress.unless_stopped(self.calibrate(self))
         except (OutsideError, BadInput) as error:
             asked = True
             self.progress.event("warning", step=self.step, why=f"no single agent was measured: {error}")
