@@ -9,13 +9,12 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import Error, close_old_connections, connections
+from django.db import Error, close_old_connections
 
 from training.errors import ParleyError
 from training.retrieval import index as indexes
@@ -29,7 +28,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 POLL_SECONDS = 0.25
 BEAT_SECONDS = 1.0
-WRONG_INPUT = 2  # the training command line's exit code for input that no second try can mend
 LOG_CHARACTERS = 2000
 
 
@@ -126,19 +124,8 @@ class Builder:
             close_old_connections()
 
     def _meanwhile(self, work: Callable[[], T]) -> T:
-        """Run `work`, such as copying a large file, in a thread while the lease is renewed."""
-
-        def closing() -> T:
-            try:
-                return work()
-            finally:
-                connections.close_all()
-
-        with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(closing)
-            while not wait([future], timeout=POLL_SECONDS).done:
-                self._renew()
-            return future.result()
+        """Run `work` in a thread while the lease is renewed."""
+        return processes.meanwhile(work, self._renew, POLL_SECONDS)
 
     def _end(self, folder: Path) -> None:
         """Record how the process ended."""
@@ -149,9 +136,9 @@ class Builder:
             indexing.finish(
                 index=self.index, passages=result["passages"], size=result["bytes"], seconds=result["seconds"]
             )
-        elif code == WRONG_INPUT and result.get("invalid"):
+        elif code == processes.WRONG_INPUT and result.get("invalid"):
             indexing.refuse(index=self.index, where=indexing.place_of(result["where"]), why=result["why"])
-        elif code == WRONG_INPUT and "why" in result:
+        elif code == processes.WRONG_INPUT and "why" in result:
             indexing.fail(index=self.index, why=result["why"])
         elif lifecycle.leaving.is_set():
             indexing.give_back(index=self.index)
@@ -167,5 +154,4 @@ def _last_words(folder: Path) -> str:
         text = (folder / "log.txt").read_text("utf-8", "replace")[-LOG_CHARACTERS:]
     except OSError:
         return ""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].replace("\x00", "") if lines else ""
+    return processes.last_line(text).replace("\x00", "")

@@ -1,4 +1,7 @@
-"""Child processes: started in their own group with a pipe to their input, and killed with their descendants."""
+"""Child processes: started in their own group with a pipe to their input, and killed with their descendants.
+
+`meanwhile` is for what a supervisor does beside, such as copying their files.
+"""
 
 import contextlib
 import logging
@@ -6,18 +9,24 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 from django.conf import settings
+from django.db import connections
 from django.db.models.functions import Now
 
 from webapp.core import pids
 from webapp.runs.models import Attempt
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
+WRONG_INPUT = 2
+"""The training command line's exit code for input that no second try can mend."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,30 @@ def start(command: list[str], log: Path, env: Mapping[str, str]) -> Child:
             start_new_session=True,
         )
     return Child(process, pids.start_time(process.pid) or 0.0)
+
+
+def last_line(output: str) -> str:
+    """The last line of a process's output that is not empty; empty if there is none."""
+    return next((line for line in reversed(output.splitlines()) if line.strip()), "")
+
+
+def meanwhile(work: Callable[[], T], renew: Callable[[], None], every_s: float) -> T:
+    """Run `work`, such as copying a large file, in a thread, and `renew` every so many seconds until it is done.
+
+    Raises what either raises; what `renew` raises is raised once the thread has ended.
+    """
+
+    def closing() -> T:
+        try:
+            return work()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(closing)
+        while not wait([future], timeout=every_s).done:
+            renew()
+        return future.result()
 
 
 def kill_tree(pid: int, started: float) -> bool:

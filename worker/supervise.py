@@ -9,13 +9,12 @@ storage, and output that the database refuses. A checkpoint that the process pru
 import logging
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
-from django.db import DataError, Error, IntegrityError, close_old_connections, connections
+from django.db import DataError, Error, IntegrityError, close_old_connections
 
 from training.errors import ParleyError
 from training.rundir import AttemptDir, RunDir
@@ -37,7 +36,6 @@ KILL_SECONDS = 28.0
 RETRY_SECONDS = 10.0  # from a failure of the storage until the next try
 UNSTORED = "a part of the output could not be stored; it is kept in the run directory and stored on resuming"
 RESULTS = ("evaluation.json", "suite.json")
-WRONG_INPUT = 2  # the training command line's exit code for input that no second try can mend
 
 
 def supervise(run_id: int) -> None:
@@ -134,27 +132,19 @@ class Supervisor:
         return files
 
     def _meanwhile(self, work: Callable[[], T]) -> T:
-        """Run `work`, such as copying large files, in a thread while the lease is renewed and stops are enforced."""
+        """Run `work` in a thread while the lease is renewed and stops are enforced."""
+        return processes.meanwhile(work, self._keep_up, self._beat_seconds())
 
-        def closing() -> T:
-            try:
-                return work()
-            finally:
-                connections.close_all()
-
-        with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(closing)
-            while not wait([future], timeout=self._beat_seconds()).done:
-                try:
-                    self._renew()
-                except Error as error:
-                    logger.warning("run %s: the database is away: %s", self.job.pk, error)
-                except attempts.Superseded:
-                    if self.child is not None:
-                        self.child.kill()  # now: the thread may take long to end
-                    raise
-                self._enforce_stop()
-            return future.result()
+    def _keep_up(self) -> None:
+        try:
+            self._renew()
+        except Error as error:
+            logger.warning("run %s: the database is away: %s", self.job.pk, error)
+        except attempts.Superseded:
+            if self.child is not None:
+                self.child.kill()  # now: the thread may take long to end
+            raise
+        self._enforce_stop()
 
     @staticmethod
     def _beat_seconds() -> float:
@@ -373,7 +363,7 @@ class Supervisor:
         reason = str(last_status.get("why", ""))
         if last_status.get("result") == "succeeded" and code == 0:
             return Run.State.SUCCEEDED, ""
-        if last_status.get("result") == "failed" or code == WRONG_INPUT:
+        if last_status.get("result") == "failed" or code == processes.WRONG_INPUT:
             return Run.State.FAILED, reason or self._last_words()
         if self.reason:
             return None, self.reason
@@ -386,5 +376,4 @@ class Supervisor:
     def _last_words(self) -> str:
         """The last line that the process printed."""
         log = Attempt.objects.values_list("log", flat=True).get(pk=self.attempt.pk)
-        lines = [line for line in log.splitlines() if line.strip()]
-        return lines[-1][:2000] if lines else ""
+        return processes.last_line(log)[:2000]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import time
 from datetime import timedelta
 
@@ -168,3 +169,40 @@ def test_only_a_worker_that_serves_says_how_many_models(settings):
     settings.SERVE_SLOTS, settings.NODE_NAME = 3, "left"
     assert lifecycle.about(["serve"]).items() >= {"serve_slots": 3, "node": "left"}.items()
     assert "serve_slots" not in lifecycle.about(["play"])
+
+
+def test_the_last_line_is_the_last_that_is_not_empty():
+    assert processes.last_line("loading\nno such file: x\n\n  \n") == "no such file: x"
+    assert processes.last_line("\n") == processes.last_line("") == ""
+
+
+def test_a_lease_is_renewed_while_work_goes_on_in_a_thread():
+    renewed, enough = [], threading.Event()
+
+    def renew():
+        renewed.append(threading.current_thread())
+        if len(renewed) == 3:
+            enough.set()
+
+    def work():
+        assert enough.wait(10)
+        return threading.current_thread()
+
+    assert processes.meanwhile(work, renew, 0.01) != threading.current_thread()
+    assert {*renewed} == {threading.current_thread()}
+
+
+def test_a_lost_lease_is_raised_once_the_work_has_ended():
+    lost, ended = threading.Event(), []
+
+    def renew():
+        lost.set()
+        raise RuntimeError("the lease is lost")
+
+    def work():
+        assert lost.wait(10)
+        ended.append(True)
+
+    with pytest.raises(RuntimeError, match="lease is lost"):
+        processes.meanwhile(work, renew, 0.01)
+    assert ended == [True]
