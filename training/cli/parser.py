@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -62,95 +63,6 @@ REPLY = partial(whole, low=1, high=32768)
 TOP_K = partial(whole, low=0, high=1_000_000)
 LANES = partial(whole, low=1, high=256)
 SHARE = partial(number, above=0, high=1)
-
-
-def build() -> ArgumentParser:
-    """Return the parser; every command names the module that runs it in `module`."""
-    parser = Parser(
-        prog="python -m training",
-        description="Self-play training of language models in conversation games.",
-        epilog=EXIT_CODES,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    common = ArgumentParser(add_help=False)
-    common.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
-    add = partial(_command, commands, common)
-
-    add("games", "list the games", "training.cli.games")
-    add("methods", "list the training methods", "training.cli.methods")
-    _play(add("play", "play games between players that need no local model", "training.cli.play"))
-    _run(add("sft", "cold start: supervised training on recorded conversations", "training.cli.runs"), "sft")
-    _run(add("run", "start a run of the kind that its configuration names", "training.cli.runs"), None)
-    resume = add(
-        "resume",
-        "resume a run from its newest complete checkpoint, or from the beginning if it has none",
-        "training.cli.runs",
-    )
-    resume.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
-    _attempt(resume)
-    resume.set_defaults(resume=True)
-    _run(
-        add("eval", "head-to-head: two models play the same scenarios in both seatings", "training.cli.runs"),
-        "eval",
-    )
-    _suite(add("suite", "evaluation suite: a model against many opponents in many games", "training.cli.runs"))
-    _nashconv(
-        add(
-            "nashconv",
-            "compute NashConv, the distance from an equilibrium, of a policy in Kuhn or Leduc poker",
-            "training.cli.nashconv",
-        )
-    )
-    _provision(
-        add(
-            "provision",
-            "compute the pure equilibria of the information-provision game: who should search",
-            "training.cli.provision",
-        )
-    )
-    _calibrate(
-        add(
-            "calibrate",
-            "measure how well a single agent of qa_society decides when to search, answer or hedge",
-            "training.cli.calibrate",
-        )
-    )
-    league = add(
-        "league", "print a run's payoff table, checkpoint × opponent, and its meta-strategy", "training.cli.league"
-    )
-    league.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
-    iterations = add(
-        "iterations",
-        "print the exploitability curve: win rates against the opponent at the beginning and end of each phase",
-        "training.cli.iterations",
-    )
-    iterations.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
-    iterations.add_argument(
-        "--pooled", type=COUNT, default=3, metavar="N", help="first and last training steps that are pooled (3)"
-    )
-    _questions(
-        add(
-            "questions",
-            "ask one model, a debate, or a chat of two agents questions with known answers",
-            "training.cli.questions",
-        )
-    )
-    _behaviours(
-        add(
-            "behaviours",
-            "compare the judged behaviours of surviving and eliminated players of Werewolf",
-            "training.cli.behaviours",
-        )
-    )
-    _export_metrics(
-        add("export-metrics", "write a run's metrics for TensorBoard and W&B", "training.cli.export_metrics")
-    )
-    _models(add("models", "list or prepare base models", "training.cli.models"))
-    _corpus(add("corpus", "write the passages of a question set as a corpus", "training.cli.corpus"))
-    _index(add("index", "index a corpus of passages, so that it can be searched", "training.cli.index"))
-    _search(add("search", "search an index of passages", "training.cli.search"))
-    return parser
 
 
 def _command(commands: object, common: ArgumentParser, name: str, text: str, module: str) -> ArgumentParser:
@@ -227,6 +139,23 @@ def _suite(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--games", type=COUNT, metavar="N", help="games at each seat in every task (as in the suite)")
     parser.add_argument("--seed", type=SEED, metavar="S", help="random seed (as in the suite)")
+
+
+def _resume(parser: ArgumentParser) -> None:
+    _run_dir(parser)
+    _attempt(parser)
+    parser.set_defaults(resume=True)
+
+
+def _run_dir(parser: ArgumentParser) -> None:
+    parser.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
+
+
+def _iterations(parser: ArgumentParser) -> None:
+    _run_dir(parser)
+    parser.add_argument(
+        "--pooled", type=COUNT, default=3, metavar="N", help="first and last training steps that are pooled (3)"
+    )
 
 
 def _attempt(parser: ArgumentParser) -> None:
@@ -359,3 +288,88 @@ def _search(parser: ArgumentParser) -> None:
     parser.add_argument("index", metavar="INDEX", help="name or path of the index, as `index` prints them")
     parser.add_argument("query", metavar="QUERY", help="what to search for")
     parser.add_argument("-k", type=COUNT, default=5, metavar="K", help="number of passages to print (5)")
+
+
+def _none(parser: ArgumentParser) -> None:
+    """The command has no arguments of its own."""
+
+
+COMMANDS: tuple[tuple[str, str, str, Callable[[ArgumentParser], None]], ...] = (
+    ("games", "list the games", "games", _none),
+    ("methods", "list the training methods", "methods", _none),
+    ("play", "play games between players that need no local model", "play", _play),
+    ("sft", "cold start: supervised training on recorded conversations", "runs", partial(_run, kind="sft")),
+    ("run", "start a run of the kind that its configuration names", "runs", partial(_run, kind=None)),
+    (
+        "resume",
+        "resume a run from its newest complete checkpoint, or from the beginning if it has none",
+        "runs",
+        _resume,
+    ),
+    (
+        "eval",
+        "head-to-head: two models play the same scenarios in both seatings",
+        "runs",
+        partial(_run, kind="eval"),
+    ),
+    ("suite", "evaluation suite: a model against many opponents in many games", "runs", _suite),
+    (
+        "nashconv",
+        "compute NashConv, the distance from an equilibrium, of a policy in Kuhn or Leduc poker",
+        "nashconv",
+        _nashconv,
+    ),
+    (
+        "provision",
+        "compute the pure equilibria of the information-provision game: who should search",
+        "provision",
+        _provision,
+    ),
+    (
+        "calibrate",
+        "measure how well a single agent of qa_society decides when to search, answer or hedge",
+        "calibrate",
+        _calibrate,
+    ),
+    ("league", "print a run's payoff table, checkpoint × opponent, and its meta-strategy", "league", _run_dir),
+    (
+        "iterations",
+        "print the exploitability curve: win rates against the opponent at the beginning and end of each phase",
+        "iterations",
+        _iterations,
+    ),
+    (
+        "questions",
+        "ask one model, a debate, or a chat of two agents questions with known answers",
+        "questions",
+        _questions,
+    ),
+    (
+        "behaviours",
+        "compare the judged behaviours of surviving and eliminated players of Werewolf",
+        "behaviours",
+        _behaviours,
+    ),
+    ("export-metrics", "write a run's metrics for TensorBoard and W&B", "export_metrics", _export_metrics),
+    ("models", "list or prepare base models", "models", _models),
+    ("corpus", "write the passages of a question set as a corpus", "corpus", _corpus),
+    ("index", "index a corpus of passages, so that it can be searched", "index", _index),
+    ("search", "search an index of passages", "search", _search),
+)
+"""Every command: its name, what it does, the module of `training.cli` that runs it, and what adds its arguments."""
+
+
+def build() -> ArgumentParser:
+    """Return the parser; every command names the module that runs it in `module`."""
+    parser = Parser(
+        prog="python -m training",
+        description="Self-play training of language models in conversation games.",
+        epilog=EXIT_CODES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    common = ArgumentParser(add_help=False)
+    common.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
+    for name, text, module, add_arguments in COMMANDS:
+        add_arguments(_command(commands, common, name, text, f"training.cli.{module}"))
+    return parser
