@@ -166,7 +166,7 @@ def test_a_run_keeps_name_and_hash_of_a_corpus_that_was_deleted(researcher, towe
     record = run.searched.get()
     assert (record.name, record.sha256, record.corpus) == ("towers", digest, None)
     page = client_of(researcher).get(reverse("runs:lineage", args=[run.pk])).content.decode()
-    assert "Searches: towers" in page
+    assert "Searches for wiki: towers" in page
     assert "deleted" in page
     assert digest in page
 
@@ -196,7 +196,7 @@ def test_the_lineage_links_a_corpus_that_the_reader_may_see(researcher, other_re
     lineage, corpus = reverse("runs:lineage", args=[run.pk]), reverse("corpora:corpus", args=["towers"])
     assert corpus in client_of(researcher).get(lineage).content.decode()
     page = client_of(other_researcher).get(lineage).content.decode()
-    assert "Searches: towers" in page
+    assert "Searches for wiki: towers" in page
     assert corpus not in page
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, wants_fragment
 from webapp.corpora.models import Corpus
 from webapp.runs import archive, services
-from webapp.runs.models import Checkpoint, Run
+from webapp.runs.models import Checkpoint, Run, RunCorpus
 from webapp.runs.querysets import OVER
 from webapp.runs.reports import by_role, comparing, curves, lineage, pulse, suite_charts, suites
 from webapp.runs.reports import evaluation as reports
@@ -210,8 +210,16 @@ def ancestry(request: HttpRequest, run_id: int) -> HttpResponse:
     checkpoints = run.checkpoints.order_by("step")
     clones = run.clones.order_by("pk")
     shown = set(Corpus.objects.visible_to(current_user(request)).filter(runs=run).values_list("pk", flat=True))
-    searched = [(record, record.corpus_id in shown) for record in run.searched.order_by("name")]
+    searched = [(record, _tools_of(run, record), record.corpus_id in shown) for record in run.searched.order_by("name")]
     return page(request, run, "lineage", {"saved": checkpoints, "clones": clones, "searched": searched})
+
+
+def _tools_of(run: Run, record: RunCorpus) -> str:
+    """The tools that search a corpus, as the configuration names them with its indexes."""
+    indexes: Mapping[str, str] = run.config.get("search", {}).get("indexes", {})
+    named = {tool: text.removeprefix(record.name) for tool, text in indexes.items()}
+    tools = [f"{tool}{kind}" for tool, kind in named.items() if kind in {"", " bm25", " dense"}]
+    return ", ".join(tools)
 
 
 @require_POST
