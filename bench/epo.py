@@ -75,62 +75,70 @@ METHOD = {"name": "epo", "baseline": "batch"}
 
 def tasks() -> dict[str, Task]:
     """Return the tasks by name."""
-    return {
-        "epo_negotiation": Task(
-            form=SpeakerSection(words=12),
-            train=bargains(),
-            test=bargains(),
-            start=Start(lambda *_: Wordless(), games=2400),
-            teacher=None,
-            taught=0,
-            forms={
-                "rl": ((1.0, {"name": "rl", **ALONE}),),
-                "rl_self_play": ((0.5, {"name": "rl", **ALONE}), (0.5, {"name": "self_play", "opponents": []})),
-            },
-            steps=40,
-            config={"rollout": {"scenarios": 48}, "learn": {"lr": 3e-4, "tokens_per_batch": 8192}},
-            measured=288,
-            temperature=0.7,
-            pairings=PAIRINGS,
+    return {"epo_negotiation": _negotiation(), "epo_shop": _shop(), "epo_household": _household()}
+
+
+def _negotiation() -> Task:
+    return Task(
+        form=SpeakerSection(words=12),
+        train=bargains(),
+        test=bargains(),
+        start=Start(lambda *_: Wordless(), games=2400),
+        teacher=None,
+        taught=0,
+        forms={
+            "rl": ((1.0, {"name": "rl", **ALONE}),),
+            "rl_self_play": ((0.5, {"name": "rl", **ALONE}), (0.5, {"name": "self_play", "opponents": []})),
+        },
+        steps=40,
+        config={"rollout": {"scenarios": 48}, "learn": {"lr": 3e-4, "tokens_per_batch": 8192}},
+        measured=288,
+        temperature=0.7,
+        pairings=PAIRINGS,
+    )
+
+
+def _shop() -> Task:
+    return Task(
+        form=SpeakerSection(label="Thought", words=12),
+        train=errands("train"),
+        test=errands("test"),
+        start=Start(partial(Customer, skill=0), games=1200, words=labels(), beginnings=2),
+        teacher=partial(Customer, skill=100),
+        taught=1200,
+        forms={"rl": ((1.0, {"name": "rl"}),)},
+        steps=12,
+        config={"rollout": {"scenarios": 48}, "learn": {"lr": 1e-3, "tokens_per_batch": 8192}},
+        measured=200,
+        temperature=1.0,
+    )
+
+
+def _household() -> Task:
+    return Task(
+        form=SpeakerSection(label="Thought", words=12),
+        train=chores(),
+        test=chores(),
+        start=Start(
+            partial(Resident, skill=60),
+            games=1200,
+            words=words(),
+            size={"hidden": 96, "layers": 3, "heads": 4, "groups": 2, "mlp": 256, "context": 0.4},
+            sft={"epochs": 2, "tokens_per_batch": 1280},
         ),
-        "epo_shop": Task(
-            form=SpeakerSection(label="Thought", words=12),
-            train=errands("train"),
-            test=errands("test"),
-            start=Start(partial(Customer, skill=0), games=1200, words=labels(), beginnings=2),
-            teacher=partial(Customer, skill=100),
-            taught=1200,
-            forms={"rl": ((1.0, {"name": "rl"}),)},
-            steps=40,
-            config={"rollout": {"scenarios": 48}, "learn": {"lr": 1e-3, "tokens_per_batch": 8192}},
-            measured=200,
-            temperature=1.0,
-        ),
-        "epo_household": Task(
-            form=SpeakerSection(label="Thought", words=12),
-            train=chores(),
-            test=chores(),
-            start=Start(
-                partial(Resident, skill=60),
-                games=1200,
-                words=words(),
-                size={"hidden": 96, "layers": 3, "heads": 4, "groups": 2, "mlp": 256, "context": 0.4},
-                sft={"epochs": 2, "tokens_per_batch": 1280},
-            ),
-            teacher=partial(Resident, skill=100),
-            taught=480,
-            forms={"rl": ((1.0, {"name": "rl"}),)},
-            steps=16,
-            config={
-                "rollout": {"scenarios": 24},
-                "learn": {"lr": 5e-4, "tokens_per_batch": 6144, "tokens_per_update": 6144},
-                "method": {"gamma": 0.5},
-                "reward": {"process": "rule"},
-            },
-            measured=96,
-            temperature=0.7,
-        ),
-    }
+        teacher=partial(Resident, skill=100),
+        taught=480,
+        forms={"rl": ((1.0, {"name": "rl"}),)},
+        steps=16,
+        config={
+            "rollout": {"scenarios": 24},
+            "learn": {"lr": 5e-4, "tokens_per_batch": 6144, "tokens_per_update": 6144},
+            "method": {"gamma": 0.5},
+            "reward": {"process": "rule"},
+        },
+        measured=96,
+        temperature=0.7,
+    )
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
