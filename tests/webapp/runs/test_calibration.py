@@ -100,7 +100,8 @@ def test_only_training_measures_question_sets(researcher):
 def test_the_games_of_a_calibration_count_for_the_quota(animals, researcher, settings):
     # three questions with two tools, two without one: at steps 0 to 3 and once more at the end, in two ways, and by
     # the base model in two ways; three draws each; and three games of training
-    sets = ({"path": "animals", "tools": ["a", "b"]}, {"path": "animals", "tools": [""], "limit": 2})
+    tools = list(samples.corpora())[:2]
+    sets = ({"path": "animals", "tools": tools}, {"path": "animals", "tools": [""], "limit": 2})
     expected = 2 * (3 * 2 + 2) * 3 * (5 + 1) + 3
     settings.QUOTAS = {**settings.QUOTAS, "games_per_run": {"researcher": expected - 1}}
     with pytest.raises(BadInput, match=str(expected)):

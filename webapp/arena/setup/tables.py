@@ -117,7 +117,9 @@ def create(
 
     `shuffled`: shuffle the names by the scenario's seed, so that no name always has the same role.
     """
-    quotas.check(user=host, quota="open_tables", used=Match.objects.filter(host=host, state__in=ALIVE))
+    hosted = Match.objects.filter(host=host)
+    quotas.check(user=host, quota="open_tables", used=hosted.filter(state__in=ALIVE))
+    quotas.check(user=host, quota="tables_per_hour", used=quotas.within_hour(hosted))
     scenario = _as_played(start, shuffled=shuffled)
     seconds = lookup(scenario.game).deadline_s if deadline_s is None else deadline_s
     if not DEADLINES[0] <= seconds <= DEADLINES[1]:
