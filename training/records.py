@@ -7,6 +7,7 @@ carry a format version. `training.reading` reads them. What only lives inside on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from training.reading import Record, Version, split_seat_metrics
+from training.views import Line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +31,8 @@ Viewer = int
 SPECTATOR: Viewer = -1
 ALL: Viewer = -2
 
+_TAGS = re.compile(r"<(\w+)>.*?</\1>|<\w+/>", re.DOTALL)
+"""Actions in the text of a message."""
 LEARNER = "learner"
 """The policy name of traces that receive credit."""
 
@@ -113,12 +117,27 @@ class Message(Record):
     """One line of a viewer's log. `author` is None for the lines of the game itself.
 
     Only moves of origin `seat` have that seat as author; the game reports defaults, time-outs and forfeits. In a joint
-    step a viewer's own message comes before the others'.
+    step a viewer's own message comes before the others'. `text` is what a model reads, `lines` what a person reads of
+    the same; empty where only a model needs the message.
     """
 
     author: Seat | None
     text: str
     channel: str = "public"
+    lines: tuple[Line, ...] = ()
+
+    @classmethod
+    def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read messages written before they had lines: words of seats, and sentences of the game.
+
+        Messages of several paragraphs were written for models alone. Tags are left out, with what they hold.
+        """
+        text, author = data.get("text"), data.get("author")
+        if "lines" in data or not isinstance(text, str):
+            return data
+        said = "" if "\n\n" in text else _TAGS.sub("", text).strip()
+        kind = "news" if author is None else "speech"
+        return {**data, "lines": [{"kind": kind, "text": said, "seat": author}] if said else []}
 
 
 class Observation(Record):
@@ -132,25 +151,6 @@ class Observation(Record):
     actions: tuple[Action, ...] = ()
     max_chars: int = 0
     max_words: int = 0
-
-
-class Cell(Record):
-    """One cell of a board: its content, its label for screen readers, and the legal choice that it makes.
-
-    `choice` is a value of the only choice argument of an offered action, or a whole command as `actions.canonical`
-    writes it; empty where nothing can be chosen.
-    """
-
-    text: str
-    label: str = ""
-    choice: str = ""
-
-
-class Zone(Record):
-    """One area of the table: rows of cells (a board, a hand of cards, the players in each room)."""
-
-    title: str
-    rows: tuple[tuple[Cell, ...], ...]
 
 
 class Probe(Record):

@@ -335,7 +335,7 @@ def test_worlds_that_differ_in_hidden_facts_look_the_same(pair, seed):
 
     def same():
         assert a.observe(pair.viewer).model_dump_json() == b.observe(pair.viewer).model_dump_json()
-        for look in ("acting", "phase", "board"):
+        for look in ("acting", "phase", "show"):
             assert getattr(a, look)(pair.viewer) == getattr(b, look)(pair.viewer)
         assert (pair.viewer in a.to_act()) == (pair.viewer in b.to_act())
 

@@ -245,14 +245,22 @@ def own_tag(action: Action, move: Move) -> str:
     return "" if action.bare and not action.args else canonical(action, move.args)
 
 
+def beside(action: Action, move: Move) -> str:
+    """Return what a seat says beside the tag or command that performs its move."""
+    performed = own_tag(action, move)
+    return clean(move.text.replace(performed, "", 1)) if performed else move.text
+
+
 def too_long(action: Action, move: Move, max_chars: int, max_words: int) -> str:
     """Return why a move holds too much free text, or nothing; a bound of 0 is none.
 
     Free text is what stands beside the tag, text arguments, and what an open choice does not list.
     """
-    beside = move.text.replace(own_tag(action, move), "", 1).strip() if own_tag(action, move) else move.text
     values = [(arg, str(move.args[arg.name])) for arg in action.args]
-    texts = [beside, *(value for arg, value in values if arg.kind == "text" or (arg.open and value not in arg.choices))]
+    texts = [
+        beside(action, move),
+        *(value for arg, value in values if arg.kind == "text" or (arg.open and value not in arg.choices)),
+    ]
     characters, words = sum(map(len, texts)), sum(len(text.split()) for text in texts)
     if max_chars and characters > max_chars:
         return f"your text has {characters} characters; at most {max_chars} are allowed"

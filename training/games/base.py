@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from training.records import Move, Observation, Probe, Scenario, Seat, Viewer, Zone
+from training.records import Move, Observation, Probe, Scenario, Seat, Viewer
+from training.views import TableView
 
 if TYPE_CHECKING:
     from training.games.log import Settings
@@ -71,8 +72,8 @@ class Game(Protocol):
     def phase(self, viewer: Viewer) -> str:
         """Return the current phase in a few words, as far as `viewer` may know; empty for a game without phases."""
 
-    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
-        """Return the board as `viewer` sees it; empty for a game without a board."""
+    def show(self, viewer: Viewer) -> TableView:
+        """Return the table as a person at the place of `viewer` sees it now, by the facts of `observe`."""
 
     def task(self) -> str:
         """Return what the players are to do, by public facts only; empty where it is the same in every game."""
@@ -103,8 +104,9 @@ class GameSpec:
     seats, None if a game needs more than that number. `opponents`: names of players that play only this game.
     `script`: the factory of the scripted player, as `module:function` of (scenario, seat); empty if there is none.
     `alone` returns the starts in which each seat of a scenario plays by itself, without communication; None for a game
-    in which nobody can. `samples`: JSONL files of scenarios; a sample's name is its file's stem. `rubrics`: names of
-    the rubrics that are about this game alone.
+    in which nobody can. `focus`: what takes the room at the table, the board or the conversation. `samples`: JSONL
+    files of scenarios; a sample's name is its file's stem. `rubrics`: names of the rubrics that are about this game
+    alone.
     """
 
     name: str
@@ -129,6 +131,7 @@ class GameSpec:
     actions: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
     hidden: bool = True
+    focus: Literal["board", "talk"] = "board"
     undealt: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     scenario_only: tuple[str, ...] = ()
     anonymised: Callable[[Scenario], Scenario] = lambda scenario: scenario

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from training.errors import BadInput, IllegalMove
-from training.games.actions import canonical, check_move, clean
+from training.games.actions import beside, canonical, check_move, clean
 from training.reading import explain
-from training.records import ALL, SPECTATOR, Action, Message, Move, Observation, Probe, Scenario, Seat, Viewer, Zone
+from training.records import ALL, SPECTATOR, Action, Message, Move, Observation, Probe, Scenario, Seat, Viewer
+from training.views import Line, TableView, Zone, news
 
 
 class Settings(BaseModel):
@@ -71,6 +73,14 @@ def elimination(left: int | None, final: int) -> dict[str, float]:
     return {"eliminated": 1.0, "eliminated_round": float(left)}
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A chosen move as others read it: the text for models, the lines for people."""
+
+    text: str
+    lines: tuple[Line, ...]
+
+
 class Log:
     """One list of messages per viewer; the tool seat has the same list as ALL."""
 
@@ -89,32 +99,63 @@ class Log:
         """Show one message to one viewer; all methods below call this one."""
         self._lines[viewer].append(message)
 
-    def tell(self, text: str, hearers: Collection[Viewer] | None = None, channel: str = "public") -> None:
-        """Show a message of the game to `hearers` (None = everybody) and to ALL."""
-        line = Message(author=None, text=text, channel=channel)
-        for viewer in self._hearers(hearers):
-            self.add(viewer, line)
+    def tell(
+        self,
+        text: str,
+        hearers: Collection[Viewer] | None = None,
+        channel: str = "public",
+        lines: tuple[Line, ...] | None = None,
+    ) -> None:
+        """Show a message of the game to `hearers` (None = everybody) and to ALL.
 
-    def tell_each(self, texts: Mapping[Viewer, str], channel: str = "public") -> None:
-        """Show each viewer in `texts` its own message."""
+        `lines` are what people read of it; None = the same sentence.
+        """
+        message = Message(author=None, text=text, channel=channel, lines=news(text) if lines is None else lines)
+        for viewer in self._hearers(hearers):
+            self.add(viewer, message)
+
+    def tell_each(
+        self,
+        texts: Mapping[Viewer, str],
+        channel: str = "public",
+        lines: Mapping[Viewer, tuple[Line, ...]] | None = None,
+    ) -> None:
+        """Show each viewer in `texts` its own message.
+
+        `lines` are what people read of it at their places, nothing where a place is missing; None = the same sentence.
+        """
         for viewer, text in texts.items():
-            self.add(viewer, Message(author=None, text=text, channel=channel))
+            shown = news(text) if lines is None else lines.get(viewer, ())
+            self.add(viewer, Message(author=None, text=text, channel=channel, lines=shown))
+
+    def brief(self, texts: Mapping[Viewer, str], channel: str = "public") -> None:
+        """Show each viewer in `texts` a message for models alone, such as the rules or a list of legal actions.
+
+        People find the same facts in their view of the table.
+        """
+        self.tell_each(texts, channel, lines={})
 
     def say(
-        self, spoken: Mapping[Seat, str], hearers: Collection[Viewer] | None = None, channel: str = "public"
+        self,
+        replies: Mapping[Seat, Reply],
+        hearers: Collection[Viewer] | None = None,
+        channel: str = "public",
     ) -> None:
         """Show the seats' messages of one joint step: to each viewer its own first, then the others' in seat order.
 
         `hearers` (None = everybody) and ALL see all messages; a speaker who is not a hearer sees only its own.
         """
-        lines = {seat: Message(author=seat, text=text, channel=channel) for seat, text in sorted(spoken.items())}
+        messages = {
+            seat: Message(author=seat, text=reply.text, channel=channel, lines=reply.lines)
+            for seat, reply in sorted(replies.items())
+        }
         heard = self._hearers(hearers)
         for viewer in (*self.players, SPECTATOR, ALL):
-            if viewer in lines:
-                self.add(viewer, lines[viewer])
+            if viewer in messages:
+                self.add(viewer, messages[viewer])
             if viewer in heard:
-                for line in (line for seat, line in lines.items() if seat != viewer):
-                    self.add(viewer, line)
+                for message in (message for seat, message in messages.items() if seat != viewer):
+                    self.add(viewer, message)
 
     def _hearers(self, hearers: Collection[Viewer] | None) -> tuple[Viewer, ...]:
         everybody = (*self.players, SPECTATOR, ALL)
@@ -198,8 +239,13 @@ class LoggedGame(ABC):
         """Return no phase."""
         return ""
 
-    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
-        """Return no board."""
+    def show(self, viewer: Viewer) -> TableView:
+        """Return the table with its zones and the phase, which says that it is the viewer's turn."""
+        ask = "It is your turn." if viewer in self.to_act() else ""
+        return TableView(phase=self.phase(viewer), zones=self._zones(viewer), ask=ask)
+
+    def _zones(self, viewer: Viewer) -> tuple[Zone, ...]:
+        """Return no zones."""
         return ()
 
     def task(self) -> str:
@@ -210,8 +256,17 @@ class LoggedGame(ABC):
         """Return no probes."""
         return {}
 
-    def _public_text(self, seat: Seat, move: Move) -> str:
-        """Return the text of a chosen move that others read; a move without text reads as its tag."""
-        if move.text.strip():
-            return move.text
-        return next(canonical(action, move.args) for action in self._offered(seat) if action.name == move.action)
+    def _reply(self, seat: Seat, move: Move) -> Reply:
+        """Return a chosen move as others read it; a move without text reads as its tag to models."""
+        action = next(action for action in self._offered(seat) if action.name == move.action)
+        words, deed = beside(action, move), self._deed(seat, action, move)
+        lines = [Line(kind="speech", text=words, seat=seat)] if words else []
+        lines += [Line(kind="deed", text=deed, seat=seat)] if deed else []
+        return Reply(move.text if move.text.strip() else canonical(action, move.args), tuple(lines))
+
+    def _deed(self, seat: Seat, action: Action, move: Move) -> str:
+        """Return what a seat does by its move, read after its name; nothing for speech, and for what the game tells."""
+        if action.bare and not action.args:
+            return ""
+        words = " ".join(str(value) for value in move.args.values())
+        return f"{(action.label or action.name.replace('_', ' ')).lower()}{': ' if words else ''}{words}"

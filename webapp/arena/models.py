@@ -5,6 +5,7 @@ Reads are QuerySet methods; every write is a function of `webapp.arena.play.serv
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -12,7 +13,8 @@ from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
 
 from training.games import lookup
-from training.records import Scenario
+from training.records import Message, Scenario
+from training.views import Line
 from webapp.arena import opponents
 
 if TYPE_CHECKING:
@@ -391,6 +393,11 @@ class ViewerRow(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["match", "viewer", "number"], name="viewer_number_once")]
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """What people read of the message; nothing where only models need it."""
+        return Message.from_dict(self.message).lines
 
 
 class DueSeat(models.Model):

@@ -70,7 +70,7 @@ class Nim(LoggedGame):
             return
         taken = str(move.args["sticks"])
         if move.origin == "seat":
-            self._log.say({seat: self._public_text(seat, move)})
+            self._log.say({seat: self._reply(seat, move)})
         else:
             self._log.tell(words.unchosen(self.names[seat], taken))
         count, heap = words.read_choice(taken)

@@ -7,7 +7,8 @@ from django.template.loader import render_to_string
 
 from tests.webapp.arena import vigil
 from training.games.actions import how_to
-from training.records import ALL, SPECTATOR, Action, Argument, Cell, Message, Observation, Zone
+from training.records import ALL, SPECTATOR, Action, Argument, Message, Observation
+from training.views import Cell, Cells
 from webapp.arena.live import client_state, controls
 from webapp.arena.play import moves, services
 from webapp.arena.setup import tables
@@ -93,7 +94,7 @@ def test_a_board_is_a_table_whose_choices_are_buttons(client_of, player, ben, th
 def test_buttons_that_are_not_all_of_a_choice_point_to_the_board(laid, left):
     target = Argument(name="target", kind="choice", choices=("A", "B"))
     vote = Action(name="vote", args=(target,), label="Vote")
-    board = Zone(title="Players", rows=(tuple(Cell(text=name, choice=name) for name in laid),))
+    board = Cells(title="Players", rows=(tuple(Cell(text=name, choice=name) for name in laid),))
     [control] = controls.controls([vote], controls.areas([board], [vote]))
     page = render_to_string("arena/parts/act.html", {"actions": [control], "state": {"your_turn": True}})
     assert ("Vote: on the board above, or" in page) is left
@@ -155,7 +156,7 @@ def choice(name, *choices):
 
 
 def test_what_two_actions_offer_is_no_button_on_the_board():
-    board = (Zone(title="b", rows=((Cell(text="1", choice="Ann"), Cell(text="2", choice="Ben")),)),)
+    board = (Cells(title="b", rows=((Cell(text="1", choice="Ann"), Cell(text="2", choice="Ben")),)),)
     (area,) = controls.areas(board, (choice("kill", "Ann", "Ben"), choice("save", "Ann")))
     assert [square.press for square in area.rows[0]] == ["", "kill:Ben"]
     kill, save = controls.controls((choice("kill", "Ann", "Ben"), choice("save", "Ann")), (area,))
@@ -222,7 +223,9 @@ def test_a_command_has_a_button_for_all_its_arguments():
 def test_a_command_on_the_board_is_a_button_there_alone(size, laid):
     actions = commands(*(f"mug {number}" for number in range(size))).actions
     cells = [Cell(text=f"mug {number}", choice=f"take mug {number} from shelf 2") for number in range(size)]
-    board = controls.areas([Zone(title="Here", rows=((*cells, Cell(text="x", choice="mug 1 from shelf 2")),))], actions)
+    board = controls.areas(
+        [Cells(title="Here", rows=((*cells, Cell(text="x", choice="mug 1 from shelf 2")),))], actions
+    )
     squares = board[0].rows[0]
     assert [square.press for square in squares[1:3]] == [f"take:mug {n} from shelf 2" if laid else "" for n in (1, 2)]
     assert squares[-1].press == ""  # of a command the whole text is the choice

@@ -9,7 +9,8 @@ import pytest
 from training.games import REGISTRY
 from training.games.base import GameSpec
 from training.games.log import LoggedGame, Settings
-from training.records import ALL, Action, Argument, Cell, Move, Probe, Scenario, Zone
+from training.records import ALL, Action, Argument, Move, Probe, Scenario
+from training.views import Cell, Cells
 
 LAMPS = (("A", "B"), ("C", "D"))
 
@@ -53,7 +54,7 @@ class Vigil(LoggedGame):
             return
         self.over = True
         self.lit = str(moves[0].args.get("lamp", ""))
-        self._log.say({seat: self._public_text(seat, move) for seat, move in moves.items() if move.origin == "seat"})
+        self._log.say({seat: self._reply(seat, move) for seat, move in moves.items() if move.origin == "seat"})
 
     def default(self, seat):
         action = self._offered(seat)[0]
@@ -87,7 +88,7 @@ class Vigil(LoggedGame):
     def phase(self, viewer):
         return "" if self.over else "Night" if self.night else "Day"
 
-    def board(self, viewer):
+    def _zones(self, viewer):
         if self.night:
             return ()
         free = viewer in self.to_act()
@@ -96,7 +97,7 @@ class Vigil(LoggedGame):
             tuple(Cell(text=cell[lamp], label=f"lamp {lamp}", choice=lamp if free else "") for lamp in row)
             for row in LAMPS
         )
-        return (Zone(title="Lamps", rows=rows), Zone(title="Names", rows=(tuple(Cell(text=n) for n in self.names),)))
+        return (Cells(title="Lamps", rows=rows), Cells(title="Names", rows=(tuple(Cell(text=n) for n in self.names),)))
 
 
 SPEC = GameSpec(

@@ -37,6 +37,7 @@ def start(seats: int) -> Scenario:
 
 SPEC = GameSpec(
     name="among_us",
+    focus="talk",
     title="Among Us",
     summary="A crew works on tasks in a grid of rooms, one imposter kills unseen, and meetings talk and vote about it.",
     make=AmongUs,

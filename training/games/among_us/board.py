@@ -6,10 +6,11 @@ from training.games.among_us.settings import Room
 from training.games.among_us.words import place
 from training.games.among_us.world import World
 from training.games.prose import listed
-from training.records import Cell, Viewer, Zone
+from training.records import Viewer
+from training.views import Cell, Cells
 
 
-def rooms(world: World, names: tuple[str, ...], viewer: Viewer | None) -> tuple[Zone, ...]:
+def rooms(world: World, names: tuple[str, ...], viewer: Viewer | None) -> tuple[Cells, ...]:
     """Return the grid for a living seat, nothing for the dead and spectators; None: the viewer may see everything."""
     if viewer is not None and not (viewer >= 0 and world.people[viewer].alive):
         return ()
@@ -17,7 +18,7 @@ def rooms(world: World, names: tuple[str, ...], viewer: Viewer | None) -> tuple[
         tuple(_cell(world, names, viewer, (column, row)) for column in range(world.settings.width))
         for row in range(world.settings.height)
     )
-    return (Zone(title="Rooms", rows=rows),)
+    return (Cells(title="Rooms", rows=rows),)
 
 
 def _cell(world: World, names: tuple[str, ...], viewer: Viewer | None, room: Room) -> Cell:

@@ -18,8 +18,9 @@ from training.games.among_us.settings import AmongUsSettings, draw
 from training.games.among_us.tally import Tally
 from training.games.among_us.world import Event, Order, World
 from training.games.log import LoggedGame, check_names, read_settings
-from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer, Zone
+from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer
 from training.seeding import rng
+from training.views import Cells
 
 WIN, LOSS = 1.0, -1.0
 End = Literal["ejected", "tasks", "kills", "limit"]
@@ -124,7 +125,7 @@ class AmongUs(LoggedGame):
             return "Vote"
         return f"Meeting: message {self._meeting.spoken + 1} of {self._meeting.length}"
 
-    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+    def _zones(self, viewer: Viewer) -> tuple[Cells, ...]:
         return rooms(self.world, self.names, None if self._sees_all(viewer) else viewer)
 
     def probes(self) -> Mapping[Seat, Probe]:
@@ -148,7 +149,7 @@ class AmongUs(LoggedGame):
     # --- a joint step ---
 
     def _apply(self, moves: Mapping[Seat, Move]) -> None:
-        spoken = {seat: self._public_text(seat, move) for seat, move in moves.items() if move.origin == "seat"}
+        spoken = {seat: self._reply(seat, move) for seat, move in moves.items() if move.origin == "seat"}
         if self._meeting and self._meeting.speaker is not None:
             self._log.say(spoken)
         else:

@@ -49,6 +49,7 @@ def _short(text: str) -> str:
 
 SPEC = GameSpec(
     name="dialogue",
+    focus="talk",
     title="Social dialogue",
     summary="Two people with profiles, secrets and private goals talk; a judge scores seven social dimensions.",
     make=Dialogue,

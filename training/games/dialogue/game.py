@@ -113,7 +113,7 @@ class Dialogue(LoggedGame):
         if self.scenario.tool_seat in moves:
             self._report(str(moves[self.scenario.tool_seat].args["reached"]))
             return
-        self._log.say({seat: self._public_text(seat, move) for seat, move in moves.items() if move.origin == "seat"})
+        self._log.say({seat: self._reply(seat, move) for seat, move in moves.items() if move.origin == "seat"})
         for seat, move in moves.items():
             self._tell(seat, move)
             self._order.turns[seat] += 1

@@ -7,13 +7,13 @@ from itertools import product
 from training.games.household import words
 from training.games.household.commands import BY_NAME, Choices
 from training.games.household.world import Room
-from training.records import Cell, Zone
+from training.views import Cell, Cells
 
 HERE = ("take", "put", "open", "close", "clean", "heat", "cool", "toggle")
 """Commands that change something at the receptacle in front."""
 
 
-def zones(room: Room, seen: str) -> tuple[Zone, ...]:
+def zones(room: Room, seen: str) -> tuple[Cells, ...]:
     """Return what was seen, where one is with what, what can be done there, and the receptacles to go to.
 
     A look from the middle of the room shows these receptacles, and is not repeated.
@@ -25,7 +25,7 @@ def zones(room: Room, seen: str) -> tuple[Zone, ...]:
     others = tuple(Cell(text=name, label=command, choice=command) for command, name in _commands(choices, "go_to"))
     view = (Cell(text=seen),) if seen != room.around() else ()
     listed = {"What you see": view, "You": (place, load), "Here you can": here, "Go to": others}
-    return tuple(Zone(title=title, rows=(cells,)) for title, cells in listed.items() if cells)
+    return tuple(Cells(title=title, rows=(cells,)) for title, cells in listed.items() if cells)
 
 
 def _commands(choices: Choices, action: str) -> list[tuple[str, str]]:

@@ -18,8 +18,9 @@ from training.games.household.state import share
 from training.games.household.world import Room, World, check
 from training.games.log import LoggedGame, read_settings
 from training.games.prose import count
-from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer, Zone
+from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer
 from training.seeding import rng
+from training.views import Cells
 
 MOST_CHARS = 200
 """Characters of the names in a command that are no names of the room."""
@@ -93,7 +94,7 @@ class Household(LoggedGame):
         """Return how many turns are left."""
         return f"{count(self.settings.turn_limit - self._turn, 'turn')} left" if self.to_act() else ""
 
-    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+    def _zones(self, viewer: Viewer) -> tuple[Cells, ...]:
         """Return what was seen last, what is carried, and what can be done."""
         return board.zones(self._room, self._seen)
 
@@ -111,7 +112,7 @@ class Household(LoggedGame):
             self._log.tell(words.failure(words.gives_up(self.names[seat])))
             return
         if move.origin == "seat":
-            self._log.say({seat: self._public_text(seat, move)})
+            self._log.say({seat: self._reply(seat, move)})
         else:
             self._log.tell(words.unchosen(self.names[seat], words.order(move.action, move.args)))
         self._seen = self._room.act(move.action, move.args)

@@ -29,6 +29,7 @@ def private(scenario: Scenario) -> tuple[str, ...]:
 
 SPEC = GameSpec(
     name="negotiation",
+    focus="talk",
     title="Negotiation",
     summary="Divide items with private points, or agree on a price, by talking and formal proposals.",
     make=Negotiation,

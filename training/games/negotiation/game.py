@@ -118,7 +118,7 @@ class Negotiation(LoggedGame):
     def _apply(self, moves: Mapping[Seat, Move]) -> None:
         ((seat, move),) = moves.items()
         if move.origin == "seat":
-            self._log.say({seat: self._public_text(seat, move)})
+            self._log.say({seat: self._reply(seat, move)})
         self._turn += 1
         if move.origin == "forfeit":
             self._finish_without("forfeit", f"{self.names[seat]} gives up the game.", loser=seat)

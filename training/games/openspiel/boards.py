@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import pyspiel
 
 from training.games.openspiel.view import View
-from training.records import Cell, Seat, Viewer, Zone
+from training.records import Seat, Viewer
+from training.views import Cell, Cells
 
 MARKS = ("X", "O")
 _SYMBOLS = {"x": "X", "o": "O", ".": "_"}
@@ -37,13 +38,13 @@ class BoardView(View):
     def cells(self, state: pyspiel.State, actions: Mapping[int, str]) -> Mapping[tuple[int, int], str]:
         """Return the choices by the cell (row, column) that they fill."""
 
-    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
+    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Cells, ...]:
         legal = self.cells(state, choices)
         rows = tuple(
             tuple(_cell(mark, at, down, legal.get((down, at), "")) for at, mark in enumerate(row))
             for down, row in enumerate(grid(state))
         )
-        return (Zone(title="Board", rows=rows),)
+        return (Cells(title="Board", rows=rows),)
 
 
 def _cell(mark: str, column: int, row: int, choice: str) -> Cell:

@@ -14,8 +14,9 @@ from training.games.actions import tag
 from training.games.log import LoggedGame, check_names, read_settings
 from training.games.openspiel.settings import OpenSpielSettings
 from training.games.openspiel.view import View, pays
-from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer, Zone
+from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
 from training.seeding import rng
+from training.views import Cells
 
 FORM = (
     "Each turn you are shown the state and your legal choices. Think if you like, then end with exactly one of them: "
@@ -145,7 +146,7 @@ class OpenSpielGame(LoggedGame):
         even = len(set(result)) == 1
         return {seat: {"win": float(value == max(result) and not even)} for seat, value in enumerate(result)}
 
-    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+    def _zones(self, viewer: Viewer) -> tuple[Cells, ...]:
         chosen = {action: text for text, action in self._choices.items()} if viewer in self.to_act() else {}
         return self.view.board(self.state, viewer, chosen)
 
@@ -186,7 +187,7 @@ class OpenSpielGame(LoggedGame):
 
     def _tell_move(self, seat: Seat, move: Move) -> None:
         if move.origin == "seat":
-            self._log.say({seat: self._public_text(seat, move)}, None if self.view.public else ())
+            self._log.say({seat: self._reply(seat, move)}, None if self.view.public else ())
         else:
             played = tag(self._offered(seat)[0], move.args)
             line = UNCHOSEN.format(name=self.names[seat], tag=played)

@@ -12,7 +12,8 @@ import pyspiel
 
 from training.games.openspiel.settings import HanabiSettings, OpenSpielSettings
 from training.games.openspiel.view import View, line_zone, params
-from training.records import ALL, Cell, Seat, Viewer, Zone
+from training.records import ALL, Seat, Viewer
+from training.views import Cell, Cells
 
 RANKS = 2
 COPIES = (3, 1)
@@ -182,7 +183,7 @@ class Hanabi(View):
     def _hand(self, seat: Seat, viewer: Viewer) -> str:
         return "Your hand" if seat == viewer else f"{self.names[seat]}'s hand"
 
-    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
+    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Cells, ...]:
         table = self.table(state, viewer)
         tokens = [
             Cell(text=str(table.information), label="information tokens"),

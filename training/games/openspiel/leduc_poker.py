@@ -9,7 +9,8 @@ import pyspiel
 from training.games.openspiel.poker import Poker, cell, written
 from training.games.openspiel.view import line_zone, params
 from training.games.prose import count
-from training.records import Seat, Viewer, Zone
+from training.records import Seat, Viewer
+from training.views import Cells
 
 CHIPS = 100
 """Number of chips that OpenSpiel gives each player before the ante."""
@@ -68,6 +69,6 @@ class LeducPoker(Poker):
         ]
         return "\n".join(f"{at}. {line}" for at, line in enumerate(lines, 1))
 
-    def common(self, state: pyspiel.State) -> tuple[Zone, ...]:
+    def common(self, state: pyspiel.State) -> tuple[Cells, ...]:
         public = state.public_card()
         return (line_zone("Public card", [cell(public if public >= 0 else None)]),)

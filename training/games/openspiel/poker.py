@@ -9,7 +9,8 @@ from typing import ClassVar
 import pyspiel
 
 from training.games.openspiel.view import View, line_zone
-from training.records import ALL, Cell, Seat, Viewer, Zone
+from training.records import ALL, Seat, Viewer
+from training.views import Cell, Cells
 
 CARDS = ("Jack", "Queen", "King")
 """Names of the ranks, the lowest first."""
@@ -71,7 +72,7 @@ class Poker(View):
         """Return the moves of one round, which the first seat begins; empty if there are none."""
         return ", ".join(f"{self.names[at % 2]} {self.marks[action]}" for at, action in enumerate(actions))
 
-    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
+    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Cells, ...]:
         hands = [
             line_zone(f"{name}'s card", [cell(self.card(state, s) if self.sees(s, viewer, state) else None)])
             for s, name in enumerate(self.names)
@@ -79,7 +80,7 @@ class Poker(View):
         paid = [Cell(text=str(self.paid(state, s)), label=f"paid by {self.names[s]}") for s in (0, 1)]
         return (*hands, *self.common(state), line_zone("Chips in the pot", paid))
 
-    def common(self, state: pyspiel.State) -> tuple[Zone, ...]:
+    def common(self, state: pyspiel.State) -> tuple[Cells, ...]:
         """Return the public cards."""
         return ()
 

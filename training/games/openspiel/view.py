@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import pyspiel
 
 from training.games.openspiel.settings import OpenSpielSettings
-from training.records import Cell, Seat, Viewer, Zone
+from training.records import Seat, Viewer
+from training.views import Cell, Cells
 
 
 @lru_cache(maxsize=256)
@@ -28,9 +29,9 @@ def pays(game: pyspiel.Game) -> bool:
     return bool(game.get_type().reward_model == pyspiel.GameType.RewardModel.REWARDS)
 
 
-def line_zone(title: str, cells: Sequence[Cell]) -> Zone:
+def line_zone(title: str, cells: Sequence[Cell]) -> Cells:
     """Return a zone of one row."""
-    return Zone(title=title, rows=(tuple(cells),))
+    return Cells(title=title, rows=(tuple(cells),))
 
 
 class View(ABC):
@@ -86,7 +87,7 @@ class View(ABC):
         """Return every legal action of `seat` by its text, in OpenSpiel's order."""
         return {self.choice(state, seat, action): action for action in state.legal_actions(seat)}
 
-    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
+    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Cells, ...]:
         """Return the board; `choices` are the texts of the viewer's legal actions, empty when it is not its turn."""
         return ()
 

@@ -45,6 +45,7 @@ def agents(scenario: Scenario) -> tuple[Scenario, ...]:
 
 SPEC = GameSpec(
     name="qa_society",
+    focus="talk",
     title="Question answering in a society",
     summary="An asker without tools asks helpers who can search; all are paid for a right answer and few searches.",
     make=QaSociety,

@@ -201,7 +201,7 @@ class QaSociety(LoggedGame):
             return
         self._turns += 1
         if move.origin == "seat":
-            self._log.say({seat: self._public_text(seat, move)}, (), channel="private")
+            self._log.say({seat: self._reply(seat, move)}, (), channel="private")
         if move.origin == "forfeit":
             self._give_up(seat)
         elif move.origin != "seat":

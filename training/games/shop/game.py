@@ -17,8 +17,9 @@ from training.games.shop.products import Catalogue
 from training.games.shop.reward import Reward, reward
 from training.games.shop.settings import Goal, ShopSettings
 from training.games.shop.visit import BACK, Visit
-from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer, Zone
+from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
 from training.seeding import rng
+from training.views import Cells
 
 MOST_CHARS = 300
 """Characters of a search at most."""
@@ -111,7 +112,7 @@ class Shop(LoggedGame):
         left = self.settings.turn_limit - self._turn
         return f"{count(left, 'turn')} left" if self.to_act() else ""
 
-    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+    def _zones(self, viewer: Viewer) -> tuple[Cells, ...]:
         """Return the products or the product that the page shows."""
         return board.zones(self._visit)
 
@@ -129,7 +130,7 @@ class Shop(LoggedGame):
             self._log.tell(words.nothing_bought(words.gives_up(self.names[seat])))
             return
         if move.origin == "seat":
-            self._log.say({seat: self._public_text(seat, move)})
+            self._log.say({seat: self._reply(seat, move)})
         else:
             self._log.tell(words.unchosen(self.names[seat], tag(self._action, move.args)))
         if move.action == "search":

@@ -32,6 +32,7 @@ def start(seats: int) -> Scenario:
 
 SPEC = GameSpec(
     name="werewolf",
+    focus="talk",
     title="Werewolf",
     summary="Three to twelve players with secret roles: the village looks for the werewolves before they are too many.",
     make=Werewolf,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from training.games.werewolf.actions import NOBODY
 from training.games.werewolf.village import Snapshot, Village
-from training.records import ALL, Action, Cell, Seat, Viewer, Zone
+from training.records import ALL, Action, Seat, Viewer
+from training.views import Cell, Cells
 
 
-def zone(v: Village, viewer: Viewer, offered: tuple[Action, ...]) -> Zone:
+def zone(v: Village, viewer: Viewer, offered: tuple[Action, ...]) -> Cells:
     """Return the table of all players as `viewer` sees it; names that can be chosen now have their choice."""
     choices: tuple[str, ...] = ()
     if len(offered) == 1 and len(offered[0].args) == 1:
         choices = offered[0].args[0].choices
     snapshot = v.snapshot(viewer)
     rows = (_row(v, snapshot, viewer, seat, choices) for seat in range(len(v.names)))
-    return Zone(title="Players", rows=tuple(rows))
+    return Cells(title="Players", rows=tuple(rows))
 
 
 def _row(v: Village, snapshot: Snapshot, viewer: Viewer, seat: Seat, choices: tuple[str, ...]) -> tuple[Cell, ...]:

@@ -19,7 +19,8 @@ from training.games.werewolf.night import night
 from training.games.werewolf.roles import Team, team
 from training.games.werewolf.settings import WerewolfSettings
 from training.games.werewolf.village import Plan, Step, Village
-from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer, Zone
+from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer
+from training.views import Cells
 
 
 class Werewolf(LoggedGame):
@@ -126,7 +127,7 @@ class Werewolf(LoggedGame):
     def phase(self, viewer: Viewer) -> str:
         return self.village.snapshot(viewer).phase
 
-    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+    def _zones(self, viewer: Viewer) -> tuple[Cells, ...]:
         offered = self._offered(viewer) if viewer in self.to_act() else ()
         return (zone(self.village, viewer, offered),)
 
@@ -154,7 +155,7 @@ class Werewolf(LoggedGame):
     def _apply(self, moves: Mapping[Seat, Move]) -> None:
         step = self._step
         assert step is not None
-        chosen = {seat: self._public_text(seat, move) for seat, move in moves.items() if move.origin == "seat"}
+        chosen = {seat: self._reply(seat, move) for seat, move in moves.items() if move.origin == "seat"}
         self._log.say(chosen, step.hearers, step.channel)
         for seat, move in moves.items():
             if move.origin == "forfeit":
@@ -163,8 +164,8 @@ class Werewolf(LoggedGame):
             elif move.origin != "seat":
                 self.village.tell_one(seat, words.NO_ANSWER, f"{self.names[seat]} gives no answer.")
         if step.speech:
-            for seat, text in chosen.items():
-                self._claims[seat] += bool(claimed(text))
+            for seat, reply in chosen.items():
+                self._claims[seat] += bool(claimed(reply.text))
         self._go_on({seat: move for seat, move in moves.items() if move.origin != "forfeit"})
         while self._step and not self.to_act():
             self._go_on({})

@@ -6,27 +6,24 @@ It is built only from the viewer's observation, the viewer's rows and public dat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import takewhile
 
 from django.db.models import Exists, OuterRef
 
-from training.errors import BadInput
-from training.games import GameSpec, lookup, make
-from training.records import SPECTATOR, Observation, Scenario, Seat, Viewer, Zone
+from training.errors import BadInput, IllegalMove
+from training.games import GameSpec, lookup
+from training.records import Observation, Scenario, Seat, Viewer
+from training.views import TableView
 from webapp.accounts.models import User
 from webapp.arena import access
 from webapp.arena.models import Advice, GuestLink, Match, MatchSeat, ViewerRow
 from webapp.arena.play import coach, hosting, services
 from webapp.arena.setup import tables
-from webapp.runs.episodes.viewer import opening
 from webapp.serving.models import Deployment
 
-HOW_TO_ACT = "How to act:"
-"""Begins the paragraphs of an opening that say how a model writes its moves; people have buttons."""
-EXAMPLES = "Examples:"
-"""Begins a paragraph with examples of a model's replies."""
+NO_VIEW = TableView()
+"""The view of a game that has not begun, or cannot be replayed any more."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +82,7 @@ class ClientState:
     turn: int
     rights: Rights = Rights()
     asks_ready: bool = False
-    phase: str = ""
-    board: Sequence[Zone] = ()
-    task: str = ""
-    shared: Sequence[str] = field(default_factory=list)
-    private: Sequence[str] = field(default_factory=list)
+    view: TableView = NO_VIEW
     coaching: Coaching = Coaching()
 
     @property
@@ -129,35 +122,6 @@ class ClientState:
     def acting(self) -> list[Chair]:
         """The other seats that must move, as far as this viewer may know."""
         return [chair for chair in self.chairs if chair.acting and not chair.you]
-
-
-def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
-    """The opening as (public paragraphs, this viewer's private paragraphs).
-
-    A game's first message to a seat contains the rules and its private information. Paragraphs that the spectator's
-    first message also contains are public. Examples of a model's replies are left out, and in a match with one seat all
-    that only a model needs to read: its name and how to write its moves.
-    """
-    rows = match.rows.filter(number=1, viewer__in=[viewer, SPECTATOR]).values_list("viewer", "message")
-    first = {place: message["text"] for place, message in rows}
-    opened = opening(first.get(viewer, ""), first.get(SPECTATOR, ""))
-    shared, private = ([part for part in parts if not part.startswith(EXAMPLES)] for parts in opened)
-    if not match.task:
-        return shared, private
-    own_name = f"You are {match.scenario['seats'][0]}."
-    shared, private = ([*takewhile(lambda part: not part.startswith(HOW_TO_ACT), parts)] for parts in (shared, private))
-    return shared, [part for part in private if part != own_name]
-
-
-def task_of(match: Match, match_state: services.MatchState | None = None) -> str:
-    """What is to be done in a match with one seat that has begun; empty if its game cannot be made any more."""
-    if not match.task or match.state == Match.State.OPEN:
-        return ""
-    try:
-        game = make(services.scenario_of(match)) if match_state is None else match_state.game
-    except BadInput:
-        return ""
-    return game.task()
 
 
 @dataclass(frozen=True)
@@ -205,9 +169,23 @@ def facts(match: Match) -> Facts:
 
 def look(match: Match, viewer: Viewer, user: User | None = None) -> ClientState:
     """The current state of the match from `viewer`'s viewpoint, with the rights of `user` if one is passed."""
-    match_state = services.fold(match) if match.state == Match.State.RUNNING else None
-    state = build(facts(match), viewer, match_state, briefing(match, viewer))
+    state = build(facts(match), viewer, folded(match))
     return state if user is None else replace(state, rights=rights_of(user, state))
+
+
+def folded(match: Match) -> services.MatchState | None:
+    """The state of a match that has begun; None if it is over and its game cannot be replayed any more.
+
+    Raises `BadInput` or `IllegalMove` for a running match that cannot be replayed.
+    """
+    if match.state == Match.State.OPEN:
+        return None
+    try:
+        return services.fold(match)
+    except (BadInput, IllegalMove):
+        if match.over:
+            return None
+        raise
 
 
 def rights_of(user: User, state: ClientState) -> Rights:
@@ -221,17 +199,16 @@ def rights_of(user: User, state: ClientState) -> Rights:
     )
 
 
-def build(
-    match_facts: Facts, viewer: Viewer, match_state: services.MatchState | None, brief: tuple[list[str], list[str]]
-) -> ClientState:
-    """Build the state for `viewer`; `match_state` is None unless the match is running."""
+def build(match_facts: Facts, viewer: Viewer, match_state: services.MatchState | None) -> ClientState:
+    """Build the state for `viewer`; `match_state` is None before the game, and where it cannot be replayed."""
     match, seats = match_facts.match, match_facts.seats
     observation, acting, moved, turn = Observation(messages=()), frozenset[Seat](), False, 0
-    phase, board = "", tuple[Zone, ...]()
+    view = NO_VIEW
     if match_state is not None:
+        view = match_state.game.show(viewer)
+    if match_state is not None and match.state == Match.State.RUNNING:
         observation = match_state.game.observe(viewer)
         acting = match_state.game.acting(viewer)
-        phase, board = match_state.game.phase(viewer), match_state.game.board(viewer)
         moved, turn = viewer in match_state.pending, match_state.turns[viewer]
         if moved or match.paused_at is not None or any(seat.stand_in for seat in seats if seat.seat == viewer):
             observation = observation.model_copy(update={"actions": ()})
@@ -248,11 +225,7 @@ def build(
         deadline=_deadline(match, viewer, acting, match_facts.due),
         moved=moved,
         turn=turn,
-        phase=phase,
-        board=board,
-        task=task_of(match, match_state),
-        shared=brief[0],
-        private=brief[1],
+        view=view if observation.actions else view.model_copy(update={"ask": ""}),
         coaching=_coaching(match_facts, viewer, asks=bool(observation.actions)),
     )
 

@@ -1,6 +1,6 @@
 """One viewpoint of one match, read once for all sockets of this process that share it.
 
-The rows, the opening and the game's state are cached between reads.
+The rows and the game's state are cached between reads.
 """
 
 from __future__ import annotations
@@ -92,7 +92,6 @@ class MatchFeed:
         self.match_id, self.viewer = match_id, viewer
         self._snapshot: Snapshot | None = None
         self._rows: list[ViewerRow] = []
-        self._briefing: tuple[list[str], list[str]] = ([], [])
         self._match_state: services.MatchState | None = None
         self._reading = threading.Lock()
         self._turn = asyncio.Lock()
@@ -137,9 +136,7 @@ class MatchFeed:
             stamp = (*facts.stamp, len(self._rows))
             if self._snapshot is not None and self._snapshot.stamp == stamp:
                 return replace(self._snapshot, now=facts.now, at=time.monotonic())
-            if not self._briefing[0]:
-                self._briefing = client_state.briefing(match, self.viewer)
-            state = client_state.build(facts, self.viewer, self._current_state(match), self._briefing)
+            state = client_state.build(facts, self.viewer, self._current_state(match))
             snapshot = Snapshot(state, tuple(self._rows), stamp, facts.now)
             for rights in (
                 tuple(self._snapshot.rendered) if self._snapshot is not None else ()
@@ -148,12 +145,10 @@ class MatchFeed:
             return snapshot
 
     def _current_state(self, match: Match) -> services.MatchState | None:
-        """The state of a running game, else None; the cache is cleared if the game cannot be replayed."""
-        if match.state != Match.State.RUNNING:
-            return None
+        """The state of a match that has begun, else None; the cache is cleared if the game cannot be replayed."""
         state, self._match_state = self._match_state, None
         if state is None:
-            self._match_state = services.fold(match)
+            self._match_state = client_state.folded(match)
         else:
             self._match_state = services.catch_up(state, services.moves_of(match, since=state.moves))
         return self._match_state

@@ -14,21 +14,36 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from training.views import PriceScale, Tray
 from webapp.arena.live import controls
 from webapp.arena.live.client_state import ClientState
 from webapp.arena.models import ViewerRow
+from webapp.core.stage import Stage
 from webapp.core.visible import reveal
 
-PARTS = ("situation", "status", "board", "card", "side", "act", "coach", "advice")
+PARTS = ("status", "stage", "ending", "card", "seats", "rules", "side", "act", "coach", "advice")
 OF_A_SEAT = ("act", "coach", "advice")
 """The parts that only a player has."""
 
 
 def contents(state: ClientState) -> dict[str, str]:
     """The inner HTML of every part; spectators have only those that are not of a seat."""
-    board = controls.areas(state.board, state.observation.actions)
-    actions = controls.controls(state.observation.actions, board)
-    context = {"state": state, "match": state.match, "board": board, "actions": actions}
+    offered, view = state.observation.actions, state.view
+    thinking = {chair.number for chair in state.acting}
+    edited = {zone.action for zone in view.zones if isinstance(zone, Tray | PriceScale)}
+    context = {
+        "state": state,
+        "match": state.match,
+        "view": view,
+        "stage": Stage(
+            names=state.scenario.seats,
+            viewer=state.viewer,
+            presses=controls.presses(offered),
+            forms={action.name: action for action in offered},
+            thinking=thinking,
+        ),
+        "actions": controls.controls(offered, set(view.choices()), edited),
+    }
     names = PARTS if state.yours is not None else [name for name in PARTS if name not in OF_A_SEAT]
     return {name: render_to_string(f"arena/parts/{name}.html", context).strip() for name in names}
 
@@ -72,9 +87,8 @@ def marker(last: int, now: str, *, swap: bool = False) -> SafeString:
 
 
 def rows_html(state: ClientState, rows: Sequence[ViewerRow]) -> SafeString:
-    """Log rows as list items; the situation and the card show the opening. With one seat, long rows are folded."""
-    names = dict(enumerate(state.scenario.seats))
-    context = {"names": names, "you": state.viewer, "fold": state.match.task}
+    """Log rows as list items; rows that only models need are hidden."""
+    context = {"names": state.scenario.seats, "you": state.viewer}
     lines = [(render_to_string("arena/parts/row.html", {"row": row, **context}).strip(),) for row in rows]
     return format_html_join("", "{}", ((mark_safe(line),) for (line,) in lines))  # noqa: S308  (from the template)
 

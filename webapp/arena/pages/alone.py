@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from training.errors import BadInput
 from training.games import REGISTRY, lookup
+from training.records import SPECTATOR
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, members
 from webapp.arena.live import client_state
@@ -70,7 +71,7 @@ def result(request: HttpRequest, match: Match) -> HttpResponse:
     if wants_fragment(request):
         return render_block(request, "arena/alone_result.html", "sides", context, 200 if waiting else STOP_ASKING)
     context |= {
-        "task": client_state.task_of(match),
+        "task": client_state.look(match, SPECTATOR).view.story,
         "others": others,
         "failed": match.companions.filter(state=Match.State.ABORTED).first() if right is None else None,
         "attempts": [plays.read(attempt) for attempt in plays.attempts(match.task, user)],

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from training.errors import BadInput, IllegalMove
 from training.games import lookup
 from training.records import ALL, SPECTATOR, Seat, Viewer
+from training.views import TableView
 from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena import access
 from webapp.arena.live import client_state
@@ -72,30 +73,23 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
 def _view(
     match: Match, allowed: Sequence[Viewer], place: Viewer, step: int, *, answers: Sequence[BeliefPoint]
 ) -> viewer.ReplayView:
-    """A match from one viewpoint at one step: the stored log, with phase and board replayed from its moves.
+    """A match from one viewpoint at one step: the stored log, with the table replayed from its moves.
 
-    A match whose moves cannot be replayed has no phase and no board.
+    A match whose moves cannot be replayed has no table.
     """
     names, roles = match.scenario["seats"], list(match.roles)
     titles = [role.replace("_", " ") for role in roles]
-    shared, private = client_state.briefing(match, place)
-    if task := client_state.task_of(match):
-        shared = [task, *shared[1:]]
     try:
-        game = services.fold(match, steps=step).game
-        phase, board = game.phase(place), viewer.board(game, place)
+        view = services.fold(match, steps=step).game.show(place)
     except (BadInput, IllegalMove):
-        phase, board = "", []
+        view = TableView()
     return viewer.ReplayView(
         names=names,
         viewpoints=allowed,
         viewer=place,
         step=step,
         steps=match.step,
-        phase=phase,
-        board=board,
-        shared=shared,
-        private=private,
+        view=view,
         rows=[row for row in client_state.rows_after(match, place, 0) if row.step <= step],
         roles=viewer.named_roles(names, roles) if ALL in allowed and (place == ALL or step == match.step) else [],
         has_roles=ALL in allowed and bool(roles),
@@ -171,7 +165,7 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
         "lines": _lines(match, reveals=reveals),
         "advice": _advice(match, seat, revealed=reveals and access.players_revealed(match, user)),
         "metrics": _metrics(match) if reveals else {},
-        "last": match.rows.filter(viewer=ALL if reveals else SPECTATOR).order_by("-number").first(),
+        "view": client_state.look(match, access.viewer_of(match, user)).view,
     }
     return render(request, "arena/result.html", context)
 
@@ -203,6 +197,8 @@ def _metrics(match: Match) -> dict[str, float]:
 def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
     """One entry per seat: its result, and (if allowed) its private information and role."""
     origins: dict[Seat, list[str]] = defaultdict(list)
+    state = client_state.folded(match) if reveals else None
+    briefs = [state.game.show(seat).brief for seat in range(len(match.scenario["seats"]))] if state else []
     for seat, move in match.moves.values_list("seat", "move"):
         origins[seat].append(move["origin"])
     return [
@@ -210,7 +206,7 @@ def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
             "seat": seat,
             "role": match.roles[seat.seat] if reveals and match.roles else "",
             "value": match.returns.get(str(seat.seat)),
-            "private": client_state.briefing(match, seat.seat)[1] if reveals else [],
+            "brief": briefs[seat.seat] if reveals and briefs else None,
             "moves": len(origins[seat.seat]),
             "late": origins[seat.seat].count("timeout"),
             "fallen": origins[seat.seat].count("default"),

@@ -81,7 +81,7 @@ def read(match: Match) -> Play:
     seat = match.seats.select_related("user", *MatchSeat.NAMES).get(seat=SEAT)
     moves = list(match.moves.filter(seat=SEAT).order_by("number"))
     rows = match.rows.filter(viewer=SEAT, number__gt=1).order_by("number")
-    lines = [(row.step, row.message["text"]) for row in rows if row.message["author"] is None]
+    lines = [(row.step, line.text) for row in rows for line in row.lines if line.kind == "news"]
     advice = {row.step: row for row in match.advice.filter(seat=SEAT).exclude(text="")}
     ends = [*(move.step for move in moves[1:]), math.inf]
     steps = [

@@ -6,7 +6,6 @@ template escapes them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,6 +14,8 @@ from django.http import Http404
 
 from training.games import Game
 from training.records import ALL, SPECTATOR, Seat, Viewer
+from training.views import Line, TableView
+from webapp.core.stage import Stage
 from webapp.runs.episodes import beliefs
 from webapp.runs.episodes.beliefs import BeliefPoint, QuestionTable, SeatBeliefs
 from webapp.runs.episodes.discussions import Discussion, discussions
@@ -32,6 +33,10 @@ class LogRow(Protocol):
     def message(self) -> Mapping[str, Any]:
         """A `training.records.Message` as a dictionary."""
 
+    @property
+    def lines(self) -> Sequence[Line]:
+        """What people read of it."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -39,13 +44,14 @@ class Row:
 
     number: int
     message: Mapping[str, Any]
+    lines: Sequence[Line] = ()
 
 
 @dataclass(frozen=True)
 class ReplayView:
     """Data of the viewer. `roles` are (seat, name, role), empty while hidden; `has_roles` says if the game has roles.
 
-    `shared` and `private` are the paragraphs of the opening; `asked` are the beliefs at the step, `believed` over time.
+    `view` is the table; `asked` are the beliefs at the step, `believed` over time.
     `discussions` have what messages changed in them; only the all-seeing view has any.
     """
 
@@ -54,10 +60,7 @@ class ReplayView:
     viewer: Viewer
     step: int
     steps: int
-    phase: str
-    board: Sequence[Mapping[str, Any]]
-    shared: Sequence[str]
-    private: Sequence[str]
+    view: TableView
     rows: Sequence[LogRow]
     roles: Sequence[tuple[Seat, str, str]] = ()
     has_roles: bool = False
@@ -72,9 +75,9 @@ class ReplayView:
         return [(place, special.get(place) or f"As {self.names[place]}") for place in self.viewpoints]
 
     @property
-    def by_number(self) -> dict[int, str]:
-        """The names of the seats by their number."""
-        return dict(enumerate(self.names))
+    def stage(self) -> Stage:
+        """What the zones' templates read; nothing can be pressed."""
+        return Stage(self.names, self.viewer)
 
     @property
     def before(self) -> int | None:
@@ -95,25 +98,10 @@ def requested_viewpoint(text: str, allowed: Sequence[Viewer]) -> Viewer:
     raise Http404
 
 
-def paragraphs(text: str) -> list[str]:
-    """The paragraphs of a text, without empty ones."""
-    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
-
-
-def opening(text: str, public: str) -> tuple[list[str], list[str]]:
-    """The first message to a viewer as (public paragraphs, private paragraphs)."""
-    shared = paragraphs(public)
-    return shared, [part for part in paragraphs(text) if part not in shared]
-
-
 def log_rows(game: Game, viewer: Viewer) -> list[Row]:
     """All messages of a viewer's observation."""
-    return [Row(number, message.to_dict()) for number, message in enumerate(game.observe(viewer).messages, 1)]
-
-
-def board(game: Game, viewer: Viewer) -> list[dict[str, Any]]:
-    """The board for a viewer, in the form of the table's template, without buttons."""
-    return [{"title": zone.title, "rows": zone.rows, "flat": len(zone.rows) == 1} for zone in game.board(viewer)]
+    messages = enumerate(game.observe(viewer).messages, 1)
+    return [Row(number, message.to_dict(), message.lines) for number, message in messages]
 
 
 def named_roles(names: Sequence[str], roles: Sequence[str]) -> list[tuple[Seat, str, str]]:
@@ -131,10 +119,6 @@ def belief_layers(
 def view_of_course(course: Course, roles: Sequence[str], viewer: Viewer, step: int) -> ReplayView:
     """A recorded episode from one viewpoint at one step; a seat's viewpoint has its own beliefs only."""
     game, names = course.after(step), course.scenario.seats
-    rows = log_rows(game, viewer)
-    public = game.observe(SPECTATOR).messages
-    first = rows[0].message["text"] if rows else ""
-    shared, private = opening(first, public[0].text if public else "")
     answers = [answer for answer in course.believed if viewer in (ALL, answer.seat)]
     return ReplayView(
         names=names,
@@ -142,11 +126,8 @@ def view_of_course(course: Course, roles: Sequence[str], viewer: Viewer, step: i
         viewer=viewer,
         step=step,
         steps=course.steps,
-        phase=game.phase(viewer),
-        board=board(game, viewer),
-        shared=shared,
-        private=private,
-        rows=rows,
+        view=game.show(viewer),
+        rows=log_rows(game, viewer),
         roles=named_roles(names, roles) if viewer == ALL or step == course.steps else [],
         has_roles=bool(roles),
         discussions=discussions(answers, course.spoken, names, roles) if viewer == ALL else (),

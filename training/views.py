@@ -1,0 +1,356 @@
+"""What people see of a game, as data for a page: the table from one viewer's place, and the lines of what happened.
+
+A model reads text and a person sees a table. A game makes both from the same facts, and neither from the other, so what
+is here says no more and no less than the viewer's observation. A zone is one area of the table; each kind of zone has a
+template of its own on the site. Nothing here is stored in run directories; lines are stored with a match's log.
+
+A `choice` is what pressing a part of a zone does: a value of the only choice argument of an offered action, or a whole
+command as `training.games.actions.canonical` writes it; empty where nothing can be chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from training.reading import Record
+
+Seat = int
+
+
+class Line(Record):
+    """One line of what happened, for people.
+
+    `speech` are the words of `seat`; `deed` is what it did ("accepts the proposal"), read after its name; `news` is a
+    sentence of the game. Plain text: what looks like a tag is text.
+    """
+
+    kind: Literal["speech", "deed", "news"]
+    text: str
+    seat: Seat | None = None
+
+
+def news(text: str) -> tuple[Line, ...]:
+    """Return the lines of a message that people read as models do: one sentence of the game."""
+    return (Line(kind="news", text=text),)
+
+
+class Option(Record):
+    """A button: its label, and what pressing it does."""
+
+    label: str
+    choice: str
+
+
+# --- zones -----------------------------------------------------------------------------------------------------------
+
+
+class Cell(Record):
+    """One cell of a plain grid or list: its content, and its label for screen readers."""
+
+    text: str
+    label: str = ""
+    choice: str = ""
+
+
+class Cells(Record):
+    """Rows of plain cells, for games without a zone of their own; one row is shown as a list."""
+
+    kind: Literal["cells"] = "cells"
+    title: str
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+class Square(Record):
+    """One square of a board: whose piece stands on it (None: empty), and its label for screen readers."""
+
+    seat: Seat | None = None
+    label: str
+    choice: str = ""
+
+
+class Board(Record):
+    """A board with the pieces of two seats: crosses and noughts, or discs that fall into columns.
+
+    `last` is the square of the newest piece and `line` are the squares that won, as (row, column) from the top left.
+    `columns` are the buttons above the columns of a board with discs: one for each, with an empty choice where none is
+    legal.
+    """
+
+    kind: Literal["board"] = "board"
+    title: str
+    rows: tuple[tuple[Square, ...], ...]
+    pieces: Literal["marks", "discs"] = "marks"
+    last: tuple[int, int] | None = None
+    line: tuple[tuple[int, int], ...] = ()
+    columns: tuple[Option, ...] = ()
+
+
+class Card(Record):
+    """A playing card. `face` is its rank, empty for a card that lies face down; `suit` a colour, empty without suits.
+
+    `known` is what its holder has been told of it, in short words, such as `red` or `not 1`; `options` are its buttons.
+    """
+
+    face: str = ""
+    suit: Literal["", "red", "yellow", "green", "white", "blue"] = ""
+    label: str
+    known: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+
+
+class Hand(Record):
+    """Cards in a row: a hand, which `seat` holds, or cards on the table (None). `options` are about the whole hand."""
+
+    kind: Literal["hand"] = "hand"
+    title: str
+    seat: Seat | None = None
+    cards: tuple[Card, ...] = ()
+    options: tuple[Option, ...] = ()
+    small: bool = False
+
+
+class Stack(Record):
+    """Cards of one suit that grow from 1 to `most`; `height` 0 is empty."""
+
+    suit: Literal["red", "yellow", "green", "white", "blue"]
+    height: int
+    most: int
+
+
+class Stacks(Record):
+    """Stacks side by side, such as Hanabi's fireworks."""
+
+    kind: Literal["stacks"] = "stacks"
+    title: str
+    stacks: tuple[Stack, ...]
+
+
+class Counter(Record):
+    """A number of things, drawn as that many pieces where `most` is known or small. `seat` owns them, if anybody."""
+
+    name: str
+    value: int
+    most: int | None = None
+    icon: Literal["chip", "life", "hint", "card", "task", "turn", "point"] = "point"
+    seat: Seat | None = None
+
+
+class Counters(Record):
+    """Chips, tokens and the like."""
+
+    kind: Literal["counters"] = "counters"
+    title: str
+    counters: tuple[Counter, ...]
+
+
+class Item(Record):
+    """One kind of item to divide: `count` units, each worth `worth` to the viewer (None: a viewer without a side).
+
+    `offered` are the units of seat 0 and of seat 1 under the standing proposal, or the deal; empty without one.
+    """
+
+    name: str
+    count: int
+    worth: float | None = None
+    reason: str = ""
+    offered: tuple[int, ...] = ()
+
+
+class Tray(Record):
+    """Items to divide between two seats.
+
+    `action` is the offered action whose arguments, named as the items, say how many units the viewer keeps; empty when
+    the viewer cannot propose. `most` is what everything together is worth to the viewer and `alone` what no deal is.
+    `by` made the standing proposal; `agreed` once it is a deal.
+    """
+
+    kind: Literal["tray"] = "tray"
+    title: str
+    items: tuple[Item, ...]
+    action: str = ""
+    most: float | None = None
+    alone: float | None = None
+    by: Seat | None = None
+    agreed: bool = False
+
+
+class PriceScale(Record):
+    """A price to agree on, between `low` and `high`, of something listed at `listing`.
+
+    `target` is the price that the viewer hopes for (None: a viewer without a side); seat 0 buys, seat 1 sells. `action`
+    is the offered action with the argument `price`; empty when the viewer cannot propose. `offer` is the standing
+    proposal, made by `by`, or the deal once `agreed`.
+    """
+
+    kind: Literal["price"] = "price"
+    title: str
+    about: str = ""
+    listing: int
+    low: int
+    high: int
+    target: float | None = None
+    action: str = ""
+    offer: int | None = None
+    by: Seat | None = None
+    agreed: bool = False
+
+
+class Place(Record):
+    """One seat of a circle, as far as the viewer may know it.
+
+    `out` once the seat has left the game, with `left` saying when and how in a few words; `role` is empty while it is
+    unknown. `speaks` while it has the floor. `voted` is the seat it voted for in the newest ballot.
+    """
+
+    seat: Seat
+    out: bool = False
+    left: str = ""
+    role: str = ""
+    note: str = ""
+    speaks: bool = False
+    voted: Seat | None = None
+    choice: str = ""
+
+
+class Circle(Record):
+    """All seats around a table, with arrows from voters to whom they voted for; `centre` is written in its middle."""
+
+    kind: Literal["circle"] = "circle"
+    title: str
+    places: tuple[Place, ...]
+    centre: str = ""
+
+
+class Room(Record):
+    """One room of a map, as far as the viewer may know it: who is in it, who lies dead in it, the viewer's tasks there.
+
+    `seen` is False for a room that the viewer cannot look into now; then `seats` and `bodies` are empty.
+    """
+
+    name: str
+    row: int
+    column: int
+    seats: tuple[Seat, ...] = ()
+    bodies: tuple[Seat, ...] = ()
+    tasks: int = 0
+    here: bool = False
+    seen: bool = True
+    choice: str = ""
+
+
+class Map(Record):
+    """Rooms on a grid; rooms side by side are joined by a door."""
+
+    kind: Literal["map"] = "map"
+    title: str
+    rooms: tuple[Room, ...]
+
+
+class Portrait(Record):
+    """One participant: what the viewer may know about it, as short paragraphs."""
+
+    seat: Seat
+    about: tuple[str, ...] = ()
+    mood: str = ""
+
+
+class Portraits(Record):
+    """The participants of a scene, side by side, and where it takes place."""
+
+    kind: Literal["portraits"] = "portraits"
+    title: str
+    setting: str = ""
+    portraits: tuple[Portrait, ...]
+
+
+class Passage(Record):
+    """A piece of text with a title; `by` found or wrote it."""
+
+    title: str
+    text: str
+    by: Seat | None = None
+
+
+class Passages(Record):
+    """Texts to read, such as what a search found."""
+
+    kind: Literal["passages"] = "passages"
+    title: str
+    passages: tuple[Passage, ...]
+
+
+class Entry(Record):
+    """One thing of a list: a product, a place, an object. `detail` are short facts; `picked` marks a choice."""
+
+    name: str
+    detail: tuple[str, ...] = ()
+    picked: bool = False
+    choice: str = ""
+
+
+class Entries(Record):
+    """Things to look at and to choose from: products, rooms, objects. As cards, as a list, or as small buttons."""
+
+    kind: Literal["entries"] = "entries"
+    title: str
+    entries: tuple[Entry, ...]
+    shape: Literal["cards", "list", "chips"] = "list"
+
+
+Zone = Cells | Board | Hand | Stacks | Counters | Tray | PriceScale | Circle | Map | Portraits | Passages | Entries
+"""An area of the table."""
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+
+class Brief(Record):
+    """What only this viewer knows, as a card: a title ("You are the seer"), and short paragraphs below it.
+
+    `emblem` names the drawing on the card; empty for a card without one.
+    """
+
+    title: str
+    text: tuple[str, ...] = ()
+    emblem: str = ""
+
+
+class TableView(Record):
+    """The table as one viewer sees it now.
+
+    `phase` is the phase in a few words, `mood` how the page is coloured for it. `ask` is one sentence that says what
+    the viewer is to do now, empty unless it must move. `story` is the situation that everybody knows and `rules` are
+    the rules, as short paragraphs. `brief` is the viewer's private card. Once the game is over, `headline` says how it
+    ended for this viewer ("You win with the village.") and `moment` names the move or the event that decided it; both
+    are empty before.
+    """
+
+    zones: tuple[Annotated[Zone, Field(discriminator="kind")], ...] = ()
+    phase: str = ""
+    mood: Literal["", "night", "day", "vote", "over"] = ""
+    ask: str = ""
+    story: str = ""
+    rules: tuple[str, ...] = ()
+    brief: Brief | None = None
+    headline: str = ""
+    moment: str = ""
+
+    def choices(self) -> Iterator[str]:
+        """Return every choice of every zone, in order, without the empty ones."""
+        for zone in self.zones:
+            yield from _choices(zone)
+
+
+def _choices(part: Any) -> Iterator[str]:
+    """Return the choices of a record and of all records inside it."""
+    if isinstance(part, tuple):
+        for item in part:
+            yield from _choices(item)
+    elif isinstance(part, Record):
+        if choice := getattr(part, "choice", ""):
+            yield choice
+        for name in type(part).model_fields:
+            yield from _choices(getattr(part, name))
