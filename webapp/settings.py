@@ -4,7 +4,7 @@ PARLEY_ENV            development (default) or production
 PARLEY_HOME           folder of everything written: embedded databases, runs, uploads (default: var)
 PARLEY_SECRET_KEY     signing key; required in production
 PARLEY_HOSTS          comma-separated host names that the site answers to; required in production
-PARLEY_DEBUG          1 shows Django's debug pages (development only)
+PARLEY_DEBUG          1 shows Django's debug pages, and /styleguide/ (development only)
 PARLEY_PROXIES        comma-separated addresses of proxies whose forwarding headers are believed (default: none)
 DATABASE_URL          postgresql://…, else the embedded PostgreSQL
 REDIS_URL             redis://… or unix://…, else the embedded Valkey

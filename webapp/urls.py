@@ -1,5 +1,6 @@
 """Every address of the site; each app keeps its own list."""
 
+from django.conf import settings
 from django.urls import include, path
 
 from webapp.core.views import healthz
@@ -16,6 +17,7 @@ urlpatterns = [
     path("judgments/", include("webapp.judgments.urls")),
     path("ladder/", include("webapp.ladder.urls")),
     path("api/", include("webapp.api.urls")),
+    *([path("styleguide/", include("webapp.styleguide.urls"))] if settings.DEBUG else []),
 ]
 
 handler400 = "webapp.core.errors.bad_request"

@@ -20,8 +20,9 @@ from webapp.arena.live.client_state import ClientState
 from webapp.arena.models import ViewerRow
 from webapp.core.stage import Stage
 from webapp.core.visible import reveal
+from webapp.runs.episodes.viewer import LogRow
 
-PARTS = ("status", "stage", "ending", "card", "seats", "rules", "side", "act", "coach", "advice")
+PARTS = ("status", "stage", "waiting", "ending", "card", "seats", "rules", "side", "act", "coach", "advice")
 OF_A_SEAT = ("act", "coach", "advice")
 """The parts that only a player has."""
 
@@ -86,7 +87,7 @@ def marker(last: int, now: str, *, swap: bool = False) -> SafeString:
     return format_html(pattern, last, now, attribute)
 
 
-def rows_html(state: ClientState, rows: Sequence[ViewerRow]) -> SafeString:
+def rows_html(state: ClientState, rows: Sequence[LogRow]) -> SafeString:
     """Log rows as list items; rows that only models need are hidden."""
     context = {"names": state.scenario.seats, "you": state.viewer}
     lines = [(render_to_string("arena/parts/row.html", {"row": row, **context}).strip(),) for row in rows]
