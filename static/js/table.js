@@ -1,4 +1,4 @@
-// The table in the browser: sends its state when the socket opens, sends moves, stores drafts, counts down.
+// The table in the browser: sends its state when the socket opens, sends moves, stores drafts, counts down, notifies.
 (() => {
   "use strict";
 
@@ -35,20 +35,25 @@
   table.addEventListener("htmx:wsBeforeMessage", () => {
     atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
     const focused = table.contains(document.activeElement) ? document.activeElement : null;
-    playing = focused !== null && focused.closest("#move, #part-board") !== null;
+    playing = focused !== null && focused.closest("#move, #part-stage") !== null;
     pressed = focused?.name === "choice" ? focused.value : "";
     asking = focused !== null && focused.closest("#part-coach") !== null;
+    folded = table.querySelector(".card:not([open]):is(details)") !== null;
   });
   let atEnd = true;
   let playing = false; // the focus is on a control of the move; it must not be lost when the control is replaced
   let pressed = "";
   let asking = false; // the focus is on the button that asks a coach
+  let folded = false; // the private card is folded away and must not open by itself
   table.addEventListener("htmx:wsAfterMessage", () => {
     settle();
+    if (folded) table.querySelector("details.card")?.removeAttribute("open");
     if (atEnd) log.scrollTop = log.scrollHeight;
-    if (playing && !document.activeElement.closest("#move, #part-board")) refocus();
+    unread.hidden = atEnd;
+    if (playing && !document.activeElement.closest("#move, #part-stage")) refocus();
     if (asking && !document.activeElement.closest(".coach")) (byId("ask-coach") ?? byId("coach-said")).focus();
     tick();
+    notify();
   });
 
   // Focuses the same button, else the text field, the first button or the first field; the link to the result; the log.
@@ -56,8 +61,16 @@
     const buttons = [...table.querySelectorAll("button[name=choice]")];
     const field = form?.querySelector("input:not([type=hidden]), select");
     const next = buttons.find((button) => button.value === pressed) ?? byId("say") ?? buttons[0] ?? field;
-    (next ?? table.querySelector(".turn a") ?? log).focus();
+    (next ?? table.querySelector(".ending a") ?? log).focus();
   }
+
+  // --- what has not been read: the log was scrolled back when something came ---
+
+  const unread = byId("unread");
+  unread.addEventListener("click", () => { log.scrollTop = log.scrollHeight; log.focus(); });
+  log.addEventListener("scroll", () => {
+    if (log.scrollHeight - log.scrollTop - log.clientHeight < 60) unread.hidden = true;
+  });
 
   // --- moves, and requests for advice ---
 
@@ -104,6 +117,8 @@
       const left = secondsTo(time);
       time.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
       time.classList.toggle("soon", left <= 20);
+      const ring = time.parentElement.querySelector(".ring-left");
+      if (ring) ring.setAttribute("stroke-dashoffset", String(100 - Math.min(100, (100 * left) / Number(time.dataset.of))));
     }
     const deadline = byId("deadline");
     if (!deadline || !byId("say") || warned === deadline.dataset.until) return;
@@ -116,7 +131,44 @@
     return Math.max(0, Math.round(Number(time.dataset.until) - (Date.now() + ahead) / 1000));
   }
 
+  // --- a notice when it is one's turn: in the title of the tab; by sound and by the system where the person wants it ---
+
+  const title = document.title;
+  let turn = table.querySelector("[data-turn]")?.dataset.turn; // the turn of which the person knows
+  const wanted = Object.fromEntries([...table.querySelectorAll("[data-notice]")].map((box) => [box.dataset.notice, box]));
+  for (const [name, box] of Object.entries(wanted)) {
+    box.checked = localStorage.getItem(`notice-${name}`) === "1";
+    box.addEventListener("change", async () => {
+      if (name === "system" && box.checked && (await Notification.requestPermission()) !== "granted") {
+        box.checked = false;
+        byId("notice-problem").textContent = "The browser does not allow this site to send notifications: allow them in its settings.";
+      }
+      localStorage.setItem(`notice-${name}`, box.checked ? "1" : "0");
+    });
+  }
+  function notify() {
+    const now = table.querySelector("[data-turn]")?.dataset.turn;
+    document.title = now === undefined ? title : `▶ Your turn · ${title}`;
+    if (now === undefined || now === turn) return;
+    turn = now;
+    if (wanted.sound?.checked) beep();
+    if (wanted.system?.checked && document.hidden) new Notification(table.dataset.title, { body: byId("ask")?.textContent ?? "It is your turn.", tag: "turn" });
+  }
+  function beep() {
+    const audio = new AudioContext();
+    const tone = audio.createOscillator();
+    const volume = audio.createGain();
+    volume.gain.setValueAtTime(0.12, audio.currentTime);
+    volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + 0.35);
+    tone.frequency.value = 660;
+    tone.connect(volume).connect(audio.destination);
+    tone.start();
+    tone.stop(audio.currentTime + 0.35);
+    tone.onended = () => audio.close();
+  }
+
   settle();
+  notify();
   tick();
   setInterval(tick, 500);
   log.scrollTop = log.scrollHeight;

@@ -1,5 +1,6 @@
 """Every registered game keeps the contract of `training.games.base`; a new game is tested by these as it is added."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -19,6 +20,7 @@ from training.records import ALL, SPECTATOR, Scenario, SeatMove
 from training.text import choices
 from training.text.messages import chat
 from training.text.parsing import parse
+from training.views import TableView
 
 ALL_CASES = [(name, case) for name in REGISTRY for case in CASES.get(name, [])]
 case = pytest.mark.parametrize("name, scenario", ALL_CASES, ids=[f"{n}-{i}" for i, (n, _) in enumerate(ALL_CASES)])
@@ -296,32 +298,79 @@ def test_an_incomplete_last_joint_step_is_ignored(name, scenario, seed):
         )
 
 
-def chooses(cell, action):
-    """Whether a cell of a board chooses a value of an action's only choice, or a whole command of it."""
-    if [argument.kind for argument in action.args] == ["choice"] and cell.choice in action.args[0].choices:
+def chooses(choice, action):
+    """Whether a choice of a zone is a value of an action's only choice, or a whole command of it."""
+    if [argument.kind for argument in action.args] == ["choice"] and choice in action.args[0].choices:
         return True
     verb = action.verbs[0] if action.verbs else ""
-    if not verb or not f"{cell.choice} ".startswith(f"{verb} "):
+    if not verb or not f"{choice} ".startswith(f"{verb} "):
         return False
     try:
-        args = read_args(action, cell.choice.removeprefix(verb).strip()) if action.args else {}
+        args = read_args(action, choice.removeprefix(verb).strip()) if action.args else {}
     except IllegalMove:
         return False
-    return canonical(action, args) == cell.choice
+    return canonical(action, args) == choice
 
 
 @case
 @few
 @given(seed=seeds)
-def test_a_board_has_no_choice_that_the_seat_is_not_offered(name, scenario, seed):
-    """At the table such a cell would have no button, and one that two actions offer has none either."""
+def test_a_view_has_no_choice_that_the_seat_is_not_offered(name, scenario, seed):
+    """At the table it would have no button, and one that two actions offer has none either."""
     _, flat = played(scenario, seed)
     for end in points(len(flat), seed):
         game = replay(scenario.with_seed(seed), flat[:end])
-        for seat in game.to_act():
-            cells = [cell for zone in game.board(seat) for row in zone.rows for cell in row if cell.choice]
-            actions = game.observe(seat).actions if cells else ()
-            assert not [cell for cell in cells if sum(chooses(cell, action) for action in actions) != 1]
+        for viewer in viewers(scenario):
+            choices = set(game.show(viewer).choices())
+            actions = game.observe(viewer).actions if choices else ()
+            assert not [choice for choice in choices if sum(chooses(choice, action) for action in actions) != 1]
+
+
+@case
+@few
+@given(seed=seeds)
+def test_a_view_says_what_to_do_and_how_the_game_ended(name, scenario, seed):
+    _, flat = played(scenario, seed)
+    for end in {*points(len(flat), seed), 0, len(flat)}:
+        game = replay(scenario.with_seed(seed), flat[:end])
+        players = game.to_act()
+        for viewer in viewers(scenario):
+            view = game.show(viewer)
+            assert TableView.model_validate_json(view.model_dump_json()) == view
+            if viewer != scenario.tool_seat:
+                assert bool(view.ask) == (viewer in players), f"{view.ask!r} to {viewer}"
+            assert bool(view.headline) == bool(view.moment) == (not players), (view.headline, view.moment)
+            assert view.rules or view.story
+        assert game.show(SPECTATOR).brief is None
+
+
+PROMPT = re.compile(
+    r"</?[a-z_]+/?>|GAME STATE|LEGAL ACTIONS|How to act|Information of Turn|\(\d,\d\)|player \+1|\banswer:|\btag\b"
+)
+"""What only models read."""
+
+
+@case
+@few
+@given(seed=seeds)
+def test_people_read_no_prompt(name, scenario, seed):
+    _, flat = played(scenario, seed)
+    for end in {*points(len(flat), seed), len(flat)}:
+        game = replay(scenario.with_seed(seed), flat[:end])
+        for viewer in viewers(scenario):
+            view = game.show(viewer)
+            shown = [text for text in texts(view.model_dump()) if text not in set(view.choices())]
+            shown += [line.text for message in game.observe(viewer).messages for line in message.lines]
+            assert not [text for text in shown if PROMPT.search(text)]
+            assert all(line.text.strip() for message in game.observe(viewer).messages for line in message.lines)
+
+
+def texts(data):
+    """All texts in plain data."""
+    if isinstance(data, str):
+        return [data]
+    parts = data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ()
+    return [text for part in parts for text in texts(part)]
 
 
 @worlds
@@ -414,6 +463,7 @@ def test_secrets_reach_only_those_who_may_read_them(secret):
                     assert secret.text not in str(refusal.value)
     for viewer in viewers(secret.scenario):
         shown = game.observe(viewer).model_dump_json() + str(chat(game.observe(viewer), viewer, secret.scenario.seats))
+        shown += game.show(viewer).model_dump_json()
         assert (secret.text in shown) == (viewer in secret.readers), f"{secret.text!r} and viewer {viewer}"
     assert secret.text not in REGISTRY[secret.scenario.game].label(secret.scenario)
 
