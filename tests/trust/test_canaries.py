@@ -17,7 +17,6 @@ from training.records import SPECTATOR
 from webapp.accounts.services import create_key
 from webapp.arena.live.feed import ClientVersions, MatchFeed
 from webapp.arena.play import services
-from webapp.runs.episodes import viewer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 4
@@ -31,11 +30,6 @@ def two_of(game):
 
 
 TABLES = [pytest.param(secrets, id=f"{game}-{at}") for game in SECRETS for at, secrets in enumerate(two_of(game))]
-
-
-def lying(board):
-    """What a board shows."""
-    return [(area["title"], [[cell.text for cell in row] for row in area["rows"]]) for area in board]
 
 
 class Viewer:
@@ -54,20 +48,13 @@ class Viewer:
         answer = self.client.get(f"/play/{self.match.pk}/replay/", query)
         assert answer.status_code == 200
         page, at = html.unescape(answer.content.decode()), answer.context
-        shown = ROW.findall(answer.content.decode()), at["view"].phase, lying(at["view"].board), at["view"].private
-        return shown, page
+        return (ROW.findall(answer.content.decode()), at["view"].view), page
 
     def everything(self):
         """The text of all that they get at this step."""
         table = self.client.get(f"/play/{self.match.pk}/")
-        scene = table.context["state"]
         rows = ROW.findall(table.content.decode())
-        self.saw[self.match.step] = (
-            rows,
-            scene.phase,
-            lying(viewer.board(services.fold(self.match).game, self.place)),
-            scene.private,
-        )
+        self.saw[self.match.step] = rows, services.fold(self.match).game.show(self.place)
         pages = [table, self.client.get("/play/")]
         if self.place != SPECTATOR:
             pages.append(self.client.get(f"/play/{self.match.pk}/consent/"))

@@ -124,6 +124,6 @@ def _seat(target: Target, form: ValuesForm) -> dict[str, Any]:
     context: dict[str, Any] = {"target": target, "form": form}
     try:
         game = games.judgeable(target)
-        return {**context, "lines": game.lines(), "seat_name": game.scenario.seats[target.seat]}
+        return {**context, "transcript": game.transcript(), "seat_name": game.scenario.seats[target.seat]}
     except BadInput as error:
         return {**context, "problem": str(error)}

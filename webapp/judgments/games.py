@@ -13,10 +13,11 @@ from typing import Any
 
 from training.errors import BadInput, IllegalMove
 from training.games import Game, lookup, replay
-from training.records import ALL, Episode, Scenario, SeatMove, Turn
+from training.records import Episode, Scenario, SeatMove, Turn
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play.services import moves_of
 from webapp.core import files
+from webapp.core.transcripts import Transcript, transcript
 from webapp.judgments.models import JudgedGame, Target, source_of
 from webapp.runs.models import PlayedEpisode
 from webapp.scenarios.models import StoredConversation
@@ -49,11 +50,9 @@ class GameRecord:
         except IllegalMove as error:
             raise BadInput(f"the present rules do not allow its moves: {error}") from error
 
-    def lines(self) -> list[dict[str, str]]:
-        """Return the all-seeing view's log with its speakers; the first line is the opening with all private briefs."""
-        names = self.scenario.seats
-        messages = self.replayed().observe(ALL).messages
-        return [{"who": "" if m.author is None else names[m.author], "text": m.text} for m in messages]
+    def transcript(self) -> Transcript:
+        """Return what happened from the all-seeing view, with all private cards."""
+        return transcript(self.replayed())
 
     def episode(self) -> Episode:
         """Return it as a conversation: no tokens, the returns and metrics that the game gives."""

@@ -15,12 +15,14 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from training.records import ALL
+from training.records import ALL, Message
 from training.rewards.rubrics import RATED_AFTER
 from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.permissions import current_user, everyone, get_or_404
+from webapp.arena.live import client_state
 from webapp.arena.models import Match, MatchSeat
 from webapp.core.http import accepted
+from webapp.core.transcripts import Transcript, lines_of, transcript
 from webapp.judgments import services
 from webapp.judgments.forms import ValuesForm
 from webapp.judgments.models import Guess, RubricVersion, role_at
@@ -71,15 +73,16 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
         return redirect("judgments:rate", match.pk)
     context = {"match": match, "others": others, "done": done, "revealed": _revealed(match, own_seat) if done else []}
     if not done:
-        context["lines"] = _lines(match)
+        context["transcript"] = _transcript(match)
     return render(request, "judgments/rate.html", context, status=400 if request.method == "POST" else 200)
 
 
-def _lines(match: Match) -> list[dict[str, str]]:
-    """The stored log of the all-seeing view with its speakers, which needs no replay; its first line is the opening."""
-    names = dict(enumerate(match.scenario["seats"]))
+def _transcript(match: Match) -> Transcript:
+    """What happened from the all-seeing view; of a game that cannot be replayed any more, the stored log alone."""
+    if state := client_state.folded(match):
+        return transcript(state.game)
     messages = match.rows.filter(viewer=ALL).order_by("number").values_list("message", flat=True)
-    return [{"who": names.get(message["author"], ""), "text": message["text"]} for message in messages]
+    return Transcript("", (), (), lines_of(map(Message.from_dict, messages), match.scenario["seats"]))
 
 
 def rubric_after(match: Match) -> RubricVersion | None:

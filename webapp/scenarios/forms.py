@@ -12,8 +12,9 @@ from django.core.files.uploadedfile import UploadedFile
 from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import anonymised, lookup, make
-from training.records import Observation, Scenario
+from training.records import Scenario
 from webapp.core.schema import SchemaForm
+from webapp.core.transcripts import Start, starts
 from webapp.scenarios import importers, services
 from webapp.scenarios.importers.reading import LONGEST_SEAT, storable
 
@@ -154,7 +155,7 @@ class ScenarioForm(SchemaForm):
         help_text = "Seed of all randomness in the game. 0: training draws a new one each time; any other is replayed."
         seed = forms.IntegerField(min_value=0, max_value=2**63 - 1, initial=scenario.seed, help_text=help_text)
         self.fields = {**seats, "seed": seed, **self.fields}
-        self.preview: list[tuple[str, Observation]] = []
+        self.preview: list[Start] = []
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -166,7 +167,7 @@ class ScenarioForm(SchemaForm):
             except BadInput as error:
                 self.blame(re.sub(r"^(scenario\.)?settings\.", "", error.where), error.why)
             else:
-                self.preview = [(name, game.observe(seat)) for seat, name in enumerate(self.scenario.seats)]
+                self.preview = starts(game)
         return cleaned
 
     def _make(self, cleaned: dict[str, Any]) -> Scenario:

@@ -19,6 +19,7 @@ from training.records import ALL, Episode, Judgment, Scenario
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core import quotas, streaming
 from webapp.core.http import integer, render_page, wants_fragment
+from webapp.core.transcripts import Start, TranscriptLine, lines_of, starts
 from webapp.scenarios import imports, services
 from webapp.scenarios.forms import ForkForm, ScenarioForm, UploadForm
 from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredConversation, StoredScenario
@@ -191,13 +192,13 @@ def _stored(request: HttpRequest, name: str, number: int, key: str) -> StoredSce
     return get_or_404(_version(request, name, number).scenarios.select_related("version__dataset"), key=key)
 
 
-def _views(scenario: Scenario) -> tuple[list[dict[str, Any]], str]:
+def _views(scenario: Scenario) -> tuple[list[Start], str]:
     """Return what each seat sees at the start, or why the present rules do not play the scenario."""
     try:
         game = make(anonymised(scenario))
     except BadInput as error:
         return [], str(error)
-    return [{"name": name, "seen": game.observe(seat)} for seat, name in enumerate(scenario.seats)], ""
+    return starts(game), ""
 
 
 @require_GET
@@ -249,17 +250,13 @@ def _judgment(record: Judgment, names: Sequence[str]) -> dict[str, Any]:
     return {"record": record, "seat": seat, "mean": mean}
 
 
-def conversation_lines(episode: Episode) -> tuple[list[dict[str, str]], str]:
-    """Return the all-seeing view's log with its speakers, including the game's own lines, without the opening.
-
-    Of a conversation that the present rules refuse, the reason is returned instead.
-    """
-    names = episode.scenario.seats
+def conversation_lines(episode: Episode) -> tuple[list[TranscriptLine], str]:
+    """Return what happened from the all-seeing view; of a conversation that the present rules refuse, the reason."""
     try:
-        messages = replay(episode.scenario, episode.moves).observe(ALL).messages[1:]
+        messages = replay(episode.scenario, episode.moves).observe(ALL).messages
     except (BadInput, IllegalMove) as error:
         return [], str(error)
-    return [{"who": "" if m.author is None else names[m.author], "text": m.text} for m in messages], ""
+    return lines_of(messages, episode.scenario.seats), ""
 
 
 @require_http_methods(["GET", "POST"])
@@ -284,7 +281,7 @@ def scenario_edit(request: HttpRequest, name: str, number: int, key: str) -> Htt
     except BadInput as error:
         outdated = error.why
     if request.method == "GET":
-        form.preview = [(view["name"], view["seen"]) for view in views]
+        form.preview = views
     context = {"form": form, "stored": stored, "version": stored.version, "note": note, "outdated": outdated}
     status = (409 if outdated else 400) if saving else 200
     return render_page(request, "scenarios/edit.html", context, "preview", status)

@@ -131,9 +131,7 @@ def test_only_the_host_sees_who_still_reads(player, ben, two_people):
     Match.objects.update(state="open")
     two_people.seats.update(consent=None)
     match = Match.objects.get()
-    revealed, blind = (
-        fragments.contents(client_state.look(match, *who))["situation"] for who in ((0, player), (1, ben))
-    )
+    revealed, blind = (fragments.contents(client_state.look(match, *who))["seats"] for who in ((0, player), (1, ben)))
     assert "ben, reading" in revealed
     assert re.findall(r'<span class="quiet">(.*?)</span>', blind) == ["", "you"]
 
@@ -223,7 +221,7 @@ def test_a_host_who_had_the_seats_drawn_does_not_know_the_players(client_of, pla
         (line,) = LINE.findall(client_of(player).get("/play/").content.decode())
         kinds = re.findall(r'title="\w+: ([a-z ]+)"', line)
         assert sorted(kinds) == (["person", "taken", "taken"] if shuffled else ["person", "person", "scripted player"])
-        assert ("reading" in fragments.contents(client_state.look(match, 0, player))["situation"]) == (
+        assert ("reading" in fragments.contents(client_state.look(match, 0, player))["seats"]) == (
             not shuffled and not begun
         )
         if not begun:
@@ -248,8 +246,8 @@ def test_being_ready_reveals_nothing_to_the_others(player, ben, annotator):
     before = seen(2, annotator)
     tables.say_ready(match=match, user=ben)
     assert seen(2, annotator) == before
-    assert "ben, ready<" in seen(0, player)["situation"], "the host, who chose them, waits for somebody to press"
-    assert "you, ready" in seen(1, ben)["situation"]
+    assert "ben, ready<" in seen(0, player)["seats"], "the host, who chose them, waits for somebody to press"
+    assert "you, ready" in seen(1, ben)["seats"]
 
 
 def test_a_game_does_not_begin_because_the_others_are_no_people(player, ben):
@@ -260,7 +258,7 @@ def test_a_game_does_not_begin_because_the_others_are_no_people(player, ben):
         tables.answer_consent(match=match, user=ben, agreed=True)
         match.refresh_from_db()
         assert match.state == Match.State.OPEN
-        assert "Ready</button>" in fragments.contents(client_state.look(match, 1, ben))["side"]
+        assert "Ready</button>" in fragments.contents(client_state.look(match, 1, ben))["waiting"]
 
 
 def test_how_long_a_script_thinks_cannot_be_computed(player):

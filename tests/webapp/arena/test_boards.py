@@ -8,7 +8,6 @@ from django.template.loader import render_to_string
 from tests.webapp.arena import vigil
 from training.games.actions import how_to
 from training.records import ALL, SPECTATOR, Action, Argument, Message, Observation
-from training.views import Cell, Cells
 from webapp.arena.live import client_state, controls
 from webapp.arena.play import moves, services
 from webapp.arena.setup import tables
@@ -69,19 +68,18 @@ def test_the_clock_does_not_reveal_who_has_moved(client_of, ben, player, three):
 
 def test_lines_of_a_channel_say_whose_they_are(client_of, player, ben, three):
     by_day(client_of, three, ben)
-    assert html(client_of(ben), three).count('<span class="channel">watchers only</span>') == 2
+    assert html(client_of(ben), three).count("watchers only</span>") == 2
     assert "watchers" not in html(client_of(player), three)
 
 
 def test_a_board_is_a_table_whose_choices_are_buttons(client_of, player, ben, three):
     by_day(client_of, three, ben)
     page = html(client_of(player), three)
-    assert '<table class="board"><caption>Lamps</caption>' in page
+    assert '<table class="zone board"><caption>Lamps</caption>' in page
     assert re.findall(r'<button form="move" name="choice" value="(answer:\w)"', page) == [
         "answer:A", "answer:B", "answer:C", "answer:D",
     ]  # fmt: skip
     assert '<span class="unseen">lamp B</span>' in page
-    assert "on the board above" in page
     assert 'aria-label="Names"' in page
     assert "At most 3 words" in page
     play(client_of(player), three, choice="answer:C", text="so be it")
@@ -90,14 +88,19 @@ def test_a_board_is_a_table_whose_choices_are_buttons(client_of, player, ben, th
     assert stored["text"] == "so be it <answer><C></answer>"
 
 
-@pytest.mark.parametrize("laid, left", [("", False), ("A", True), ("AB", False)])
-def test_buttons_that_are_not_all_of_a_choice_point_to_the_board(laid, left):
+@pytest.mark.parametrize("laid, left", [("", ["A", "B"]), ("A", ["B"]), ("AB", [])])
+def test_choices_that_the_zones_have_are_no_controls(laid, left):
     target = Argument(name="target", kind="choice", choices=("A", "B"))
     vote = Action(name="vote", args=(target,), label="Vote")
-    board = Cells(title="Players", rows=(tuple(Cell(text=name, choice=name) for name in laid),))
-    [control] = controls.controls([vote], controls.areas([board], [vote]))
+    [control] = controls.controls([vote], laid)
     page = render_to_string("arena/parts/act.html", {"actions": [control], "state": {"your_turn": True}})
-    assert ("Vote: on the board above, or" in page) is left
+    assert re.findall(r'value="vote:(\w)"', page) == left
+
+
+def test_an_action_that_a_zone_edits_has_no_control():
+    amount = Argument(name="price", kind="integer", low=0, high=9)
+    actions = [Action(name="propose", args=(amount,)), Action(name="leave")]
+    assert [control["action"].name for control in controls.controls(actions, edited={"propose"})] == ["leave"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,7 @@ def test_the_replay_shows_the_board_of_its_step(client_of, player, annotator, be
     assert ["Night" in page for page in shown] == [True, False, False]
     assert [">lit<" in page for page in shown] == [False, False, True]
     assert not any('name="choice"' in page for page in shown)
-    assert client_of(player).get(address, {"viewer": 0, "step": 1}).content.decode().count('class="board"') == 1
+    assert client_of(player).get(address, {"viewer": 0, "step": 1}).content.decode().count('class="zone board"') == 1
 
 
 def test_the_result_names_the_roles(client_of, player, annotator, ben, three):
@@ -156,10 +159,9 @@ def choice(name, *choices):
 
 
 def test_what_two_actions_offer_is_no_button_on_the_board():
-    board = (Cells(title="b", rows=((Cell(text="1", choice="Ann"), Cell(text="2", choice="Ben")),)),)
-    (area,) = controls.areas(board, (choice("kill", "Ann", "Ben"), choice("save", "Ann")))
-    assert [square.press for square in area.rows[0]] == ["", "kill:Ben"]
-    kill, save = controls.controls((choice("kill", "Ann", "Ben"), choice("save", "Ann")), (area,))
+    actions = (choice("kill", "Ann", "Ben"), choice("save", "Ann"))
+    assert controls.presses(actions) == {"Ben": "kill:Ben"}
+    kill, save = controls.controls(actions, ("Ann", "Ben"))
     assert kill["buttons"] == [("kill:Ann", "Ann")]
     assert save["buttons"] == [("save:Ann", "Ann")]
 
@@ -210,8 +212,7 @@ def test_a_command_has_a_button_for_all_its_arguments():
     assert (look["buttons"], look["fields"]) == ([], [])
     page = render_to_string("arena/parts/act.html", {"actions": [take], "state": {"your_turn": True}})
     assert (
-        '<button name="choice" value="take:cd 2 from shelf 2" class="secondary small">take cd 2 from shelf 2</button>'
-        in page
+        '<button name="choice" value="take:cd 2 from shelf 2" class="secondary">take cd 2 from shelf 2</button>' in page
     )
     assert "<fieldset" not in page
     take, _ = controls.controls(commands(*(f"mug {number}" for number in range(17))).actions)
@@ -222,16 +223,14 @@ def test_a_command_has_a_button_for_all_its_arguments():
 @pytest.mark.parametrize("size, laid", [(17, True), (200, True), (201, False)])
 def test_a_command_on_the_board_is_a_button_there_alone(size, laid):
     actions = commands(*(f"mug {number}" for number in range(size))).actions
-    cells = [Cell(text=f"mug {number}", choice=f"take mug {number} from shelf 2") for number in range(size)]
-    board = controls.areas(
-        [Cells(title="Here", rows=((*cells, Cell(text="x", choice="mug 1 from shelf 2")),))], actions
-    )
-    squares = board[0].rows[0]
-    assert [square.press for square in squares[1:3]] == [f"take:mug {n} from shelf 2" if laid else "" for n in (1, 2)]
-    assert squares[-1].press == ""  # of a command the whole text is the choice
-    context = {"actions": controls.controls(actions, board), "state": {"your_turn": True}}
-    page = render_to_string("arena/parts/act.html", context)
-    assert ("Take something" in page, "on the board above" in page) == (not laid, False)
+    commanded = [f"take mug {number} from shelf 2" for number in range(size)]
+    presses = controls.presses(actions)
+    assert [presses.get(command) for command in commanded[1:3]] == [
+        f"take:mug {number} from shelf 2" if laid else None for number in (1, 2)
+    ]
+    assert "mug 1 from shelf 2" not in presses  # of a command the whole text is the choice
+    context = {"actions": controls.controls(actions, commanded), "state": {"your_turn": True}}
+    assert ("Take something" in render_to_string("arena/parts/act.html", context)) == (not laid)
 
 
 def test_a_command_that_nothing_is_known_to_do_has_no_control():

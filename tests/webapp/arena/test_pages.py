@@ -36,7 +36,7 @@ def test_two_clicks_start_a_game(client_of, player):
 
 def test_the_page_of_a_table_is_written_in_the_order_of_a_small_screen(client_of, player, two_people):
     page = client_of(player).get(f"/play/{two_people.pk}/").content.decode()
-    parts = ("table-head", "table-card", "table-centre", 'id="move"', "table-right", "table-left")
+    parts = ("table-head", "table-stage", "table-talk", 'id="move"', "table-more")
     places = [page.index(part) for part in parts]
     assert places == sorted(places)
 

@@ -196,7 +196,7 @@ def model_begins(match):
     assert clock.begin_with_models() == 1
 
 
-WAITING = "the model at Ben's seat is starting; the clock starts when it is ready"
+WAITING = "The model at Ben's seat is starting; the clock starts when it is ready"
 MODEL_EVENTS = [
     ("services.submit", lambda match: say(match, 0, "hello"), WAITING),
     ("clock.start_clocks", model_wakes, 'id="deadline"'),
@@ -273,7 +273,7 @@ async def test_a_tab_that_received_every_frame_shows_what_a_fresh_page_shows(app
 async def test_a_match_that_was_ended_says_so(application, client_of, player, two_people, end):
     tab = await at(application, client_of, player, two_people)
     await sync(end, two_people)
-    await tab.until(lambda: "closed by the host" in tab.page.parts["status"])
+    await tab.until(lambda: "closed by the host" in tab.page.parts["ending"])
     assert tab.page.state() == Page(await tab.fetch()).state()
     await tab.leave()
 

@@ -10,7 +10,7 @@ from training.games import REGISTRY
 from training.games.base import GameSpec
 from training.games.log import LoggedGame, Settings
 from training.records import ALL, Action, Argument, Move, Probe, Scenario
-from training.views import Cell, Cells
+from training.views import Brief, Cell, Cells
 
 LAMPS = (("A", "B"), ("C", "D"))
 
@@ -27,7 +27,7 @@ class Vigil(LoggedGame):
         self.watcher = scenario.seed % len(scenario.seats)
         self.night, self.over = True, False
         self.lit = ""
-        self._log.tell("A vigil.")
+        self._log.tell("A vigil.", lines=())
         self._log.tell("You are the watcher.", {self.watcher}, channel="watchers")
 
     def to_act(self):
@@ -87,6 +87,12 @@ class Vigil(LoggedGame):
 
     def phase(self, viewer):
         return "" if self.over else "Night" if self.night else "Day"
+
+    def show(self, viewer):
+        view = super().show(viewer)
+        ended = {"headline": "The vigil is over.", "moment": "Morning came."} if self.over else {}
+        watches = Brief(title="You are the watcher.") if viewer == self.watcher else None
+        return view.model_copy(update={"story": "A vigil.", "brief": watches, **ended})
 
     def _zones(self, viewer):
         if self.night:

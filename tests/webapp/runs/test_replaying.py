@@ -141,7 +141,7 @@ def test_every_viewpoint_shows_its_own_log_step_by_step(page, researcher):
             assert re.findall(r'<p class="phase">(.*?)</p>', shown) == ([phase] if phase else [])
             revealed = viewer == ALL or step == course.steps
             assert re.findall(r'<span class="role">(\w+)</span>', shown) == (list(game.roles()) if revealed else [])
-    wolves = '<span class="channel">wolves only</span>'
+    wolves = "wolves only</span>"
     assert wolves in text(page(episode, viewer=0))
     assert wolves not in text(page(episode, viewer=2))
     for wrong in ({"viewer": 6}, {"viewer": "x"}, {"step": course.steps + 1}, {"step": -1}):
@@ -151,7 +151,7 @@ def test_every_viewpoint_shows_its_own_log_step_by_step(page, researcher):
 @pytest.mark.django_db
 def test_a_dialogue_says_roles_phases_and_channels(page, researcher):
     shown = text(page(make_episode(make_run(researcher), record=village()), "conversation"))
-    assert '<strong>Ada</strong> <span class="role">werewolf</span> <span class="channel">wolves only</span>' in shown
+    assert '<strong>Ada</strong> <span class="role">werewolf</span> wolves only</span>' in shown
     assert '<li class="phase">Night 1' in shown
     assert "Step by step" in shown
     assert "<h2>Beliefs</h2>" not in shown

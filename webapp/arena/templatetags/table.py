@@ -7,9 +7,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from training.games import REGISTRY
+from training.records import Viewer
 from training.text.messages import kept
-from webapp.arena.models import MatchSeat, ViewerRow
+from webapp.arena.models import MatchSeat
 from webapp.arena.setup.rules import in_words
+from webapp.runs.episodes.viewer import LogRow
 
 register = template.Library()
 
@@ -150,12 +152,14 @@ def taken(seat: MatchSeat) -> SafeString:
 
 
 @register.filter
-def restricted(row: ViewerRow) -> str:
-    """The channel of a line that is not public; empty for public lines and the opening."""
+def restricted(row: LogRow, viewer: Viewer) -> str:
+    """Who else reads a line that is not public, in words; empty for public lines."""
     channel = row.message["channel"].replace("_", " ")
-    if channel == "public" or row.number == 1:
+    if channel == "public":
         return ""
-    return channel if channel == "private" else f"{channel} only"
+    if channel == "private":
+        return "only you" if viewer >= 0 else "private"
+    return f"{channel} only"
 
 
 @register.filter
