@@ -283,24 +283,60 @@ class Passages(Record):
 
 
 class Entry(Record):
-    """One thing of a list: a product, a place, an object. `detail` are short facts; `picked` marks a choice."""
+    """One thing of a list: a product, a place, an object. `detail` are short facts; `picked` marks a choice.
+
+    `choice` makes the whole entry a button; `options` are buttons about it.
+    """
 
     name: str
     detail: tuple[str, ...] = ()
     picked: bool = False
     choice: str = ""
+    options: tuple[Option, ...] = ()
 
 
 class Entries(Record):
-    """Things to look at and to choose from: products, rooms, objects. As cards, as a list, or as small buttons."""
+    """Things to look at and to choose from: products, rooms, objects.
+
+    As cards, as a list, as small buttons, or as an item: one thing that the page is about.
+    """
 
     kind: Literal["entries"] = "entries"
     title: str
     entries: tuple[Entry, ...]
-    shape: Literal["cards", "list", "chips"] = "list"
+    shape: Literal["cards", "list", "chips", "item"] = "list"
 
 
-Zone = Cells | Board | Hand | Stacks | Counters | Tray | PriceScale | Circle | Map | Portraits | Passages | Entries
+class SearchField(Record):
+    """A field of at most `longest` characters to search with; `query` is what was searched for last.
+
+    `action` is the offered action whose only argument, named `argument`, is what is searched for; empty while the
+    viewer cannot search.
+    """
+
+    kind: Literal["search"] = "search"
+    title: str
+    query: str = ""
+    action: str = ""
+    argument: str = ""
+    longest: int
+
+
+Zone = (
+    Cells
+    | Board
+    | Hand
+    | Stacks
+    | Counters
+    | Tray
+    | PriceScale
+    | Circle
+    | Map
+    | Portraits
+    | Passages
+    | Entries
+    | SearchField
+)
 """An area of the table."""
 
 

@@ -59,7 +59,7 @@
   // Focuses the same button, else the text field, the first button or the first field; the link to the result; the log.
   function refocus() {
     const buttons = [...table.querySelectorAll("button[name=choice]")];
-    const field = form?.querySelector("input:not([type=hidden]), select");
+    const field = [...(form?.elements ?? [])].find((element) => element.matches("input:not([type=hidden]), select"));
     const next = buttons.find((button) => button.value === pressed) ?? byId("say") ?? buttons[0] ?? field;
     (next ?? table.querySelector(".ending a") ?? log).focus();
   }

@@ -13,6 +13,7 @@ from training import samples
 from training.errors import BadInput, ParseError
 from training.games import make
 from training.games.actions import canonical
+from training.games.base import FORFEIT
 from training.games.household import words
 from training.games.household.commands import ACTIONS, BY_NAME, offered
 from training.games.household.generated import FAMILIES, generate, tasks
@@ -21,10 +22,11 @@ from training.games.household.planner import plan
 from training.games.household.script import read_task
 from training.games.household.settings import Home, HouseholdSettings, Task
 from training.games.household.world import KNOWN, World
-from training.records import ALL
+from training.records import ALL, SPECTATOR
 from training.seeding import derive
 from training.store import dumps
 from training.text.parsing import parse
+from training.views import news
 
 
 def generated(seed, **settings):
@@ -265,36 +267,155 @@ def test_a_visit_by_hand():
     assert game.metrics() == {"success": 1, "subgoals": 1, "turns": 7, "nothing": 0, "shortest": 7, "forfeit": 0}
 
 
-def test_the_board_shows_what_is_seen_and_what_can_be_done():
+def shown(game, viewer=0):
+    """The entries of each zone by title, each as its name, its facts and what pressing it does."""
+    return {zone.title: [(e.name, *e.detail, *pressed(e)) for e in zone.entries] for zone in game.show(viewer).zones}
+
+
+def pressed(entry):
+    buttons = [f"[{option.label}: {option.choice}]" for option in entry.options]
+    return [*(["picked"] if entry.picked else []), *([f"[{entry.choice}]"] if entry.choice else []), *buttons]
+
+
+def test_the_table_shows_the_room_the_place_and_the_hand():
     game = make(household(home=home(), turn_limit=20))
-    places = ["countertop 1", "diningtable 1", "drawer 1", "drawer 2", "fridge 1", "microwave 1", "sinkbasin 1"]
-
-    def shown():
-        return {zone.title: [(cell.text, cell.choice) for cell in zone.rows[0]] for zone in game.board(0)}
-
-    middle = shown()
-    assert list(middle) == ["You", "Go to"]
-    assert middle["You"] == [("In the middle of the room", ""), ("Carrying nothing", "")]
-    assert middle["Go to"] == [(place, f"go to {place}") for place in places]
-    assert game.phase(0) == "20 turns left"
-    say(game, "go to drawer 2")
-    assert shown()["Here you can"] == [("open drawer 2", "open drawer 2")]
-    say(game, "open drawer 2", "take apple 7 from drawer 2")
-    assert shown() == {
-        "What you see": [("You pick up the apple 7 from the drawer 2.", "")],
-        "You": [("At drawer 2", ""), ("Carrying apple 7", "")],
-        "Here you can": [("close drawer 2", "close drawer 2")],
-        "Go to": [(place, f"go to {place}") for place in places if place != "drawer 2"],
+    names = ["countertop 1", "diningtable 1", "drawer 1", "drawer 2", "fridge 1", "microwave 1", "sinkbasin 1"]
+    places = {name: (name, f"[go to {name}]") for name in names}
+    view = game.show(0)
+    assert (view.phase, view.ask, view.story) == ("20 turns left", "Choose where to go.", game.task())
+    assert shown(game) == {
+        "Here": [("The middle of the room",)],
+        "In the hand": [("Nothing",)],
+        "Go to": list(places.values()),
     }
-    assert game.phase(0) == "17 turns left"
-    say(game, "go to microwave 1")
-    commands = ["open microwave 1", "heat apple 7 with microwave 1"]
-    assert shown()["Here you can"] == [(command, command) for command in commands]
+    say(game, "go to drawer 2")
+    went = "You go to drawer 2. It is closed."
+    assert shown(game)["Here"] == [("drawer 2", went, "[Open: open drawer 2]")]
+    assert shown(game, SPECTATOR)["Here"] == [("drawer 2", "Ada goes to drawer 2. It is closed.")]
+    assert game.show(0).ask == "Choose what to do at drawer 2, or where to go."
+    say(game, "open drawer 2")
+    assert shown(game)["In drawer 2"] == [("apple 7", "[Take: take apple 7 from drawer 2]")]
+    say(game, "take apple 7 from drawer 2")
+    places["drawer 2"] = ("drawer 2", "empty", "picked")
+    assert shown(game) == {
+        "Here": [("drawer 2", "You take apple 7 from drawer 2.", "[Close: close drawer 2]")],
+        "In the hand": [("apple 7",)],  # an apple belongs in no drawer
+        "Go to": list(places.values()),
+    }
+    assert game.show(0).phase == "17 turns left"
+    say(game, "go to microwave 1", "heat apple 7 with microwave 1")
+    assert shown(game)["In the hand"] == [("apple 7", "hot", "[Heat: heat apple 7 with microwave 1]")]
+    say(game, "go to countertop 1")
+    assert shown(game)["On countertop 1"] == [("knife 1",), ("mug 2",)]  # one thing is carried already
+    assert shown(game)["In the hand"] == [("apple 7", "hot", "[Put on countertop 1: put apple 7 in/on countertop 1]")]
+
+
+def test_a_lamp_is_turned_on_where_it_stands():
+    game = make(household(home=STUDY))
+    say(game, "go to desk 1")
+    lamp, pen = shown(game)["On desk 1"]
+    assert lamp == ("desklamp 1", "[Turn on: toggle desklamp 1]")
+    assert pen == ("pen 2", "[Take: take pen 2 from desk 1]")
+    say(game, "toggle desklamp 1")
+    assert shown(game)["On desk 1"][0] == ("desklamp 1", "on", "[Switch: toggle desklamp 1]")
+
+
+def test_the_end_says_which_step_completed_the_task():
+    game = make(household(home=home()))
+    say(game, "go to drawer 2", "open drawer 2", "take apple 7 from drawer 2", "go to microwave 1")
+    say(game, "heat apple 7 with microwave 1", "go to diningtable 1", "put apple 7 in/on diningtable 1")
+    view = game.show(0)
+    assert (view.headline, view.ask, view.mood) == ("Done in 7 steps.", "", "over")
+    assert view.moment == "You put apple 7 on diningtable 1 in step 7."
+    assert game.show(SPECTATOR).moment == "Ada put apple 7 on diningtable 1 in step 7."
+    assert list(view.choices()) == []
+    lines = [(line.kind, line.text) for message in game.observe(SPECTATOR).messages for line in message.lines]
+    assert lines == [
+        ("deed", "goes to drawer 2"),
+        ("news", "It is closed."),
+        ("deed", "opens drawer 2"),
+        ("news", "Inside: apple 7."),
+        ("deed", "takes apple 7 from drawer 2"),
+        ("deed", "goes to microwave 1"),
+        ("news", "It is closed."),
+        ("deed", "heats apple 7 with microwave 1"),
+        ("deed", "goes to diningtable 1"),
+        ("news", "It is empty."),
+        ("deed", "puts apple 7 on diningtable 1"),
+        ("news", "The task is done in 7 turns."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "before, last, moment",
+    [
+        (("take watch 3 from drawer 1", "go to desk 1"), "toggle desklamp 1", "turned on desklamp 1 in step 5."),
+        (
+            ("go to desk 1", "toggle desklamp 1", "go to drawer 1", "take watch 3 from drawer 1"),
+            "go to desk 1",
+            "went to desk 1 in step 7.",
+        ),
+    ],
+)
+def test_the_light_may_come_to_the_thing_or_the_thing_to_the_light(before, last, moment):
+    game = make(household(home=STUDY))
+    say(game, "go to drawer 1", "open drawer 1", *before)
+    assert game.show(0).headline == ""
+    say(game, last)
+    assert game.show(0).moment == f"You {moment}"
+
+
+def test_a_thing_may_be_taken_where_the_light_is():
+    study = {**STUDY, "receptacles": {**STUDY["receptacles"], "desk 1": ["desklamp 1", "watch 1"]}}
+    game = make(household(home=study))
+    say(game, "go to desk 1", "toggle desklamp 1", "take watch 1 from desk 1")
+    assert game.show(0).moment == "You took watch 1 from desk 1 in step 3."
+
+
+def test_the_end_says_why_the_task_was_not_done():
+    late, left = make(household(home=home(), turn_limit=15)), make(household(home=home()))
+    say(late, *["look"] * 15)
+    say(left, "look")
+    left.step({0: FORFEIT})
+    for game, why in ((late, "You used up all 15 turns."), (left, "You gave up in step 2.")):
+        assert (game.show(0).headline, game.show(0).moment) == ("Not done: reward 0 of 1.", why)
+    assert late.observe(0).messages[-1].lines == news("All 15 turns are used up. The task is not done.")
+    assert left.observe(0).messages[-1].lines == news("Ada gives up. The task is not done.")
+
+
+@pytest.mark.parametrize(
+    "command, deed, outcome",
+    [
+        ("look", "looks around", ""),
+        ("inventory", "looks at what is in the hand", "In the hand: apple 7."),
+        ("examine apple 7", "looks at apple 7", "There is nothing special about it."),
+        ("examine drawer 2", "looks at drawer 2", "It is empty."),
+        ("close drawer 2", "closes drawer 2", ""),
+        ("open fridge 1", "tries “open fridge 1”", "Nothing happens."),
+        ("go to countertop 1", "goes to countertop 1", "On it: knife 1, mug 2."),
+    ],
+)
+def test_people_read_what_was_done_and_what_came_of_it(command, deed, outcome):
+    game = make(household(home=home()))
+    say(game, "go to drawer 2", "open drawer 2", "take apple 7 from drawer 2", command)
+    did, happened = game.observe(0).messages[-2:]
+    assert [(line.kind, line.text, line.seat) for line in did.lines] == [("deed", deed, 0)]
+    assert happened.lines == (news(outcome) if outcome else ())
+
+
+def test_people_read_who_did_not_answer():
+    game = make(household(home=home()))
+    game.step({0: game.default(0)})
+    absent, _ = game.observe(0).messages[-2:]
+    assert [(line.kind, line.text) for line in absent.lines] == [
+        ("news", "Ada does not answer."),
+        ("deed", "looks around"),
+    ]
 
 
 @pytest.mark.parametrize("seed", range(1, 5))
-def test_the_board_offers_all_that_changes_something_and_nothing_that_does_not_work(seed):
-    """Over a random play: the choices of its cells are the legal commands besides looks at things."""
+def test_the_table_offers_all_that_changes_something_and_nothing_that_does_not_work(seed):
+    """Over a random play: the choices of its zones are the legal commands besides looks at things."""
     scenario = household().with_seed(seed)
     game = make(scenario)
     while game.to_act():
@@ -304,8 +425,22 @@ def test_the_board_offers_all_that_changes_something_and_nothing_that_does_not_w
             if action.name not in ("examine", "look", "inventory")
             for values in product(*(arg.choices for arg in action.args))
         }
-        cells = [cell for zone in game.board(0) for row in zone.rows for cell in row]
-        assert {cell.choice for cell in cells if cell.choice} == listed
+        assert set(game.show(0).choices()) == listed
+        say(game, reply(scenario, 0, game.observe(0), len(game.observe(0).messages)))
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_the_table_shows_only_what_was_seen(seed):
+    """Over a random play: an object is on the table only after its name was in the text that its viewer read."""
+    scenario = household(family="pick_and_place").with_seed(seed)
+    game = make(scenario)
+    while game.to_act():
+        read = " ".join(message.text for message in game.observe(SPECTATOR).messages[1:])
+        zones = {zone.title: zone for zone in game.show(SPECTATOR).zones}
+        known = {fact for entry in zones["The room"].entries for fact in entry.detail} - {"empty"}
+        known |= {entry.name for title, zone in zones.items() if title != "The room" for entry in zone.entries}
+        known -= {"Nothing", "The middle of the room"}
+        assert [name for name in known if name not in read] == []
         say(game, reply(scenario, 0, game.observe(0), len(game.observe(0).messages)))
 
 

@@ -21,7 +21,7 @@ from training.games.household.commands import ACTIONS, BY_NAME
 from training.games.household.generated import FAMILIES, generate
 from training.games.household.settings import Home, HouseholdSettings
 from training.games.household.world import World
-from training.records import ALL, Scenario
+from training.records import ALL, SPECTATOR, Scenario
 from training.text.parsing import parse
 
 INTRO = "-= Welcome to TextWorld, ALFRED! =-\n\n"
@@ -166,6 +166,38 @@ def test_what_is_seen_is_what_textworld_says(installed, folder):
     assert offered["put"] == [("apple 7",), ("drawer 2",)] or offered["put"] == [(), ()]
     assert offered["examine"] == [("apple 7", "drawer 2")]
     assert set(offered["go_to"][0]) == set(home()["receptacles"]) - {"drawer 2"}
+
+
+def test_the_table_shows_what_textworld_lists(installed, folder):
+    """What is at a place is known once something could be taken there; before, there is the sentence alone."""
+    fake(folder / "trial_1", Home.model_validate(home()))
+    game = make(scenario(hashed()))
+
+    def known():
+        zones = {zone.title: zone for zone in game.show(SPECTATOR).zones}
+        return {entry.name: entry.detail for entry in zones["The room"].entries if entry.detail}, list(zones)
+
+    def say(*commands):
+        for text in commands:
+            game.step({0: parse(text, game.observe(0))[0]})
+
+    assert [entry.name for entry in game.show(0).zones[-1].entries] == sorted(home()["receptacles"])
+    say("go to drawer 2")
+    assert known() == ({}, ["Here", "In the hand", "The room"])  # it is closed
+    say("open drawer 2")
+    assert known() == ({"drawer 2": ("apple 7",)}, ["Here", "In drawer 2", "In the hand", "The room"])
+    say("take apple 7 from drawer 2", "go to countertop 1")
+    assert known()[0] == {"drawer 2": ("empty",)}
+    seen = "On the countertop 1, you see a knife 1, and a mug 2."
+    assert game.show(0).zones[0].entries[0].detail == (f"You go to countertop 1. You arrive at countertop 1. {seen}",)
+    say("put apple 7 in/on countertop 1")
+    things = ("apple 7", "knife 1", "mug 2")
+    assert {place: set(facts) for place, facts in known()[0].items()} == {
+        "drawer 2": {"empty"},
+        "countertop 1": set(things),
+    }
+    take = [option.choice for entry in game.show(0).zones[1].entries for option in entry.options]
+    assert sorted(take) == [f"take {thing} from countertop 1" for thing in things]
 
 
 def test_a_lamp_stays_on_as_alfworld_has_it(installed, folder):

@@ -11,6 +11,7 @@ from tests.games.play import reply
 from training import samples
 from training.errors import BadInput
 from training.games import make
+from training.games.base import FORFEIT
 from training.games.shop.board import zones
 from training.games.shop.catalogues import find
 from training.games.shop.generated import GOALS, PER_KIND, generate
@@ -20,9 +21,10 @@ from training.games.shop.reward import has_attribute, kind_factor, reward, same_
 from training.games.shop.search import K1, B, Index
 from training.games.shop.settings import Goal, ShopSettings
 from training.games.shop.visit import Visit, labels
-from training.records import ALL
+from training.records import ALL, SPECTATOR
 from training.seeding import derive
 from training.text.parsing import parse
+from training.views import SearchField, news
 
 CATALOGUE = find(ShopSettings())
 
@@ -238,8 +240,9 @@ def test_a_search_has_at_most_50_results():
 # --- a visit ---------------------------------------------------------------------------------------------------------
 
 
-def say(game, text):
-    game.step({0: parse(text, game.observe(0))[0]})
+def say(game, *texts):
+    for text in texts:
+        game.step({0: parse(text, game.observe(0))[0]})
 
 
 def last(game, viewer=0):
@@ -299,68 +302,161 @@ def test_the_last_turn_is_only_enough_to_buy():
     assert (game.in_reach(), game.returns()) == ({0: 0.0}, {0: 0.0})  # nothing was bought
 
 
-def cells(game):
-    """The board as text: each zone's title and its cells, with what they choose where they choose something else."""
-    return {
-        zone.title: [
-            [cell.text + (f" [{cell.choice}]" if cell.choice not in ("", cell.text) else "") for cell in row]
-            for row in zone.rows
-        ]
-        for zone in game.board(0)
-    }
+def shown(game, viewer=0):
+    """The zones in short: by title, an entry or a passage as its name, its facts and what pressing it does."""
+    return {zone.title: brief_of(zone) for zone in game.show(viewer).zones}
 
 
-def test_the_board_has_what_the_page_has():
+def brief_of(zone):
+    if zone.kind == "search":
+        return (zone.query, zone.action)
+    if zone.kind == "passages":
+        return [(passage.title, passage.text) for passage in zone.passages]
+    return [(entry.name, *entry.detail, *pressed(entry)) for entry in zone.entries]
+
+
+def pressed(entry):
+    chosen = ["picked"] if entry.picked else []
+    return [
+        *chosen,
+        *([f"[{entry.choice}]"] if entry.choice else []),
+        *(f"[{o.label}: {o.choice}]" for o in entry.options),
+    ]
+
+
+QUERY = "wide-fit reflective running shoes"
+RED = [("red", "[red]"), ("yellow", "[yellow]"), ("purple", "[purple]"), ("orange", "[orange]"), ("brown", "[brown]")]
+
+
+def test_the_search_page_has_the_field_alone():
     game = make(shop(goal=goal()))
-    assert (game.board(0), game.phase(0)) == ((), "10 turns left")
-    say(game, "<search>wide-fit reflective running shoes</search>")
-    (title, rows), (_, others) = cells(game).items()
-    pages = int(title.removeprefix("Results, page 1 of "))
-    assert len(rows) == 10
-    assert ["Corvane running shoes, reflective [P0290]", "$156.28"] in rows
-    assert others == [["Next page [next page]", "Back to search [back to search]"]]
-    assert pages == -(-len(CATALOGUE.index.search("wide-fit reflective running shoes")) // 10)
-    say(game, "<click>P0290</click>")
+    view = game.show(0)
+    assert shown(game) == {"Search the shop": ("", "search")}
+    assert (view.zones[0].argument, view.zones[0].longest) == ("words", 300)
+    assert (view.phase, view.ask, view.story) == ("10 turns left", "Search the shop for what you need.", game.task())
+    assert shown(game, SPECTATOR) == {"Search the shop": ("", "")}
+    assert (game.show(SPECTATOR).ask, game.show(SPECTATOR).brief, view.brief) == ("", None, None)
+    assert "made from P0290" in game.show(ALL).brief.text[0]
+
+
+def test_results_are_cards_with_title_and_price():
+    game = make(shop(goal=goal()))
+    say(game, f"<search>{QUERY}</search>")
+    pages = -(-len(CATALOGUE.index.search(QUERY)) // 10)
+    (field, results, others) = shown(game).items()
+    assert field == ("Search the shop", (QUERY, ""))
+    assert results[0] == f"Results, page 1 of {pages}"
+    assert len(results[1]) == 10
+    assert ("Corvane running shoes, reflective", "$156.28", "P0290", "[View: P0290]") in results[1]
+    assert others == ("Other pages", [("Next page", "[next page]"), ("New search", "[back to search]")])
+    say(game, "<click>next page</click>")
+    assert shown(game)["Other pages"][1] == ("Previous page", "[previous page]")
+
+
+def test_a_product_has_its_options_and_the_texts_that_were_read():
+    game = make(shop(goal=goal()))
+    say(game, f"<search>{QUERY}</search>", "<click>P0290</click>")
+    assert shown(game)["Colour: nothing chosen yet"] == RED
     say(game, "<click>red</click>")
-    others = ("description", "features", "previous page", "back to search")
-    assert cells(game) == {
-        "Corvane running shoes, reflective": [["P0290", "$156.28"]],
-        "Colour: red": [["✓ red [red]", "yellow", "purple", "orange", "brown"]],
-        "Size: nothing chosen yet": [["6", "11"]],
-        "Other pages": [[f"{name.capitalize()} [{name}]" for name in others]],
-        "Purchase": [["Buy now [buy now]"]],
+    others = [("Description", "[description]"), ("Features", "[features]")]
+    others += [("Back to the results", "[previous page]"), ("New search", "[back to search]")]
+    facts = ("Colour: red", "Size: nothing chosen yet")
+    page = {
+        "Search the shop": (QUERY, ""),
+        "Product": [("Corvane running shoes, reflective", "$156.28", "P0290")],
+        "Colour: red": [("red", "picked", "[red]"), *RED[1:]],
+        "Size: nothing chosen yet": [("6", "[6]"), ("11", "[11]")],
+        "Other pages": others,
+        "Your purchase": [("$156.28", *facts, "[Buy now: buy now]")],
     }
-    assert game.phase(0) == "7 turns left"
+    assert shown(game) == page
     say(game, "<click>features</click>")
-    features = "\n".join(CATALOGUE.products["P0290"].features)
-    assert cells(game) == {
-        "Corvane running shoes, reflective": [["P0290", "$156.28"]],
-        "Features": [[features]],
-        "Other pages": [["Previous page [previous page]", "Back to search [back to search]"]],
-    }
+    features = {"About this product": [("Features", "\n".join(CATALOGUE.products["P0290"].features))]}
+    back = [("Back to the product", "[previous page]"), ("New search", "[back to search]")]
+    colours = [("red", "picked"), *((name,) for name, _ in RED[1:])]
+    sizes = [("6",), ("11",)]
+    unpressed = {"Colour: red": colours, "Size: nothing chosen yet": sizes}
+    assert shown(game) == {**dict(list(page.items())[:2]), **unpressed, **features, "Other pages": back}
     say(game, "<click>previous page</click>")
-    say(game, "<click>buy now</click>")
-    assert game.phase(0) == ""
+    assert shown(game) == page | features
+    assert shown(game, SPECTATOR) == {**dict(list(page.items())[:2]), **unpressed, **features}
+
+
+def test_the_end_says_what_was_bought_and_what_it_is_worth():
+    """P0290 in red without a size has 2 of 2 attributes, 1 of 2 options and the price: 4 of 5."""
+    game = make(shop(goal=goal()))
+    say(game, f"<search>{QUERY}</search>", "<click>P0290</click>", "<click>red</click>", "<click>buy now</click>")
+    view = game.show(0)
+    assert (view.phase, view.ask, view.headline, view.mood) == ("", "", "Bought: reward 0.8 of 1.", "over")
+    assert view.moment == "You bought Corvane running shoes, reflective (red) for $156.28."
+    assert game.show(SPECTATOR).moment == "Ada bought Corvane running shoes, reflective (red) for $156.28."
+    assert list(view.choices()) == []
+    assert game.observe(0).messages[-1].lines == news(
+        "Reward 0.8 of 1: 2 of 2 attributes, 1 of 2 options, the price is within the limit and the kind of product "
+        "counts 1."
+    )
+
+
+def test_the_end_says_why_nothing_was_bought():
+    late, left = make(shop(goal=goal(), turn_limit=2)), make(shop(goal=goal()))
+    say(late, "<search>shoes</search>", "<click>back to search</click>")
+    left.step({0: FORFEIT})
+    for game, why in ((late, "All 2 turns are used up."), (left, "You gave up.")):
+        assert (game.show(0).headline, game.show(0).moment) == ("Nothing bought: reward 0 of 1.", why)
+
+
+def test_people_read_what_was_done_and_what_came_of_it():
+    game = make(shop(goal=goal(), turn_limit=20))
+    say(game, "<search>qqq</search>", "<click>back to search</click>", f"<search>{QUERY}</search>")
+    say(game, "<click>next page</click>", "<click>previous page</click>", "<click>P0290</click>", "<click>11</click>")
+    say(game, "<click>description</click>", "<click>previous page</click>", "<click>previous page</click>")
+    game.step({0: game.default(0).model_copy(update={"origin": "timeout"})})
+    lines = [(line.kind, line.text) for message in game.observe(0).messages for line in message.lines]
+    assert lines == [
+        ("deed", "searches for “qqq”"),
+        ("news", "Nothing was found."),
+        ("deed", "goes back to the search"),
+        ("deed", f"searches for “{QUERY}”"),
+        ("news", "50 results, page 1 of 5."),
+        ("deed", "goes to the next page"),
+        ("news", "50 results, page 2 of 5."),
+        ("deed", "goes to the previous page"),
+        ("news", "50 results, page 1 of 5."),
+        ("deed", "opens Corvane running shoes, reflective"),
+        ("news", "It costs $156.28."),
+        ("deed", "chooses 11"),
+        ("news", "It costs $156.28."),
+        ("deed", "reads the description"),
+        ("deed", "goes back to the product"),
+        ("news", "It costs $156.28."),
+        ("deed", "goes back to the results"),
+        ("news", "50 results, page 1 of 5."),
+        ("news", "Ada does not answer."),
+        ("deed", "goes back to the search"),
+    ]
 
 
 def test_a_search_without_results_says_so():
     game = make(shop(goal=goal()))
     say(game, "<search>qqq</search>")
-    assert cells(game) == {
-        "Results": [["Nothing was found."]],
-        "Other pages": [["Back to search [back to search]"]],
+    assert shown(game) == {
+        "Search the shop": ("qqq", ""),
+        "Results": [("Nothing was found.",)],
+        "Other pages": [("New search", "[back to search]")],
     }
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_everything_that_can_be_clicked_is_on_the_board(seed):
-    """Over a random play: the choices of its cells are the legal clicks, each once."""
+def test_everything_that_can_be_clicked_is_on_the_table(seed):
+    """Over a random play: the choices of its zones are the legal clicks, each once."""
     scenario = shop(turn_limit=30).with_seed(seed + 1)
     game = make(scenario)
     while game.to_act():
         (action,) = game.observe(0).actions
-        chosen = [cell.choice for zone in game.board(0) for row in zone.rows for cell in row if cell.choice]
-        assert sorted(chosen) == sorted(action.args[0].choices)
+        assert sorted(game.show(0).choices()) == sorted(action.args[0].choices)
+        assert [zone.action for zone in game.show(0).zones if zone.kind == "search"] == [
+            "search" if action.name == "search" else ""
+        ]
         say(game, reply(scenario, 0, game.observe(0), len(game.observe(0).messages)))
 
 
@@ -370,11 +466,11 @@ def test_values_that_mean_two_things_choose_with_their_option():
     visit.search("garden chair")
     visit.links["P1"]()
     visit.links["sole red"]()
-    values = [zone.rows[0][0] for zone in zones(visit)[1:-2]]
-    assert [(cell.text, cell.label, cell.choice) for cell in values] == [
-        ("red", "", "top red"),
-        ("✓ red (+$2.50)", "red (+$2.50), chosen", "sole red"),
-    ]
+    page = zones(visit, searches=SearchField(title="Search", longest=9), presses=True)
+    assert {zone.title: brief_of(zone) for zone in page[2:-2]} == {
+        "Top: nothing chosen yet": [("red", "[top red]")],
+        "Sole: red": [("red", "+$2.50", "picked", "[sole red]")],
+    }
 
 
 def test_options_change_the_price_and_another_product_starts_without_them():

@@ -129,9 +129,11 @@ class AlfworldRoom:
         self.name = name.as_posix()
         self.state = State()
         self._environment = environment
+        self._known: dict[str, tuple[str, ...]] = {}
         with boundary():
             self._read(environment.reset())
         view, _, sentence = self._seen.partition(words.YOUR_TASK)
+        self.receptacles = self.choices().get("go_to", ((),))[0]
         self._around = clean(view.partition("=-")[2])
         self.sentence = words.task(task, 0) if not sentence or _UNKNOWN in sentence else clean(sentence)
 
@@ -161,7 +163,22 @@ class AlfworldRoom:
             self._read(self._environment.step(command)[0])
         if action != "toggle" or args["object"] not in self.state.lit:  # there a lamp that is on stays on
             self.state.apply(action, args)
+        self._remember()
         return self._seen
+
+    def known(self, receptacle: str) -> tuple[str, ...] | None:
+        """Return what could last be taken from or turned on at a receptacle; None if nothing was seen there."""
+        return self._known.get(receptacle)
+
+    def _remember(self) -> None:
+        """Keep what is at the receptacle in front; with something in the hand, TextWorld does not list it."""
+        at, choices = self.state.at, self.choices()
+        if not at or "open" in choices:
+            return
+        if not self.state.carried:
+            self._known[at] = (*choices.get("take", ((),))[0], *choices.get("toggle", ((),))[0])
+        elif at in self._known:
+            self._known[at] = tuple(thing for thing in self._known[at] if thing != self.state.carried)
 
     def _read(self, state: Any) -> None:
         """Keep what TextWorld says: what is seen, whether the task is done, the commands that work."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from training.errors import BadInput
-from training.games.household import alfworld, board, words
-from training.games.household.commands import offered
+from training.games.household import alfworld, board, table, words
+from training.games.household.commands import BY_NAME, offered
 from training.games.household.generated import generate
 from training.games.household.planner import Command, plan
 from training.games.household.settings import Home, HouseholdSettings
@@ -20,7 +20,7 @@ from training.games.log import LoggedGame, read_settings
 from training.games.prose import count
 from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer
 from training.seeding import rng
-from training.views import Cells
+from training.views import Brief, Line, TableView, news
 
 MOST_CHARS = 200
 """Characters of the names in a command that are no names of the room."""
@@ -39,17 +39,19 @@ class Household(LoggedGame):
         self._won = self._room.won
         self._actions = offered(self._room.choices())
         self._forfeit = False
-        self._seen = self._room.around()
-        self._open(secrets)
+        self._secrets = secrets
+        self._latest: table.Deed | None = None
+        self._outcome = self._moment = ""
+        self._open()
 
-    def _open(self, secrets: str) -> None:
+    def _open(self) -> None:
         """Show the rules, to `ALL` with what is hidden, then the room."""
         name, limit = self.names[0], self.settings.turn_limit
         rules = {addressed: words.opening(name, self._task, limit, addressed=addressed) for addressed in (True, False)}
-        everything = words.opening(name, self._task, limit, addressed=False, secrets=secrets)
-        self._log.tell_each({0: rules[True]}, channel="private")
-        self._log.tell_each({SPECTATOR: rules[False], ALL: everything})
-        self._log.tell(self._seen)
+        everything = words.opening(name, self._task, limit, addressed=False, secrets=self._secrets)
+        self._log.brief({0: rules[True]}, channel="private")
+        self._log.brief({SPECTATOR: rules[False], ALL: everything})
+        self._log.tell(self._room.around(), lines=())
 
     # --- the protocol ---
 
@@ -94,9 +96,22 @@ class Household(LoggedGame):
         """Return how many turns are left."""
         return f"{count(self.settings.turn_limit - self._turn, 'turn')} left" if self.to_act() else ""
 
-    def _zones(self, viewer: Viewer) -> tuple[Cells, ...]:
-        """Return what was seen last, what is carried, and what can be done."""
-        return board.zones(self._room, self._seen)
+    def show(self, viewer: Viewer) -> TableView:
+        """Return the room; `ALL` also sees what is hidden."""
+        acts, over = viewer in self.to_act(), not self.to_act()
+        name = table.YOU if viewer == 0 else self.names[0]
+        hidden = Brief(title="Behind the task", text=tuple(self._secrets.splitlines()))
+        return TableView(
+            zones=board.zones(self._room, self._happened(name), presses=acts),
+            phase=self.phase(viewer),
+            mood="over" if over else "",
+            ask=table.ask(self._room.state.at) if acts else "",
+            story=self._task,
+            rules=table.rules(self.settings.turn_limit),
+            brief=hidden if viewer in (ALL, self.scenario.tool_seat) else None,
+            headline=table.headline(self._turn, won=self._won) if over else "",
+            moment=f"{name} {self._moment}" if over else "",
+        )
 
     def task(self) -> str:
         """Return the task as a sentence."""
@@ -108,18 +123,34 @@ class Household(LoggedGame):
         ((seat, move),) = moves.items()
         self._turn += 1
         if move.origin == "forfeit":
-            self._forfeit = True
-            self._log.tell(words.failure(words.gives_up(self.names[seat])))
+            self._forfeit, self._moment = True, f"gave up in step {self._turn}."
+            why = words.gives_up(self.names[seat])
+            self._log.tell(words.failure(why), lines=news(f"{why} The task is not done."))
             return
         if move.origin == "seat":
             self._log.say({seat: self._reply(seat, move)})
         else:
-            self._log.tell(words.unchosen(self.names[seat], words.order(move.action, move.args)))
-        self._seen = self._room.act(move.action, move.args)
-        self._nothing += self._seen == words.NOTHING
+            deed = Line(kind="deed", text=self._deed(seat, BY_NAME[move.action], move), seat=seat)
+            lines = (*news(f"{self.names[seat]} does not answer."), deed)
+            self._log.tell(words.unchosen(self.names[seat], words.order(move.action, move.args)), lines=lines)
+        self._latest = table.deed(self._actions, move.action, move.args, self._room.state.lit)
+        seen = self._room.act(move.action, move.args)
+        self._nothing += seen == words.NOTHING
         self._reached = max(self._reached, share(self._room.task, self._room.state))
         self._won, self._actions = self._room.won, offered(self._room.choices())
-        self._log.tell(" ".join(part for part in (self._seen, self._ending()) if part))
+        self._outcome = table.outcome(self._room, move.action, move.args, seen)
+        if not self.to_act():
+            limit = self.settings.turn_limit
+            self._moment = table.moment(move.action, move.args, self._turn) if self._won else table.used_up(limit)
+        lines = tuple(line for text in (self._outcome, self._ending_in_words()) if text for line in news(text))
+        self._log.tell(" ".join(part for part in (seen, self._ending()) if part), lines=lines)
+
+    def _deed(self, seat: Seat, action: Action, move: Move) -> str:
+        return table.deed(self._actions, action.name, move.args, self._room.state.lit).by()
+
+    def _happened(self, name: str) -> str:
+        """Return the latest command and what came of it, with the name of who gave it; nothing before the first."""
+        return f"{self._latest.by(name)}. {self._outcome}".strip() if self._latest else ""
 
     def _ending(self) -> str:
         """Return how the game has ended, or how many turns are left where that should be known."""
@@ -127,6 +158,13 @@ class Household(LoggedGame):
         if self._won:
             return words.success(self._turn)
         return words.remaining(left) if left else words.failure(words.out_of_turns(self.settings.turn_limit))
+
+    def _ending_in_words(self) -> str:
+        """Return how the game has ended, for people."""
+        if self._won:
+            return f"The task is done in {count(self._turn, 'turn')}."
+        limit = self.settings.turn_limit
+        return f"{words.out_of_turns(limit)} The task is not done." if self._turn == limit else ""
 
 
 def _room(settings: HouseholdSettings, seed: int) -> tuple[Room, str, str, int]:

@@ -43,6 +43,15 @@ def named(thing: str) -> str:
     return f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}"
 
 
+def where(receptacle: str) -> str:
+    """Return `in drawer 1` or `on shelf 2`."""
+    return f"{_preposition(kind(receptacle))} {receptacle}"
+
+
+def _preposition(kind_of_receptacle: str) -> str:
+    return "in" if kind_of_receptacle in CONTAINERS else "on"
+
+
 def _all(things: Sequence[str]) -> str:
     """Return `a cd 1, a mug 2, and a pen 1`."""
     if not things:
@@ -53,7 +62,7 @@ def _all(things: Sequence[str]) -> str:
 
 def task(wanted: Task, variant: int) -> str:
     """Return the task as a sentence without its beginning."""
-    at = f"{'in' if wanted.receptacle in CONTAINERS else 'on'} {wanted.receptacle}"
+    at = f"{_preposition(wanted.receptacle)} {wanted.receptacle}"
     sentence = TASKS[wanted.family][variant]
     return sentence.format(thing=wanted.object, a_thing=named(wanted.object), at=at, receptacle=wanted.receptacle)
 

@@ -27,6 +27,7 @@ class Room(Protocol):
 
     task: Task
     state: State
+    receptacles: tuple[str, ...]
 
     @property
     def won(self) -> bool:
@@ -37,6 +38,9 @@ class Room(Protocol):
 
     def choices(self) -> Choices:
         """Return the commands that work now."""
+
+    def known(self, receptacle: str) -> tuple[str, ...] | None:
+        """Return the objects in or on a receptacle as far as the player has seen them; None if it has not."""
 
     def act(self, action: str, args: Mapping[str, ArgValue]) -> str:
         """Perform a command and return what is seen; `words.NOTHING`, and nothing else, if it does not work."""
@@ -78,6 +82,7 @@ class World:
         self.task = home.task
         self.receptacles = tuple(home.receptacles)
         self.state = State(places={thing: place for place, things in home.receptacles.items() for thing in things})
+        self._looked_into: set[str] = set()
 
     @property
     def won(self) -> bool:
@@ -120,7 +125,13 @@ class World:
             if not works or any(value not in each for value, each in zip(values, works, strict=True)):
                 return words.NOTHING
         self.state.apply(action, args)
+        if self.state.at and is_open(self.state.at, self.state.opened):
+            self._looked_into.add(self.state.at)
         return self._seen(action, str(args.get("object", "")), str(args.get("receptacle", "")))
+
+    def known(self, receptacle: str) -> tuple[str, ...] | None:
+        """Return what is in or on a receptacle that was seen open; only its player changes that afterwards."""
+        return self.state.inside(receptacle) if receptacle in self._looked_into else None
 
     @cached_property
     def _others(self) -> dict[str, tuple[str, ...]]:

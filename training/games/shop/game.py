@@ -11,7 +11,7 @@ from training.errors import BadInput
 from training.games.actions import clean, tag
 from training.games.log import LoggedGame, read_settings
 from training.games.prose import count
-from training.games.shop import board, words
+from training.games.shop import board, table, words
 from training.games.shop.catalogues import find
 from training.games.shop.products import Catalogue
 from training.games.shop.reward import Reward, reward
@@ -19,7 +19,7 @@ from training.games.shop.settings import Goal, ShopSettings
 from training.games.shop.visit import BACK, Visit
 from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
 from training.seeding import rng
-from training.views import Cells
+from training.views import Brief, Line, SearchField, TableView, news
 
 MOST_CHARS = 300
 """Characters of a search at most."""
@@ -53,9 +53,9 @@ class Shop(LoggedGame):
         name = self.names[0]
         rules = {addressed: words.opening(name, self.goal, limit, addressed=addressed) for addressed in (True, False)}
         everything = words.opening(name, self.goal, limit, addressed=False, target=self._target)
-        self._log.tell_each({0: rules[True]}, channel="private")
-        self._log.tell_each({SPECTATOR: rules[False], ALL: everything})
-        self._log.tell(words.page(self._visit, limit))
+        self._log.brief({0: rules[True]}, channel="private")
+        self._log.brief({SPECTATOR: rules[False], ALL: everything})
+        self._log.tell(words.page(self._visit, limit), lines=())
 
     # --- the protocol ---
 
@@ -112,9 +112,35 @@ class Shop(LoggedGame):
         left = self.settings.turn_limit - self._turn
         return f"{count(left, 'turn')} left" if self.to_act() else ""
 
-    def _zones(self, viewer: Viewer) -> tuple[Cells, ...]:
-        """Return the products or the product that the page shows."""
-        return board.zones(self._visit)
+    def show(self, viewer: Viewer) -> TableView:
+        """Return the page of the shop; `ALL` also sees what the instruction was made from."""
+        acts, over = viewer in self.to_act(), not self.to_act()
+        everything = viewer in (ALL, self.scenario.tool_seat)
+        hidden = Brief(title="Behind the task", text=(words.secrets(self.goal, self._target),))
+        return TableView(
+            zones=board.zones(self._visit, searches=self._search_field(presses=acts), presses=acts),
+            phase=self.phase(viewer),
+            mood="over" if over else "",
+            ask=table.ASK[self._visit.view] if acts else "",
+            story=self.task(),
+            rules=table.rules(self.settings.turn_limit),
+            brief=hidden if everything else None,
+            headline=table.headline(self._reward) if over else "",
+            moment=self._moment(viewer) if over else "",
+        )
+
+    def _search_field(self, *, presses: bool) -> SearchField:
+        action = self._action.name if presses and self._action is SEARCH else ""
+        argument = SEARCH.args[0].name
+        query = self._visit.query
+        return SearchField(title="Search the shop", query=query, action=action, argument=argument, longest=MOST_CHARS)
+
+    def _moment(self, viewer: Viewer) -> str:
+        """Return the purchase, or why there was none."""
+        name = "You" if viewer == 0 else self.names[0]
+        if self._reward is not None:
+            return table.purchase(name, self._visit)
+        return f"{name} gave up." if self._forfeit else words.out_of_turns(self.settings.turn_limit)
 
     def task(self) -> str:
         """Return the instruction."""
@@ -127,12 +153,15 @@ class Shop(LoggedGame):
         self._turn += 1
         if move.origin == "forfeit":
             self._forfeit = True
-            self._log.tell(words.nothing_bought(words.gives_up(self.names[seat])))
+            why = words.gives_up(self.names[seat])
+            self._log.tell(words.nothing_bought(why), lines=news(f"{why} Nothing is bought."))
             return
         if move.origin == "seat":
             self._log.say({seat: self._reply(seat, move)})
         else:
-            self._log.tell(words.unchosen(self.names[seat], tag(self._action, move.args)))
+            deed = Line(kind="deed", text=self._deed(seat, self._action, move), seat=seat)
+            lines = (*news(f"{self.names[seat]} does not answer."), deed)
+            self._log.tell(words.unchosen(self.names[seat], tag(self._action, move.args)), lines=lines)
         if move.action == "search":
             self._visit.search(str(move.args["words"]))
         else:
@@ -145,11 +174,17 @@ class Shop(LoggedGame):
         self._action = _clicks(visit) if visit.links else SEARCH
         if visit.view == "bought" and visit.product is not None:
             self._reward = reward(visit.product, visit.chosen, self.goal, self._target)
-            self._log.tell(words.bought(self.names[0], visit, self.goal, self._reward))
+            lines = news(table.score(self.goal, self._reward))
+            self._log.tell(words.bought(self.names[0], visit, self.goal, self._reward), lines=lines)
         elif left:
-            self._log.tell(words.page(visit, left))
+            arrival = table.arrival(visit)
+            self._log.tell(words.page(visit, left), lines=news(arrival) if arrival else ())
         else:
-            self._log.tell(words.nothing_bought(words.out_of_turns(self.settings.turn_limit)))
+            why = words.out_of_turns(self.settings.turn_limit)
+            self._log.tell(words.nothing_bought(why), lines=news(f"{why} Nothing is bought."))
+
+    def _deed(self, seat: Seat, action: Action, move: Move) -> str:
+        return table.deed(self._visit, action.name, move.args)
 
 
 def _clicks(visit: Visit) -> Action:

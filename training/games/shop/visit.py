@@ -19,7 +19,11 @@ View = Literal["search", "results", "product", "bought"] | TextView
 
 
 class Visit:
-    """The page at which the customer is. `links` are its clickable texts, each with what a click does."""
+    """The page at which the customer is. `links` are its clickable texts, each with what a click does.
+
+    `chosen` are the chosen values of the product's options by name; `read` are the texts that were opened, each with
+    the number of its product.
+    """
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
@@ -27,6 +31,7 @@ class Visit:
         self.results: tuple[str, ...] = ()
         self.page = 1
         self.chosen: dict[str, str] = {}
+        self.read: set[tuple[str, TextView]] = set()
         self.search_page()
 
     def search_page(self) -> None:
@@ -76,6 +81,7 @@ class Visit:
 
     def _text_page(self, product: Product, view: TextView) -> None:
         self.view = view
+        self.read.add((product.id, view))
         self.links = {PREVIOUS: partial(self._product_page, product), BACK: self.search_page}
 
     def _buy(self) -> None:

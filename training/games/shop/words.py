@@ -9,7 +9,7 @@ from training.games.prose import count, listed
 from training.games.shop.products import Product
 from training.games.shop.reward import Reward
 from training.games.shop.settings import Goal
-from training.games.shop.visit import BACK, BUY, NEXT, PREVIOUS, TEXTS, Visit, labels
+from training.games.shop.visit import BACK, BUY, NEXT, PREVIOUS, TEXTS, View, Visit, labels
 from training.records import Action, Argument
 
 LONGEST = 2000
@@ -22,6 +22,7 @@ SCORING = (
     "It ends with the purchase; without one the score is 0. A purchase scores the share of all that is wanted "
     "(attributes, options, the price limit) that it fulfils, times a factor for the kind of product."
 )
+NOTHING_FOUND = "Nothing was found."
 SEARCH = Action(
     name="search",
     args=(Argument(name="words", kind="text"),),
@@ -52,14 +53,15 @@ def opening(name: str, goal: Goal, turn_limit: int, *, addressed: bool, target: 
     parts = [
         f"You are {name}." if addressed else "",
         f"{TASK}\n{clean(goal.instruction)}",
-        _goal(goal, target) if target else "",
+        secrets(goal, target) if target else "",
         f"The visit has at most {count(turn_limit, 'turn')}, each of one search or one click. {SCORING}",
         f"How to act:\n{how_to((SEARCH, CLICK))}",
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _goal(goal: Goal, target: Product) -> str:
+def secrets(goal: Goal, target: Product) -> str:
+    """Return from what the instruction was made, and what scores, for viewers who may see it."""
     limit = "no price limit" if goal.price_limit is None else f"at most {dollars(goal.price_limit)}"
     best = "" if goal.best is None else f" The best purchase scores {goal.best:.2f}."
     wanted = [*(f"attribute {text}" for text in goal.attributes), *(f"option {text}" for text in goal.options), limit]
@@ -83,7 +85,7 @@ def page(visit: Visit, left: int) -> str:
 
 def _results(visit: Visit) -> str:
     if not visit.results:
-        return f"Nothing was found. You can click: {BACK}."
+        return f"{NOTHING_FOUND} You can click: {BACK}."
     head = f"Page {visit.page} of {visit.pages}, {count(len(visit.results), 'result')}:"
     lines = [f"{product.id} {product.title}, {dollars(product.price)}" for product in visit.shown()]
     others = [link for link in (NEXT, PREVIOUS, BACK) if link in visit.links]
@@ -108,13 +110,13 @@ def _chosen(chosen: Mapping[str, str]) -> str:
 
 
 def _text(visit: Visit, product: Product) -> str:
-    text = text_of(visit, product)
+    text = text_of(visit.view, product)
     return f"{visit.view.capitalize()} of {product.id}:\n{text}\nYou can click: {PREVIOUS}, {BACK}."
 
 
-def text_of(visit: Visit, product: Product) -> str:
+def text_of(view: View, product: Product) -> str:
     """Return the description or the features of a product, cut at `LONGEST`."""
-    text = product.description if visit.view == "description" else "\n".join(product.features)
+    text = product.description if view == "description" else "\n".join(product.features)
     return (text if len(text) <= LONGEST else f"{text[:LONGEST]}…") or "none"
 
 
@@ -130,17 +132,21 @@ def bought(name: str, visit: Visit, goal: Goal, reward: Reward) -> str:
     """Return the end of a visit with a purchase."""
     assert visit.product is not None
     options = f" ({_chosen(visit.chosen)})" if visit.chosen else ""
-    parts = [
+    price = dollars(visit.product.price_with(visit.chosen))
+    return (
+        f"{name} buys {visit.product.id}{options} for {price}. Score {reward.total:.2f}: {listed(parts(goal, reward))}."
+    )
+
+
+def parts(goal: Goal, reward: Reward) -> list[str]:
+    """Return the parts of a reward in words; those that the goal asks for."""
+    every = [
         f"{reward.attributes} of {count(len(goal.attributes), 'attribute')}" if goal.attributes else "",
         f"{reward.options} of {count(len(goal.options), 'option')}" if goal.options else "",
         f"the price is {'within' if reward.price else 'above'} the limit" if goal.price_limit is not None else "",
         f"the kind of product counts {reward.kind:g}",
     ]
-    price = dollars(visit.product.price_with(visit.chosen))
-    return (
-        f"{name} buys {visit.product.id}{options} for {price}. Score {reward.total:.2f}: "
-        f"{listed(part for part in parts if part)}."
-    )
+    return [part for part in every if part]
 
 
 def nothing_bought(why: str) -> str:
