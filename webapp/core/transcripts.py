@@ -1,4 +1,4 @@
-"""A game as a text to read: who said and did what, and what everybody knew before, for people who judge or browse it."""
+"""A game as a text to read: who did and said what, and what everybody knew before; for those who judge it."""
 
 from __future__ import annotations
 
