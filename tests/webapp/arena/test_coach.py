@@ -432,4 +432,4 @@ def test_a_game_with_advice_is_on_no_ladder_and_its_export_has_the_advice(
     Advice.objects.create(match=match, step=0, seat=0, after=2, coach="stub", text=ADVICE, asked_at=timezone.now())
     episode = games.of_match(match).episode()
     assert [(turn.seat, turn.move_index, turn.strategy) for turn in episode.turns] == [(0, 0, ADVICE)]
-    assert ADVICE not in str(games.of_match(match).lines()), "judges do not read it"
+    assert ADVICE not in str(games.of_match(match).transcript()), "judges do not read it"

@@ -262,7 +262,7 @@ def test_an_export_has_the_strategies_and_a_judge_does_not_read_them(player, str
     record = games.of_match(match)
     turns = [(turn.seat, turn.move_index, turn.strategy) for turn in record.episode().turns]
     assert turns == [(0, 0, SECRET), (1, 1, "")]
-    assert SECRET not in str(record.lines())
+    assert SECRET not in str(record.transcript())
     chat = ChatTokenizer(tokenizer("chatml"))
     [trace] = traces(record.episode(), chat, seats=[0], form=SpeakerSection(label="Thought"))
     learned = [token for token, sampled in zip(trace.tokens, trace.mask, strict=True) if sampled]

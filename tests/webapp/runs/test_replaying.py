@@ -151,7 +151,7 @@ def test_every_viewpoint_shows_its_own_log_step_by_step(page, researcher):
 @pytest.mark.django_db
 def test_a_dialogue_says_roles_phases_and_channels(page, researcher):
     shown = text(page(make_episode(make_run(researcher), record=village()), "conversation"))
-    assert '<strong>Ada</strong> <span class="role">werewolf</span> wolves only</span>' in shown
+    assert '<strong>Ada</strong> <span class="role">werewolf</span> <span class="channel">wolves only</span>' in shown
     assert '<li class="phase">Night 1' in shown
     assert "Step by step" in shown
     assert "<h2>Beliefs</h2>" not in shown
