@@ -276,6 +276,14 @@ RUBRICS: dict[str, Rubric] = {rubric.name: rubric for rubric in (SOTOPIA, CONDUC
 RATED_AFTER: dict[str, Rubric] = {"negotiation": CONDUCT, "dialogue": SOTOPIA, "werewolf": BEHAVIOURS}
 """The rubric by game that its players use to rate each other afterwards; in other games there is no such rating."""
 
+ASKED_FIRST: tuple[str, ...] = (
+    "mutual_benefit",
+    "believability",
+    "voting_manipulation",
+    "recognising_deception",
+)
+"""Dimensions of the rubrics above of which players are asked first, one of each rubric and role; others are on wish."""
+
 QUALITY: tuple[str, ...] = (
     "It is not what a participant in this situation would naturally say or do.",
     "It shows no thought at all: it ignores what was said before and has no purpose.",

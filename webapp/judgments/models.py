@@ -411,11 +411,15 @@ class Judgment(models.Model):
 
 
 class Guess(models.Model):
-    """'Person or model?': what one player thought of another seat after the game."""
+    """'Person or model?': what one player thought of another seat after the game, and whether it was sure.
+
+    `sure` is None for guesses of earlier releases, which did not ask.
+    """
 
     by = models.ForeignKey("arena.MatchSeat", on_delete=models.CASCADE, related_name="guesses")
     about = models.ForeignKey("arena.MatchSeat", on_delete=models.CASCADE, related_name="guessed")
     person = models.BooleanField()
+    sure = models.BooleanField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

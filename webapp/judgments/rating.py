@@ -5,6 +5,8 @@ The players are revealed after the vote, or on request without a vote; a later v
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,37 +18,67 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from training.records import ALL, Message
-from training.rewards.rubrics import RATED_AFTER
+from training.rewards.rubrics import ASKED_FIRST, RATED_AFTER
 from training.rewards.rubrics import Rubric as RubricRecord
+from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
+from webapp.arena import access
 from webapp.arena.live import client_state
-from webapp.arena.models import Match, MatchSeat
+from webapp.arena.models import Match, MatchMove, MatchSeat
 from webapp.core.http import accepted
 from webapp.core.transcripts import Transcript, lines_of, transcript
 from webapp.judgments import services
 from webapp.judgments.forms import ValuesForm
 from webapp.judgments.models import Guess, RubricVersion, role_at
 
+GUESSES = {
+    "yes": ("surely a person", services.Answer(person=True)),
+    "rather_yes": ("rather a person", services.Answer(person=True, sure=False)),
+    "rather_no": ("rather a model", services.Answer(person=False, sure=False)),
+    "no": ("surely a model", services.Answer(person=False)),
+}
+"""What can be answered about a seat: label and meaning. There is no middle, so that a guess is always one."""
+
 
 class GuessForm(forms.Form):
     """Who was it: a person or a model."""
 
     person = forms.ChoiceField(
-        label="Person or model?", choices=[("yes", "a person"), ("no", "a model")], widget=forms.RadioSelect
+        label="Person or model?",
+        choices=[(value, label) for value, (label, _) in GUESSES.items()],
+        widget=forms.RadioSelect,
     )
+
+    def answer(self) -> services.Answer:
+        """The guess of a valid form."""
+        return GUESSES[self.cleaned_data["person"]][1]
 
 
 @dataclass
 class RatedSeat:
-    """One other seat with its two forms; `values` is None where the game's rubric asks nothing about it."""
+    """One other seat with its two forms.
+
+    `guess` is None for a host who chose the player, `values` where the game's rubric asks nothing about the seat.
+    """
 
     seat: MatchSeat
-    guess: GuessForm
+    guess: GuessForm | None
     values: ValuesForm | None
 
     def is_valid(self) -> bool:
         """Whether both forms are; each keeps its own errors."""
-        return self.guess.is_valid() & (self.values is None or self.values.is_valid())
+        valid = [form.is_valid() for form in (self.guess, self.values) if form is not None]
+        return all(valid)
+
+    @property
+    def first(self) -> list[forms.BoundField]:
+        """The question that is asked first; empty where there is none."""
+        return [field for field in self.values or () if field.name in ASKED_FIRST]
+
+    @property
+    def more(self) -> list[forms.BoundField]:
+        """The questions that are asked on wish."""
+        return [field for field in self.values or () if field.name not in ASKED_FIRST]
 
 
 @require_http_methods(["GET", "POST"])
@@ -71,7 +103,17 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
         if accepted(request, partial(_store, own_seat, version, others)):
             messages.success(request, "Thank you. This is who sat at the table.")
         return redirect("judgments:rate", match.pk)
-    context = {"match": match, "others": others, "done": done, "revealed": _revealed(match, own_seat) if done else []}
+    revealed = access.players_revealed(match, user)
+    context = {
+        "match": match,
+        "others": [] if done else others,
+        "done": done,
+        "revealed": _revealed(match, own_seat, user) if revealed else [],
+        "view": client_state.look(match, own_seat.seat).view,
+        "may_repeat": True,
+        "knows": access.chose_seats(match, user),
+        "following": match.rematches.visible_to(user).filter(state=Match.State.OPEN).order_by("pk").first(),
+    }
     if not done:
         context["transcript"] = _transcript(match)
     return render(request, "judgments/rate.html", context, status=400 if request.method == "POST" else 200)
@@ -97,15 +139,20 @@ def _store(own_seat: MatchSeat, version: RubricVersion | None, others: list[Rate
         by=own_seat,
         version=version,
         values={other.seat.seat: other.values.values() for other in others if other.values is not None},
-        guesses={other.seat.seat: other.guess.cleaned_data["person"] == "yes" for other in others},
+        guesses={other.seat.seat: other.guess.answer() for other in others if other.guess is not None},
     )
 
 
 def _others(match: Match, own_seat: MatchSeat, version: RubricVersion | None, request: HttpRequest) -> list[RatedSeat]:
     data = request.POST or None
     record = version.record() if version is not None else None
+    knows = access.chose_seats(match, current_user(request))
     return [
-        RatedSeat(seat, GuessForm(data, prefix=f"guess{seat.seat}"), _values_form(record, match, seat.seat, data))
+        RatedSeat(
+            seat,
+            None if knows else GuessForm(data, prefix=f"guess{seat.seat}"),
+            _values_form(record, match, seat.seat, data),
+        )
         for seat in match.seats.exclude(pk=own_seat.pk).order_by("seat")
     ]
 
@@ -117,15 +164,29 @@ def _values_form(record: RubricRecord | None, match: Match, seat: int, data: obj
     return ValuesForm(record.of(role), data, prefix=f"seat{seat}", optional=True)
 
 
-def _revealed(match: Match, own_seat: MatchSeat) -> list[dict[str, object]]:
-    """Return every other seat with who sat there and, if there is one, this player's guess."""
-    guesses = {guess.about_id: guess.person for guess in Guess.objects.filter(by=own_seat)}
-    seats = match.seats.exclude(pk=own_seat.pk).named()
-    return [
-        {
-            "seat": seat,
-            "guess": guesses.get(seat.pk),
-            "right": guesses.get(seat.pk) == (seat.kind == MatchSeat.Kind.PERSON),
-        }
-        for seat in seats.order_by("seat")
-    ]
+@dataclass(frozen=True)
+class RevealedSeat:
+    """Another seat with who sat there, this player's guess (None without one), and what its model thought.
+
+    `thoughts` are its moves that had private reasoning or a strategy, in the order of the game.
+    """
+
+    seat: MatchSeat
+    guess: Guess | None
+    thoughts: Sequence[MatchMove]
+
+    @property
+    def right(self) -> bool:
+        """Whether the guess was right."""
+        return self.guess is not None and self.guess.person == (self.seat.kind == MatchSeat.Kind.PERSON)
+
+
+def _revealed(match: Match, own_seat: MatchSeat, user: User) -> list[RevealedSeat]:
+    """Every other seat, revealed."""
+    guesses = {guess.about_id: guess for guess in Guess.objects.filter(by=own_seat)}
+    thoughts: dict[int, list[MatchMove]] = defaultdict(list)
+    if ALL in access.viewpoints(match, user):
+        for move in match.moves.exclude(private="", strategy="").order_by("number"):
+            thoughts[move.seat].append(move)
+    seats = match.seats.exclude(pk=own_seat.pk).named().order_by("seat")
+    return [RevealedSeat(seat, guesses.get(seat.pk), thoughts[seat.seat]) for seat in seats]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -17,6 +18,7 @@ from training.rewards.rubrics import RUBRICS
 from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
+from webapp.arena.play.pace import knows_seats
 from webapp.core import queue as hints
 from webapp.core import quotas
 from webapp.judgments import games
@@ -307,20 +309,30 @@ def check_changeable(judgment: Judgment, queue: Queue) -> None:
         raise BadInput(f"it was changed {MOST_CHANGES} times and stays as it is", "target")
 
 
+@dataclass(frozen=True)
+class Answer:
+    """A guess whether a person sat at a seat, and whether the player is sure."""
+
+    person: bool
+    sure: bool = True
+
+
 @transaction.atomic
 def rate(
     *,
     by: MatchSeat,
     version: RubricVersion | None,
     values: Mapping[int, Mapping[str, Any]],
-    guesses: Mapping[int, bool],
+    guesses: Mapping[int, Answer],
 ) -> None:
     """Store a player's vote after the game, once: what they took every other seat for, and any values they gave.
 
-    `values` of a seat may leave dimensions out; `version` is the rubric that they belong to.
+    A host who chose the players may leave the guesses out. `values` of a seat may leave dimensions out; `version` is
+    the rubric that they belong to.
     """
     others = {seat.seat: seat for seat in by.match.seats.exclude(pk=by.pk)}
-    if set(guesses) != set(others) or not set(values) <= set(others):
+    left_out = not guesses and knows_seats(by.match, by.user_id)
+    if (set(guesses) != set(others) and not left_out) or not set(values) <= set(others):
         raise BadInput("guess for every other seat whether it was a person or a model", "guess")
     _close_rating(by, voted=True)
     for number, seat_values in values.items():
@@ -330,7 +342,9 @@ def rate(
             rubric_version=version, match=by.match, seat=number, author=by.user, author_seat=by, values=checked,
             updated_at=timezone.now(),
         )  # fmt: skip
-    Guess.objects.bulk_create(Guess(by=by, about=others[number], person=person) for number, person in guesses.items())
+    Guess.objects.bulk_create(
+        Guess(by=by, about=others[number], person=answer.person, sure=answer.sure) for number, answer in guesses.items()
+    )
 
 
 def _asked_of(by: MatchSeat, version: RubricVersion, seat: int) -> RubricRecord:

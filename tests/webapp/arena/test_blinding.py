@@ -189,7 +189,7 @@ def replaced(host, place, ben):
     )
     if place.user == ben:
         tables.answer_consent(match=match, user=ben, agreed=True)
-    Match.objects.filter(pk=match.pk).update(swapped_from=match)
+    Match.objects.filter(pk=match.pk).update(shuffled=True)
     match.refresh_from_db()
     assert match.state == Match.State.RUNNING
     client = Client()

@@ -266,7 +266,10 @@ def test_a_bot_is_offered_where_none_is_known_to_move(client_of, player, ben, tw
 
     assert not offered(match), "its host put a bot there"
     Match.objects.filter(pk=match.pk).update(swapped_from=two_people)
+    assert not offered(match), "of a rematch of their own table the host knows as much"
+    Match.objects.filter(pk=two_people.pk).update(host=ben)
     assert offered(match), "who only asked for a rematch is not to know which seats are scripted"
+    Match.objects.filter(pk=two_people.pk).update(host=player)
     assert offered(two_people)
     hosting.replace(match=two_people, number=1)
     assert not offered(two_people), "it could only be refused"

@@ -243,9 +243,8 @@ async def test_only_hints_bring_what_a_model_and_the_clock_do(application, clien
         await sync(happen, match)
         fresh = Page(await tab.fetch())
         await tab.until(lambda fresh=fresh: tab.page.state() == fresh.state(), wait=5)
-        assert (
-            read.replace("Ann is", "Your turn" if place == "seat" else "Ann is").partition(" to move")[0]
-            in (tab.page.parts["status"] + tab.page.parts["ending"])
+        assert read.replace("Ann is", "Your turn" if place == "seat" else "Ann is").partition(" to move")[0] in (
+            tab.page.parts["status"] + tab.page.parts["ending"]
         )
     await tab.leave()
 

@@ -103,7 +103,7 @@ def rated(match, user):
     """The match, once this player has said what they took the others for: nothing of it is withheld from them."""
     seat = match.seats.get(user=user)
     others = match.seats.exclude(pk=seat.pk).values_list("seat", flat=True)
-    services.rate(by=seat, version=version(), values={}, guesses=dict.fromkeys(others, False))
+    services.rate(by=seat, version=version(), values={}, guesses=dict.fromkeys(others, services.Answer(person=False)))
     return match
 
 

@@ -33,7 +33,9 @@ def test_judgments_of_an_older_database_stay_and_imported_ones_become_rows(newes
     queue = people_queue(researcher, match, [annotator])
     target = queue.targets.order_by("position")[0]
     services.annotate(target=target, by=annotator, values=FIVES, reason="kept")
-    services.rate(by=match.seats.get(user=player), version=version(), values={0: FIVES}, guesses={0: True})
+    services.rate(
+        by=match.seats.get(user=player), version=version(), values={0: FIVES}, guesses={0: services.Answer(person=True)}
+    )
     stored = imported(researcher, conversation(0, (outside("gpt-4", 0, dict.fromkeys(FIVES, 2.0)),)))
     services.annotate(target=conversation_queue(researcher, stored).targets.first(), by=researcher, values=FIVES)
     kept = list(

@@ -293,10 +293,14 @@ def seat_of(match, user):
 
 def test_players_rate_each_other_once(researcher, player):
     match = finished_match(researcher, player)
-    services.rate(by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: False})
+    services.rate(
+        by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: services.Answer(person=False)}
+    )
     assert (Judgment.objects.get().seat, Guess.objects.get().person) == (0, False)
     with pytest.raises(BadInput, match="already"):
-        services.rate(by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: True})
+        services.rate(
+            by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: services.Answer(person=True)}
+        )
     assert (Judgment.objects.count(), Guess.objects.count()) == (1, 1)
 
 
@@ -307,17 +311,24 @@ def test_a_rating_is_about_the_others_and_whole(researcher, player):
             services.rate(by=seat_of(match, player), version=version(), values=values, guesses=guesses)
     with pytest.raises(BadInput, match="choose a value"):
         services.rate(
-            by=seat_of(match, player), version=version(), values={0: {"mutual_benefit": 11}}, guesses={0: True}
+            by=seat_of(match, player),
+            version=version(),
+            values={0: {"mutual_benefit": 11}},
+            guesses={0: services.Answer(person=True)},
         )
     assert (Judgment.objects.count(), Guess.objects.count(), GameRating.objects.count()) == (0, 0, 0)
 
 
 def test_after_the_guess_the_rest_is_optional(researcher, player):
     match = finished_match(researcher, player)
-    services.rate(by=seat_of(match, player), version=version(), values={0: {}}, guesses={0: True})
+    services.rate(
+        by=seat_of(match, player), version=version(), values={0: {}}, guesses={0: services.Answer(person=True)}
+    )
     assert (Judgment.objects.count(), Guess.objects.count()) == (0, 1)
     values = {1: {"mutual_benefit": 4, "persuasion_skill": None}}
-    services.rate(by=seat_of(match, researcher), version=version(), values=values, guesses={1: True})
+    services.rate(
+        by=seat_of(match, researcher), version=version(), values=values, guesses={1: services.Answer(person=True)}
+    )
     assert Judgment.objects.get().values == {"mutual_benefit": 4}
 
 
@@ -326,11 +337,14 @@ def test_revealing_without_rating_excludes_a_later_vote(researcher, player):
     assert Match.objects.unrevealed_to(player).exists()
     services.reveal_unrated(by=seat_of(match, player))
     assert not Match.objects.unrevealed_to(player).exists()
-    for work in (services.reveal_unrated, lambda by: services.rate(by=by, version=None, values={}, guesses={0: True})):
+    for work in (
+        services.reveal_unrated,
+        lambda by: services.rate(by=by, version=None, values={}, guesses={0: services.Answer(person=True)}),
+    ):
         with pytest.raises(BadInput, match="without rating"):
             work(by=seat_of(match, player))
     assert (Guess.objects.count(), GameRating.objects.get().voted) == (0, False)
-    services.rate(by=seat_of(match, researcher), version=None, values={}, guesses={1: True})
+    services.rate(by=seat_of(match, researcher), version=None, values={}, guesses={1: services.Answer(person=True)})
     with pytest.raises(BadInput, match="rated this game already"):
         services.reveal_unrated(by=seat_of(match, researcher))
 
@@ -340,9 +354,9 @@ def test_of_two_votes_in_the_same_moment_one_counts(researcher, player):
     seat = seat_of(finished_match(researcher, player), player)
     vote = {"by": seat, "version": version(), "values": {0: FIVES}}
     with transaction.atomic():
-        services.rate(**vote, guesses={0: True})
+        services.rate(**vote, guesses={0: services.Answer(person=True)})
         others = [
-            begin(lambda: services.rate(**vote, guesses={0: False})),
+            begin(lambda: services.rate(**vote, guesses={0: services.Answer(person=False)})),
             begin(lambda: services.reveal_unrated(by=seat)),
         ]
         until_somebody_waits()
@@ -365,7 +379,9 @@ def test_a_judgment_is_changed_a_bounded_number_of_times(researcher):
 
 def test_judged_games_become_a_dataset_version(researcher, player):
     match = rated(finished_match(researcher, player), researcher)
-    services.rate(by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: True})
+    services.rate(
+        by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: services.Answer(person=True)}
+    )
     queue = people_queue(researcher, match)
     for target in queue.targets.all():
         services.annotate(target=target, by=researcher, values=FIVES)

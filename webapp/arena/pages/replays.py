@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -161,6 +162,7 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
         "mine": seat,
         "reveals": reveals,
         "revealed": access.players_revealed(match, user),
+        "may_repeat": access.players_revealed(match, user) or access.chose_seats(match, user),
         "following": match.rematches.visible_to(user).filter(state=Match.State.OPEN).order_by("pk").first(),
         "lines": _lines(match, reveals=reveals),
         "advice": _advice(match, seat, revealed=reveals and access.players_revealed(match, user)),
@@ -218,13 +220,18 @@ def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
 @require_POST
 @members
 def again(request: HttpRequest, match_id: int) -> HttpResponse:
-    """Set up a rematch of the same scenario with all players rotated by one seat; with one seat, the same task."""
+    """Set up a rematch of the same scenario; with `swapped` (the default) all players move by one seat.
+
+    With one seat, it is the same task.
+    """
     match = visible_match(request, match_id)
     user = current_user(request)
     if not match.task and match.host_id != user.pk and access.own_seat(match, user) is None and not user.is_admin:
         raise Http404
     try:
-        following = begin_again(match=match, user=user) if match.task else tables.again(match=match, host=user)
+        swapped = request.POST.get("swapped", "1") == "1"
+        alike = partial(tables.again, match=match, host=user, swapped=swapped)
+        following = begin_again(match=match, user=user) if match.task else alike()
     except BadInput as error:
         messages.error(request, f"No new table was made: {error.why}.")
         return redirect("arena:table", match.pk)

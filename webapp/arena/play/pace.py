@@ -27,8 +27,13 @@ AHEAD = timedelta(seconds=2)
 
 
 def knows_seats(match: Match, user_id: int | None) -> bool:
-    """Whether a user knows the players because they chose them: the host, except in rematches and shuffled tables."""
-    return match.host_id == user_id and match.swapped_from_id is None and not match.shuffled
+    """Whether a user knows the players because they chose them: the host, except at shuffled tables.
+
+    Of a rematch the host knows them who knew them in the game before.
+    """
+    if match.host_id != user_id or match.shuffled:
+        return False
+    return match.swapped_from is None or knows_seats(match.swapped_from, user_id)
 
 
 def blind(match: Match, seats: Sequence[MatchSeat]) -> bool:

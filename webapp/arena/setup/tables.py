@@ -351,17 +351,18 @@ def _place_of(seat: MatchSeat) -> Place:
 
 
 @transaction.atomic
-def again(*, match: Match, host: User) -> Match:
-    """A rematch of the same scenario with all players rotated by one seat; people are asked for consent again.
+def again(*, match: Match, host: User, swapped: bool = True) -> Match:
+    """A rematch of the same scenario, with all players moved by one seat if `swapped`.
 
-    It gets a new seed, because the reveal has shown the hidden information. If this host has a rematch that is not
-    over yet, that one is returned. Every model must be open to the host, and the host must have rated the game: whether
-    the new table begins at once or waits would reveal the players.
+    People are asked for consent again. It gets a new seed, because the reveal has shown the hidden information. If this
+    host has a rematch that is not over yet, that one is returned. Every model must be open to the host, and the host
+    must have rated the game unless they chose its players: whether the new table begins at once or waits would reveal
+    the players.
     """
     before = Match.objects.select_for_update().get(pk=match.pk)
     if not before.over:
         raise BadInput("the game is not over yet")
-    if Match.objects.filter(pk=before.pk).unrevealed_to(host).exists():
+    if not pace.knows_seats(before, host.pk) and Match.objects.filter(pk=before.pk).unrevealed_to(host).exists():
         raise BadInput("rate this game first: the new table would show who sat at this one")
     ongoing = before.rematches.filter(host=host, state__in=ALIVE)
     if rematch := ongoing.order_by("pk").first():
@@ -375,7 +376,7 @@ def again(*, match: Match, host: User) -> Match:
     following = create(
         host=host,
         start=Start(redrawn(services.scenario_of(before), new_seed()), before.source, before.rules),
-        places=[places[-1], *places[:-1]],
+        places=[places[-1], *places[:-1]] if swapped else places,
         visibility=before.visibility,
         deadline_s=before.deadline_s,
         shuffled=before.shuffled,
