@@ -162,32 +162,46 @@ def scripted_to_the_end(match):
         match.refresh_from_db()
 
 
+FOR_MODELS = ["You are Ada.", "How to act", "You can click", "&lt;", "Turns left:"]
+BEHIND = re.compile(r'<ol class="read">.*?</ol>', re.DOTALL)
+"""What a model would read, which a replay has apart."""
+
+
 @pytest.mark.parametrize("game", ["shop", "household"])
 def test_a_person_reads_the_task_and_the_rules_but_nothing_that_tells_a_model_how_to_write(client_of, player, game):
     client, start = client_of(player), sample(game)
     match = alone.play(user=player, start=tables.Start(start), player=None, consent=True)
-    opening = make(start).observe(0).messages[0].text.split("\n\n")
-    for_models = [f"You are {start.seats[0]}.", "How to act", "You can click", "&lt;", "This is a"]
-    rules = [part for part in opening if not part.startswith(tuple(for_models))]
-    assert rules, "the opening has rules besides the task and the ways to act"
+    task = make(start).task()
     pages, limit = [], match.scenario["settings"].get("turn_limit", {"shop": 10, "household": 40}[game])
     for state in scripted_to_the_end(match):
         pages.append(client.get(f"/play/{match.pk}/").content.decode())
-        assert f'<p class="task">{capfirst(escape(state.task()))}</p>' in pages[-1]
-        assert [part for part in rules if escape(part) not in pages[-1]] == []
+        assert f'<p class="task">{capfirst(escape(task))}</p>' in pages[-1]
+        assert [rule for rule in state.show(0).rules if escape(rule) not in pages[-1]] == []
         left = limit - match.step
         assert f'<span class="phase">{left} turn{"s" * (left != 1)} left</span>' in pages[-1]
         pressed = re.findall(r'<button [^>]*value="([^"]*)"', pages[-1])
         assert sorted(presses(state)) == sorted(set(pressed) & set(presses(state)))
+        assert len(set(pressed)) == len(pressed), "each button is there once"
     address = f"/play/{match.pk}/"
     pages += [client.get(address).content.decode(), client.get(f"{address}result/").content.decode()]
-    assert "<strong>The game is over: reward 1</strong>" in pages[-2]
-    assert "See the result, side by side" in pages[-2]
-    pages += [client.get(f"{address}replay/", {"viewer": viewer}).content.decode() for viewer in (0, SPECTATOR, ALL)]
-    assert all(escape(capfirst(make(start).task())) in page for page in pages[:-3])
-    assert all(escape(make(start).task()) in page for page in pages[-3:])
-    for number, page in enumerate(pages):
-        assert [text for text in for_models if text in page] == [], number
+    view = services.fold(match).game.show(0)
+    assert [text for text in (view.headline, view.moment, "See both plays side by side") if text not in pages[-2]] == []
+    assert view.moment in side(pages[-1], "left")
+    replays = [client.get(f"{address}replay/", {"viewer": viewer}).content.decode() for viewer in (0, SPECTATOR, ALL)]
+    assert all("What a model at this place would read" in page for page in replays)
+    assert all(escape(capfirst(task)) in page for page in pages)
+    assert all(escape(task) in page for page in replays)
+    for number, page in enumerate([*pages, *(BEHIND.sub("", page) for page in replays)]):
+        assert [text for text in FOR_MODELS if text in page] == [], number
+
+
+def test_the_search_field_is_one_field_of_the_form(client_of, player):
+    """It stands among what lies on the table, and no second control asks for the same words."""
+    match = alone.play(user=player, start=tables.Start(socks()), player=None, consent=True)
+    page = client_of(player).get(f"/play/{match.pk}/").content.decode()
+    assert len(re.findall(r'<input [^>]*name="search\.words"[^>]*>', page)) == 1
+    assert 'form="move" type="search" name="search.words" maxlength="300"' in page
+    assert '<button form="move" name="action" value="search">' in page
 
 
 def presses(game):
@@ -208,7 +222,7 @@ def test_a_task_is_stated_to_who_watches_too(client_of, player):
     page = client_of(player).get(f"/play/{match.pk}/").content.decode()
     assert f'<p class="task">{escape(capfirst(make(sample("household")).task()))}</p>' in page
     assert "coach" not in page  # nobody is advised
-    assert 'class="square"' in page
+    assert "In the hand" in page
     assert 'name="choice"' not in page
 
 
@@ -325,26 +339,40 @@ def test_both_plays_stand_side_by_side(client_of, player, both):
     assert "4 steps, 1 search" in left
     assert [
         text
-        for text in ("hiking socks yellow P0395", "click: P0395", "click: yellow", "click: buy now")
+        for text in ("Searches for “hiking socks yellow P0395”", "Opens Mirabeau", "Chooses yellow", "Buys it")
         if text not in left
     ] == []
     assert "a scripted player" in right
     assert left.count("<li>") == 4
     assert right.count("<li>") == companion.moves.count()
-    for step in companion.moves.values_list("move__args", flat=True):
-        assert str(*step.values()) in right
+    assert [step.deed for step in plays.read(companion).steps if escape(capfirst(step.deed)) not in right] == []
+    assert "You bought Mirabeau hiking socks" in left
+    assert f"{companion.scenario['seats'][0]} bought Mirabeau hiking socks" in right
+
+
+def test_a_play_that_was_stored_before_there_were_lines_still_says_what_was_done(client_of, player):
+    match = alone.play(user=player, start=tables.Start(socks()), player=None, consent=True)
+    solve(match, player)
+    for row in match.rows.all():
+        row.message = {name: value for name, value in row.message.items() if name != "lines"}
+        row.save()
+    steps = plays.read(match).steps
+    assert [step.deed for step in steps][:2] == ["search hiking socks yellow P0395", "click P0395"]
+    page = side(client_of(player).get(f"/play/{match.pk}/result/").content.decode(), "left")
+    assert "Click buy now" in page
+    assert "&lt;" not in page
 
 
 def test_the_advice_of_a_coach_stands_at_its_step(client_of, player):
     match = alone.play(user=player, start=tables.Start(socks()), player=None, consent=True)
     asked = {"match": match, "seat": 0, "coach": "an adviser", "asked_at": services.database_now()}
-    Advice.objects.create(step=1, after=3, text="Open the first one.", **asked)
+    Advice.objects.create(step=1, after=3, text="Open it: <click>P0395</click>", **asked)
     Advice.objects.create(step=2, after=4, why="it did not answer", **asked)
     solve(match, player)
     steps = plays.read(match).steps
-    assert [step.advice.text if step.advice else "" for step in steps] == ["", "Open the first one.", "", ""]
+    assert [step.advice.text if step.advice else "" for step in steps] == ["", "Open it: <click>P0395</click>", "", ""]
     page = client_of(player).get(f"/play/{match.pk}/result/").content.decode()
-    assert side(page, "left").count("an adviser advised: Open the first one.") == 1
+    assert side(page, "left").count("an adviser advised: Open it: click: P0395<") == 1
 
 
 def test_a_model_that_still_plays_is_waited_for(client_of, player):

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from training.errors import BadInput
 from training.games import REGISTRY, lookup
 from training.records import SPECTATOR
+from training.views import TableView
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, members
 from webapp.arena.live import client_state
@@ -66,6 +67,8 @@ def result(request: HttpRequest, match: Match) -> HttpResponse:
         "spec": lookup(match.game),
         "left": plays.read(left) if left is not None else None,
         "right": plays.read(right) if right is not None else None,
+        "left_end": _end(left, user),
+        "right_end": _end(right, user),
         "waiting": waiting,
     }
     if wants_fragment(request):
@@ -80,6 +83,14 @@ def result(request: HttpRequest, match: Match) -> HttpResponse:
         "mine": match.seats.filter(user=user).first(),
     }
     return render(request, "arena/alone_result.html", context)
+
+
+def _end(match: Match | None, user: User) -> TableView | None:
+    """The table as a play ended, from the place of the user if it is theirs; None for a play that has not ended."""
+    if match is None or not match.over:
+        return None
+    mine = match.seats.filter(seat=plays.SEAT, user=user).exists()
+    return client_state.look(match, plays.SEAT if mine else SPECTATOR).view
 
 
 def _sides(match: Match, user: User, others: list[Match], chosen: int) -> tuple[Match | None, Match | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,9 @@ from django.db.models import Avg, Count, F, FloatField, Func, OuterRef, Q, Subqu
 from django.db.models.functions import Cast
 
 from training.games import lookup
+from training.games.actions import TAG
 from training.records import Seat
+from training.views import Line
 from webapp.accounts.models import User
 from webapp.arena import opponents
 from webapp.arena.models import Advice, Match, MatchMove, MatchQuerySet, MatchSeat
@@ -20,6 +23,8 @@ from webapp.serving.models import Deployment
 SEAT: Seat = 0
 SEARCH = "search"
 """The action that counts as a search, in games that have it."""
+_ACTION = re.compile(r"<\s*([A-Za-z_ ]+?)\s*>([^<>]+)<\s*/\s*\1\s*>")
+"""A tag with what it holds."""
 BOTS = (MatchSeat.Kind.MODEL, MatchSeat.Kind.SCRIPTED)
 SHOWN = 20
 _REWARD = Func(F("match__returns"), Value(str(SEAT)), function="jsonb_extract_path_text")
@@ -28,19 +33,31 @@ _REWARD = Func(F("match__returns"), Value(str(SEAT)), function="jsonb_extract_pa
 
 @dataclass(frozen=True)
 class Step:
-    """One move of the seat, the lines of the game that answered it, and what a coach had advised, if asked."""
+    """One move of the seat, the lines that people read of it, and what a coach had advised, if asked."""
 
     move: MatchMove
-    answers: Sequence[str]
+    lines: Sequence[Line]
     advice: Advice | None = None
 
     @property
-    def text(self) -> str:
-        """The move as it was written; where it has no text, its action and what it names."""
+    def deed(self) -> str:
+        """What the seat did, without its name; from the move itself in matches that were stored without deeds."""
         if self.move.move["origin"] == "forfeit":
             return "gives up"
+        deeds = [line.text for line in self.lines if line.kind == "deed"]
         named = " ".join(str(value) for value in self.move.move["args"].values())
-        return self.move.move["text"] or f"{self.move.move['action'].replace('_', ' ')} {named}".strip()
+        return ", ".join(deeds) or f"{self.move.move['action'].replace('_', ' ')} {named}".strip()
+
+    @property
+    def news(self) -> Sequence[str]:
+        """What came of it."""
+        return [line.text for line in self.lines if line.kind == "news"]
+
+    @property
+    def advised(self) -> str:
+        """The advice without tags: `<click>P1</click>` becomes `click: P1`."""
+        text = self.advice.text if self.advice else ""
+        return TAG.sub("", _ACTION.sub(r"\1: \2", text)).strip()
 
     @property
     def refused(self) -> int:
@@ -81,11 +98,11 @@ def read(match: Match) -> Play:
     seat = match.seats.select_related("user", *MatchSeat.NAMES).get(seat=SEAT)
     moves = list(match.moves.filter(seat=SEAT).order_by("number"))
     rows = match.rows.filter(viewer=SEAT, number__gt=1).order_by("number")
-    lines = [(row.step, line.text) for row in rows for line in row.lines if line.kind == "news"]
+    lines = [(row.step, line) for row in rows for line in row.lines]
     advice = {row.step: row for row in match.advice.filter(seat=SEAT).exclude(text="")}
     ends = [*(move.step for move in moves[1:]), math.inf]
     steps = [
-        Step(move, [text for step, text in lines if move.step < step <= end], advice.get(move.step))
+        Step(move, [line for step, line in lines if move.step < step <= end], advice.get(move.step))
         for move, end in zip(moves, ends, strict=False)
     ]
     return Play(match, seat, steps)
