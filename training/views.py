@@ -88,6 +88,10 @@ class Board(Record):
     columns: tuple[Option, ...] = ()
 
 
+Suit = Literal["red", "yellow", "green", "white", "blue"]
+"""A colour of cards."""
+
+
 class Card(Record):
     """A playing card. `face` is its rank, empty for a card that lies face down; `suit` a colour, empty without suits.
 
@@ -95,7 +99,7 @@ class Card(Record):
     """
 
     face: str = ""
-    suit: Literal["", "red", "yellow", "green", "white", "blue"] = ""
+    suit: Suit | Literal[""] = ""
     label: str
     known: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
@@ -115,7 +119,7 @@ class Hand(Record):
 class Stack(Record):
     """Cards of one suit that grow from 1 to `most`; `height` 0 is empty."""
 
-    suit: Literal["red", "yellow", "green", "white", "blue"]
+    suit: Suit
     height: int
     most: int
 
@@ -128,7 +132,7 @@ class Stacks(Record):
     stacks: tuple[Stack, ...]
 
 
-class Counter(Record):
+class Pile(Record):
     """A number of things, drawn as that many pieces where `most` is known or small. `seat` owns them, if anybody."""
 
     name: str
@@ -143,7 +147,7 @@ class Counters(Record):
 
     kind: Literal["counters"] = "counters"
     title: str
-    counters: tuple[Counter, ...]
+    piles: tuple[Pile, ...]
 
 
 class Item(Record):

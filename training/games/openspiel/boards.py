@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
 
 import pyspiel
 
 from training.games.openspiel.view import View
 from training.records import Seat, Viewer
-from training.views import Cell, Cells
+from training.views import Board, Brief, Square
 
 MARKS = ("X", "O")
+PIECES = {"marks": ("cross", "nought"), "discs": ("full disc", "ring")}
+"""The pieces of both seats in words."""
 _SYMBOLS = {"x": "X", "o": "O", ".": "_"}
 
 
@@ -21,7 +24,14 @@ def grid(state: pyspiel.State) -> list[str]:
 
 
 class BoardView(View):
-    """A grid game of X against O."""
+    """A grid game of X against O.
+
+    `length` pieces in a line win, `count` in words; `pieces` says how they are drawn.
+    """
+
+    length: ClassVar[int]
+    count: ClassVar[str]
+    pieces: ClassVar[Literal["marks", "discs"]]
 
     def brief(self, seat: Seat) -> str:
         return (
@@ -38,15 +48,68 @@ class BoardView(View):
     def cells(self, state: pyspiel.State, actions: Mapping[int, str]) -> Mapping[tuple[int, int], str]:
         """Return the choices by the cell (row, column) that they fill."""
 
-    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Cells, ...]:
+    @abstractmethod
+    def place(self, row: int, column: int) -> str:
+        """Return a square in words, for screen readers."""
+
+    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Board, ...]:
         legal = self.cells(state, choices)
+        marks = grid(state)
         rows = tuple(
-            tuple(_cell(mark, at, down, legal.get((down, at), "")) for at, mark in enumerate(row))
-            for down, row in enumerate(grid(state))
+            tuple(self._square(mark, (down, at), legal.get((down, at), "")) for at, mark in enumerate(row))
+            for down, row in enumerate(marks)
         )
-        return (Cells(title="Board", rows=rows),)
+        line = won(marks, self.length)
+        return (Board(title="Board", rows=rows, pieces=self.pieces, last=self.last(state), line=line),)
+
+    def _square(self, mark: str, place: tuple[int, int], choice: str) -> Square:
+        seat = MARKS.index(mark) if mark in MARKS else None
+        content = "empty" if seat is None else f"{PIECES[self.pieces][seat]} of {self.names[seat]}"
+        return Square(seat=seat, label=f"{self.place(*place)}: {content}", choice=choice)
+
+    @abstractmethod
+    def last(self, state: pyspiel.State) -> tuple[int, int] | None:
+        """Return the square of the newest piece as (row, column); None on an empty board."""
+
+    def private(self, state: pyspiel.State, seat: Seat) -> Brief:
+        return Brief(title=f"You play {plural(PIECES[self.pieces][seat])}")
+
+    def moment(self, state: pyspiel.State) -> str:
+        marks = grid(state)
+        line = won(marks, self.length)
+        if not line:
+            return "The board is full, and nobody has a line."
+        row, column = line[0]
+        seat = MARKS.index(marks[row][column])
+        return f"{self.names[seat]} has {self.count} {plural(PIECES[self.pieces][seat])} in a line, {_direction(line)}."
 
 
-def _cell(mark: str, column: int, row: int, choice: str) -> Cell:
-    content = "empty" if mark == "_" else mark
-    return Cell(text="" if mark == "_" else mark, label=f"row {row}, column {column}: {content}", choice=choice)
+def won(marks: Sequence[str], length: int) -> tuple[tuple[int, int], ...]:
+    """Return the squares of all complete lines of `length` or more equal marks, in order; empty without any."""
+    squares: set[tuple[int, int]] = set()
+    for row, cells in enumerate(marks):
+        for column, mark in enumerate(cells):
+            for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+                line = [(row + down * at, column + right * at) for at in range(length)]
+                if mark != "_" and all(_at(marks, *square) == mark for square in line):
+                    squares |= set(line)
+    return tuple(sorted(squares))
+
+
+def plural(piece: str) -> str:
+    """Return several of a piece: crosses, noughts, full discs, rings."""
+    return f"{piece}es" if piece.endswith("s") else f"{piece}s"
+
+
+def _at(marks: Sequence[str], row: int, column: int) -> str:
+    return marks[row][column] if 0 <= row < len(marks) and 0 <= column < len(marks[row]) else ""
+
+
+def _direction(line: Sequence[tuple[int, int]]) -> str:
+    """Return the direction of a line in words; of several lines, that there are several."""
+    rows, columns = {row for row, _ in line}, {column for _, column in line}
+    if len(rows) == 1:
+        return "across"
+    if len(columns) == 1:
+        return "from top to bottom"
+    return "diagonally" if len(rows) == len(columns) == len(line) else "in two directions"

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pyspiel
 
-from training.games.openspiel.boards import MARKS, BoardView, grid
-from training.records import Seat
+from training.games.openspiel.boards import MARKS, PIECES, BoardView, grid
+from training.records import Seat, Viewer
+from training.views import Board, Option
 
 COLUMNS = 7
 RULES = """\
@@ -19,10 +20,21 @@ Connect Four is played by two on an upright grid of 6 rows and 7 columns, 0 bein
 A choice is written <X(column)> or <O(column)>. In the grid, _ is an empty cell, and the last line is the bottom."""
 
 
+GUIDE = (
+    "{first} has full discs, {second} rings. You take turns, and each drops one into a column that is not full.",
+    "A disc falls to the lowest free place of its column.",
+    "Four of your own in a line, across, from top to bottom or diagonally, win.",
+    "A full board without such a line is a draw.",
+)
+
+
 class ConnectFour(BoardView):
     """6 rows of 7 columns."""
 
     game = "connect_four"
+    length = 4
+    count = "four"
+    pieces = "discs"
 
     def rules(self) -> str:
         return RULES.format(first=self.names[0], second=self.names[1])
@@ -30,9 +42,34 @@ class ConnectFour(BoardView):
     def choice(self, state: pyspiel.State, seat: Seat, action: int) -> str:
         return f"{MARKS[seat]}({action})"
 
+    def guide(self) -> tuple[str, ...]:
+        return tuple(line.format(first=self.names[0], second=self.names[1]) for line in GUIDE)
+
+    def place(self, row: int, column: int) -> str:
+        return f"column {column + 1}, place {6 - row} from below"
+
+    def last(self, state: pyspiel.State) -> tuple[int, int] | None:
+        history = state.history()
+        if not history:
+            return None
+        column = history[-1]
+        return min(row for row, marks in enumerate(grid(state)) if marks[column] != "_"), column
+
+    def ask(self, state: pyspiel.State, seat: Seat) -> str:
+        return "Choose a column for your disc."
+
+    def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
+        return f"drops a {PIECES['discs'][seat]} into column {action + 1}"
+
+    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Board, ...]:
+        """Return the board with a button above each column that is not full."""
+        (board,) = super().zones(state, viewer, choices)
+        columns = tuple(Option(label=f"Column {at + 1}", choice=choices.get(at, "")) for at in range(COLUMNS))
+        return (board.model_copy(update={"columns": columns if choices else ()}),)
+
     def cells(self, state: pyspiel.State, actions: Mapping[int, str]) -> Mapping[tuple[int, int], str]:
-        rows = grid(state)
-        return {(max(r for r, row in enumerate(rows) if row[a] == "_"), a): choice for a, choice in actions.items()}
+        """Return nothing: a column is chosen by its button."""
+        return {}
 
 
 ALL_MARKS = tuple(f"{mark}({column})" for mark in MARKS for column in range(COLUMNS))

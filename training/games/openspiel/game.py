@@ -16,7 +16,7 @@ from training.games.openspiel.settings import OpenSpielSettings
 from training.games.openspiel.view import View, pays
 from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
 from training.seeding import rng
-from training.views import Cells
+from training.views import Line, TableView, news
 
 FORM = (
     "Each turn you are shown the state and your legal choices. Think if you like, then end with exactly one of them: "
@@ -86,11 +86,11 @@ class OpenSpielGame(LoggedGame):
         choices = self._offered(self.state.current_player())[0].args[0].choices
         example = tag(answer(choices, self.view.marked), {"choice": choices[0]})
         rules = self.view.rules()
-        self._log.tell_each(
+        self._log.brief(
             {seat: f"{rules}\n\n{self.view.brief(seat)}\n{FORM.format(example=example)}" for seat in self._log.players},
             channel="private",
         )
-        self._log.tell_each({SPECTATOR: rules, ALL: rules})
+        self._log.brief({SPECTATOR: rules, ALL: rules})
         self._tell_state()
         self._tell_turn()
 
@@ -146,9 +146,26 @@ class OpenSpielGame(LoggedGame):
         even = len(set(result)) == 1
         return {seat: {"win": float(value == max(result) and not even)} for seat, value in enumerate(result)}
 
-    def _zones(self, viewer: Viewer) -> tuple[Cells, ...]:
-        chosen = {action: text for text, action in self._choices.items()} if viewer in self.to_act() else {}
-        return self.view.board(self.state, viewer, chosen)
+    def show(self, viewer: Viewer) -> TableView:
+        """Return the table as the view of the game draws it."""
+        acts = viewer in self.to_act()
+        chosen = {action: text for text, action in self._choices.items()} if acts else {}
+        return TableView(
+            zones=self.view.zones(self.state, viewer, chosen),
+            ask=self.view.ask(self.state, viewer) if acts else "",
+            rules=self.view.guide(),
+            brief=self.view.private(self.state, viewer) if viewer in self._log.players else None,
+            mood="" if self.to_act() else "over",
+            headline="" if self.to_act() else self.view.headline(self._result(), viewer),
+            moment="" if self.to_act() else self._moment(),
+        )
+
+    def _moment(self) -> str:
+        """Return what ended the game."""
+        return self.view.moment(self.state) if self._loser is None else f"{self.names[self._loser]} gave up."
+
+    def _deed(self, seat: Seat, action: Action, move: Move) -> str:
+        return self.view.deed(self.state, seat, self._choices[str(move.args["choice"])])
 
     # --- one turn ---
 
@@ -189,14 +206,15 @@ class OpenSpielGame(LoggedGame):
         if move.origin == "seat":
             self._log.say({seat: self._reply(seat, move)}, None if self.view.public else ())
         else:
-            played = tag(self._offered(seat)[0], move.args)
-            line = UNCHOSEN.format(name=self.names[seat], tag=played)
-            self._log.tell(line, None if self.view.public else {seat})
+            action = self._offered(seat)[0]
+            text = UNCHOSEN.format(name=self.names[seat], tag=tag(action, move.args))
+            line = Line(kind="deed", seat=seat, text=f"{self._deed(seat, action, move)} (no choice was made)")
+            self._log.tell(text, None if self.view.public else {seat}, lines=(line,))
 
     def _tell_state(self) -> None:
         """Show the state after chance to viewers who do not play."""
         states = {viewer: self.view.state(self.state, viewer) for viewer in (SPECTATOR, ALL)}
-        self._log.tell_each({viewer: text for viewer, text in states.items() if text})
+        self._log.brief({viewer: text for viewer, text in states.items() if text})
 
     def _tell_turn(self) -> None:
         seat = self.state.current_player()
@@ -205,7 +223,7 @@ class OpenSpielGame(LoggedGame):
             f"Information of Turn-{self._turns[seat] + 1}:\nIt is your turn.\n\n"
             f"GAME STATE:\n{self.view.state(self.state, seat)}\n\nLEGAL ACTIONS:\n{legal}"
         )
-        self._log.tell_each({seat: text}, channel="private")
+        self._log.brief({seat: text}, channel="private")
 
     def _tell_end(self) -> None:
         showdown = "" if self._loser is not None else self.view.showdown(self.state)
@@ -215,7 +233,7 @@ class OpenSpielGame(LoggedGame):
         else:
             scores = ", ".join(f"{name} {value:g}" for name, value in zip(self.names, result, strict=True))
             result_line = f"The game is over: {scores}."
-        self._log.tell(f"{showdown} {result_line}".strip())
+        self._log.tell(f"{showdown} {result_line}".strip(), lines=news(self._moment()))
 
 
 def _fixed(outcomes: Sequence[int], view: View) -> Iterator[int]:

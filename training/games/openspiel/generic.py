@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 
 import pyspiel
@@ -18,6 +18,7 @@ from training.games.openspiel.game import OpenSpielGame
 from training.games.openspiel.settings import OpenSpielSettings, undealt
 from training.games.openspiel.view import View, load, pays
 from training.records import ALL, SPECTATOR, Seat, Viewer
+from training.views import Brief, Passage, Passages
 
 PREFIX = "openspiel:"
 _BRACKETS = str.maketrans("<>", "()")
@@ -63,6 +64,30 @@ class GenericView(View):
         written = {action: self.choice(state, seat, action) for action in state.legal_actions(seat)}
         often = Counter(text.lower() for text in written.values())
         return {text if often[text.lower()] == 1 else f"{text} #{action}": action for action, text in written.items()}
+
+    def guide(self) -> tuple[str, ...]:
+        visibility = "Everybody sees every move." if self.public else "What others do is seen only in the state."
+        return (
+            f"{self.kind.long_name}, as OpenSpiel plays it, with OpenSpiel's words for states and moves.",
+            visibility,
+        )
+
+    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Passages, ...]:
+        shown = self.state(state, viewer).strip()
+        return (Passages(title="The state", passages=(Passage(title="", text=shown),)),) if shown else ()
+
+    def private(self, state: pyspiel.State, seat: Seat) -> Brief:
+        return Brief(title=f"You are player {seat} in the state's numbering")
+
+    def ask(self, state: pyspiel.State, seat: Seat) -> str:
+        return "Choose your move."
+
+    def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
+        return f"plays {self.choice(state, seat, action)}"
+
+    def moment(self, state: pyspiel.State) -> str:
+        results = ", ".join(f"{name} {value:g}" for name, value in zip(self.names, state.returns(), strict=True))
+        return f"The results: {results}."
 
     def forfeit(self, state: pyspiel.State, loser: Seat) -> Sequence[float]:
         low, utility = self.load().min_utility(), self.kind.utility

@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 import pyspiel
 
 from training.games.openspiel.settings import HanabiSettings, OpenSpielSettings
-from training.games.openspiel.view import View, line_zone, params
+from training.games.openspiel.view import View, params
 from training.records import ALL, Seat, Viewer
-from training.views import Cell, Cells
+from training.views import Card, Counters, Hand, Option, Pile, Stack, Stacks, Suit, Zone
 
 RANKS = 2
 COPIES = (3, 1)
 """Number of cards of each rank in a colour."""
-COLOURS = {"R": "red", "Y": "yellow", "G": "green"}
+COLOURS: dict[str, Suit] = {"R": "red", "Y": "yellow", "G": "green"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,22 +183,105 @@ class Hanabi(View):
     def _hand(self, seat: Seat, viewer: Viewer) -> str:
         return "Your hand" if seat == viewer else f"{self.names[seat]}'s hand"
 
-    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Cells, ...]:
-        table = self.table(state, viewer)
-        tokens = [
-            Cell(text=str(table.information), label="information tokens"),
-            Cell(text=str(table.life), label="life tokens"),
-            Cell(text=str(table.pile), label="cards in the draw pile"),
-        ]
-        hands = [line_zone(self._hand(seat, viewer), [_cell(*card) for card in table.hands[seat]]) for seat in (0, 1)]
-        stacks = [Cell(text=stack, label=_in_words(stack)) for stack in table.stacks.split()]
-        discards = [Cell(text=card, label=_in_words(card)) for card in table.discards.split()]
+    # --- for people ---
+
+    def guide(self) -> tuple[str, ...]:
+        size = self.size
         return (
-            line_zone("Stacks", stacks),
-            *hands,
-            line_zone("Tokens and pile", tokens),
-            *([line_zone("Discarded", discards)] if discards else []),
+            f"You win or lose together: {size.colours * RANKS} points can be had. Each colour grows from 1 to 2.",
+            "Each colour has three cards of rank 1 and one of rank 2.",
+            "You see the other's cards and not your own; what you have been told of your cards stands below them.",
+            "In your turn you play a card, discard one, or give a hint.",
+            f"A hint costs one of {size.information} tokens and points out all cards of a colour or a rank.",
+            "A card that fits its firework stays there. A card that does not fit is discarded and costs a life.",
+            "Discarding brings back a hint token, and so does a finished firework.",
+            "The game ends when all fireworks are finished, or one turn each after the last card was drawn.",
+            f"It also ends when the last of {size.life} lives is lost: then all points are lost.",
         )
+
+    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
+        table = self.table(state, viewer)
+        mine = viewer if viewer in (0, 1) else 1
+        size = self.size
+        heights = {stack[0]: int(stack[1]) for stack in table.stacks.split()}
+        discards = tuple(_face_up(card) for card in table.discards.split())
+        return (
+            self._their_hand(table, 1 - mine, viewer, tuple(choices.values())),
+            Stacks(
+                title="Fireworks",
+                stacks=tuple(
+                    Stack(suit=COLOURS[letter], height=heights[letter], most=RANKS) for letter in size.letters
+                ),
+            ),
+            Counters(
+                title="On the table",
+                piles=(
+                    Pile(name="hint tokens", value=table.information, most=size.information, icon="hint"),
+                    Pile(name="lives", value=table.life, most=size.life, icon="life"),
+                    Pile(name="cards to draw", value=table.pile, icon="card"),
+                ),
+            ),
+            *([Hand(title="Discarded", cards=discards, small=True)] if discards else []),
+            self._their_hand(table, mine, viewer, tuple(choices.values())),
+        )
+
+    def _their_hand(self, table: Table, seat: Seat, viewer: Viewer, choices: Sequence[str]) -> Hand:
+        """Return a hand; one's own has buttons at its cards, the other's has the hints."""
+        cards = tuple(
+            self._card(card, possibilities, [choice for choice in choices if choice.endswith(f" card {place}")])
+            for place, (card, possibilities) in enumerate(table.hands[seat])
+        )
+        hints = tuple(Option(label=_hint(choice), choice=choice) for choice in choices if choice.startswith("Reveal"))
+        title = "Your hand" if seat == viewer else f"{self.names[seat]}'s hand"
+        if seat == viewer:
+            return Hand(title=title, seat=seat, cards=cards)
+        bare = tuple(card.model_copy(update={"options": ()}) for card in cards)
+        return Hand(title=title, seat=seat, cards=bare, options=hints)
+
+    def _card(self, card: str, possibilities: str, choices: Sequence[str]) -> Card:
+        options = tuple(Option(label=choice.split()[0], choice=choice) for choice in choices)
+        known = self._known(possibilities)
+        if card == "XX":
+            return Card(label=f"face down{'; ' if known else ''}{', '.join(known)}", known=known, options=options)
+        holder_knows = f"; its holder knows: {', '.join(known)}" if known else ""
+        shown = _face_up(card)
+        return shown.model_copy(update={"label": shown.label + holder_knows, "known": known, "options": options})
+
+    def _known(self, possibilities: str) -> tuple[str, ...]:
+        """Return in short words what the holder of a card knows of it, by what it may still be."""
+        letters, ranks = possibilities.rstrip("0123456789"), possibilities.lstrip("".join(COLOURS))
+        excluded = [letter for letter in self.size.letters if letter not in letters]
+        colour = [COLOURS[letters]] if len(letters) == 1 else [f"not {COLOURS[letter]}" for letter in excluded]
+        return (*colour, *([ranks] if len(ranks) == 1 else []))
+
+    def ask(self, state: pyspiel.State, seat: Seat) -> str:
+        hints = self.table(state, seat).information
+        return "Play a card, discard one, or give a hint." if hints else "Play a card or discard one: no hint is left."
+
+    def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
+        verb, *rest = self.choice(state, seat, action).split()
+        other = self.names[1 - seat]
+        if verb == "Reveal":
+            value = rest[-1]
+            return f"tells {other} which cards are {COLOURS.get(value, f'of rank {value}')}"
+        table = self.table(state, ALL)
+        card = table.hands[seat][int(rest[-1])][0]
+        if verb == "Discard":
+            return f"discards the {_in_words(card)}"
+        fits = f"{card[0]}{int(card[1]) - 1}" in table.stacks.split()
+        return f"plays the {_in_words(card)}, which {'fits' if fits else 'does not fit: a life is lost'}"
+
+    def headline(self, result: Sequence[float], viewer: Viewer) -> str:
+        who = "You score" if viewer in (0, 1) else f"{self.names[0]} and {self.names[1]} score"
+        return f"{who} {result[0]:g} of {self.size.colours * RANKS} points together."
+
+    def moment(self, state: pyspiel.State) -> str:
+        table = self.table(state, ALL)
+        if not table.life:
+            return "The last life was lost, and with it all points."
+        if all(stack[1] == str(RANKS) for stack in table.stacks.split()):
+            return "All fireworks are finished."
+        return "Everybody has had the last turn after the last card was drawn."
 
     def forfeit(self, state: pyspiel.State, loser: Seat) -> Sequence[float]:
         return [0.0, 0.0]
@@ -211,10 +294,15 @@ def possible(possibilities: str) -> str:
     return f"colour {' or '.join(letters)}, rank {' or '.join(ranks)}"
 
 
-def _cell(card: str, possibilities: str) -> Cell:
-    if card == "XX":
-        return Cell(text="?", label=f"hidden; {possible(possibilities)}")
-    return Cell(text=card, label=f"{_in_words(card)}; its holder knows: {possible(possibilities)}")
+def _face_up(card: str) -> Card:
+    """Return a card that lies face up, such as `R2`."""
+    return Card(face=card[1], suit=COLOURS[card[0]], label=_in_words(card))
+
+
+def _hint(choice: str) -> str:
+    """Return the label of a hint's button."""
+    value = choice.rsplit(maxsplit=1)[-1]
+    return f"Tell all {COLOURS[value]}" if value in COLOURS else f"Tell all of rank {value}"
 
 
 def _in_words(card: str) -> str:

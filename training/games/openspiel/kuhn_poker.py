@@ -47,6 +47,32 @@ class KuhnPoker(Poker):
         moves = _moves(state)
         return 1 in moves and moves[-1] == 0
 
+    def guide(self) -> tuple[str, ...]:
+        return (
+            "There are three cards: the King beats the Queen, and the Queen beats the Jack.",
+            f"{self.names[0]} and {self.names[1]} pay 1 chip each and get one card, which only they see.",
+            f"{self.names[0]} begins. In your turn you bet 1 more chip, or pay nothing.",
+            "Who pays nothing after the other's bet folds: the other takes the pot, and no card is shown.",
+            "When both have bet, or neither has, the higher card takes the pot.",
+        )
+
+    def ask(self, state: pyspiel.State, seat: Seat) -> str:
+        if self._faces_bet(state):
+            return f"{self.names[1 - seat]} has bet: call for 1 chip, or fold?"
+        return "Bet 1 chip, or check?"
+
+    def button(self, state: pyspiel.State, seat: Seat, action: int) -> str:
+        bet, nothing = ("Call: pay 1 chip", "Fold") if self._faces_bet(state) else ("Bet 1 chip", "Check")
+        return bet if action else nothing
+
+    def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
+        bet, nothing = ("calls", "folds") if self._faces_bet(state) else ("bets 1 chip", "checks")
+        return bet if action else nothing
+
+    def _faces_bet(self, state: pyspiel.State) -> bool:
+        """Return whether the other has bet."""
+        return 1 in _moves(state)
+
     def state(self, state: pyspiel.State, viewer: Viewer) -> str:
         moves = self.moves(_moves(state)) or "none"
         pot = count(sum(self.paid(state, seat) for seat in (0, 1)), "chip")

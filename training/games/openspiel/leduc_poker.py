@@ -6,11 +6,11 @@ from collections import Counter
 
 import pyspiel
 
-from training.games.openspiel.poker import Poker, cell, written
-from training.games.openspiel.view import line_zone, params
+from training.games.openspiel.poker import CARDS, Poker, drawn, written
+from training.games.openspiel.view import params
 from training.games.prose import count
 from training.records import Seat, Viewer
-from training.views import Cells
+from training.views import Hand
 
 CHIPS = 100
 """Number of chips that OpenSpiel gives each player before the ante."""
@@ -69,6 +69,41 @@ class LeducPoker(Poker):
         ]
         return "\n".join(f"{at}. {line}" for at, line in enumerate(lines, 1))
 
-    def common(self, state: pyspiel.State) -> tuple[Cells, ...]:
+    def common(self, state: pyspiel.State) -> tuple[Hand, ...]:
         public = state.public_card()
-        return (line_zone("Public card", [cell(public if public >= 0 else None)]),)
+        return (Hand(title="Public card", cards=(drawn(public if public >= 0 else None),)),)
+
+    def guide(self) -> tuple[str, ...]:
+        return (
+            "There are six cards: two Kings, two Queens, two Jacks.",
+            f"{self.names[0]} and {self.names[1]} pay 1 chip each and get one card, which only they see.",
+            f"There are two rounds of betting, {self.names[0]} begins each. You call, raise, or fold after a raise.",
+            "A raise is 2 chips in the first round and 4 in the second; there are at most two a round.",
+            "After the first round a public card is turned up.",
+            "At the end a card like the public one wins, otherwise the higher one; equal cards share the pot.",
+        )
+
+    def _due(self, state: pyspiel.State, seat: Seat) -> int:
+        """Return the chips that a seat must pay to stay in."""
+        return self.paid(state, 1 - seat) - self.paid(state, seat)
+
+    def _raise(self, state: pyspiel.State) -> int:
+        return 2 if state.public_card() < 0 else 4
+
+    def ask(self, state: pyspiel.State, seat: Seat) -> str:
+        due = self._due(state, seat)
+        return f"Call for {count(due, 'chip')}, raise, or fold?" if due > 0 else "Check, or raise?"
+
+    def button(self, state: pyspiel.State, seat: Seat, action: int) -> str:
+        due, raised = self._due(state, seat), self._raise(state)
+        labels = ("Fold", f"Call: pay {count(due, 'chip')}" if due else "Check", f"Raise: pay {due + raised} chips")
+        return labels[action]
+
+    def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
+        due, raised = self._due(state, seat), self._raise(state)
+        return ("folds", f"calls for {count(due, 'chip')}" if due else "checks", f"raises by {raised} chips")[action]
+
+    def moment(self, state: pyspiel.State) -> str:
+        shown = super().moment(state)
+        public = state.public_card()
+        return shown if self.folded(state) or public < 0 else f"{shown} The public card was a {CARDS[public]}."

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import pyspiel
 
-from training.games.openspiel.view import View, line_zone
+from training.games.openspiel.view import View
+from training.games.prose import count
 from training.records import ALL, Seat, Viewer
-from training.views import Cell, Cells
+from training.views import Brief, Card, Counters, Hand, Option, Pile, Zone
 
 CARDS = ("Jack", "Queen", "King")
 """Names of the ranks, the lowest first."""
@@ -26,9 +27,9 @@ def rank(text: str) -> int:
     return [written(each) for each in range(len(CARDS))].index(text)
 
 
-def cell(card: int | None) -> Cell:
-    """Return a card on the table; None is face down."""
-    return Cell(text="?", label="face down") if card is None else Cell(text=CARDS[card][0], label=CARDS[card])
+def drawn(card: int | None) -> Card:
+    """Return a card on the table; None lies face down."""
+    return Card(label="face down") if card is None else Card(face=CARDS[card][0], label=CARDS[card])
 
 
 class Poker(View):
@@ -72,17 +73,58 @@ class Poker(View):
         """Return the moves of one round, which the first seat begins; empty if there are none."""
         return ", ".join(f"{self.names[at % 2]} {self.marks[action]}" for at, action in enumerate(actions))
 
-    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Cells, ...]:
-        hands = [
-            line_zone(f"{name}'s card", [cell(self.card(state, s) if self.sees(s, viewer, state) else None)])
-            for s, name in enumerate(self.names)
-        ]
-        paid = [Cell(text=str(self.paid(state, s)), label=f"paid by {self.names[s]}") for s in (0, 1)]
-        return (*hands, *self.common(state), line_zone("Chips in the pot", paid))
+    @abstractmethod
+    def button(self, state: pyspiel.State, seat: Seat, action: int) -> str:
+        """Return what a legal action does, as the label of its button: "Bet 1 more chip"."""
 
-    def common(self, state: pyspiel.State) -> tuple[Cells, ...]:
+    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
+        """Return the other's hand, the pot, and the viewer's hand below."""
+        mine = viewer if viewer in (0, 1) else 1
+        options = tuple(
+            Option(label=self.button(state, mine, action), choice=choice) for action, choice in choices.items()
+        )
+        return (
+            self._hand(state, 1 - mine, viewer, ()),
+            *self.common(state),
+            self._pot(state),
+            self._hand(state, mine, viewer, options),
+        )
+
+    def _hand(self, state: pyspiel.State, seat: Seat, viewer: Viewer, options: tuple[Option, ...]) -> Hand:
+        title = "Your card" if seat == viewer else f"{self.names[seat]}'s card"
+        shown = self.card(state, seat) if self.sees(seat, viewer, state) else None
+        return Hand(title=title, seat=seat, cards=(drawn(shown),), options=options)
+
+    def _pot(self, state: pyspiel.State) -> Counters:
+        paid = tuple(
+            Pile(name=f"paid by {name}", value=self.paid(state, seat), icon="chip", seat=seat)
+            for seat, name in enumerate(self.names)
+        )
+        pot = count(sum(self.paid(state, seat) for seat in (0, 1)), "chip")
+        return Counters(title=f"The pot: {pot}", piles=paid)
+
+    def common(self, state: pyspiel.State) -> tuple[Hand, ...]:
         """Return the public cards."""
         return ()
+
+    def private(self, state: pyspiel.State, seat: Seat) -> Brief:
+        return Brief(title=f"You hold a {CARDS[self.card(state, seat)]}")
+
+    def headline(self, result: Sequence[float], viewer: Viewer) -> str:
+        winner = max((0, 1), key=lambda seat: result[seat])
+        chips = count(round(result[winner]), "chip")
+        if not result[winner]:
+            return "The pot is shared: nobody wins or loses a chip."
+        if viewer in (0, 1):
+            return f"You win {chips}." if viewer == winner else f"You lose {chips}."
+        return f"{self.names[winner]} wins {chips}."
+
+    def moment(self, state: pyspiel.State) -> str:
+        if self.folded(state):
+            folded = min((0, 1), key=state.player_return)
+            return f"{self.names[folded]} folded, and no card was shown."
+        cards = [CARDS[self.card(state, seat)] for seat in (0, 1)]
+        return f"The cards were shown: {self.names[0]} had a {cards[0]}, {self.names[1]} a {cards[1]}."
 
     def showdown(self, state: pyspiel.State) -> str:
         if not state.is_terminal() or self.folded(state):

@@ -1,4 +1,4 @@
-"""Views put OpenSpiel's games into words: rules, state, choices, the board. There is one class per game.
+"""Views put OpenSpiel's games into words for models, and into zones and words for people. There is one class per game.
 
 A view holds no state of its own. What it returns for a viewer never says more than that viewer may know.
 """
@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import pyspiel
 
 from training.games.openspiel.settings import OpenSpielSettings
+from training.games.prose import listed
 from training.records import Seat, Viewer
-from training.views import Cell, Cells
+from training.views import Brief, Zone
 
 
 @lru_cache(maxsize=256)
@@ -29,13 +30,10 @@ def pays(game: pyspiel.Game) -> bool:
     return bool(game.get_type().reward_model == pyspiel.GameType.RewardModel.REWARDS)
 
 
-def line_zone(title: str, cells: Sequence[Cell]) -> Cells:
-    """Return a zone of one row."""
-    return Cells(title=title, rows=(tuple(cells),))
-
-
 class View(ABC):
-    """One game in words, for one scenario. `names` are the seats' display names; seat i is OpenSpiel's player i.
+    """One game in words and as a table, for one scenario.
+
+    `names` are the seats' display names; seat i is OpenSpiel's player i.
 
     `game` is OpenSpiel's name; `model` the settings; `marked`: choices stand in angle brackets; `public`: everybody may
     know every move. `keeps`: players can keep what they have received so far until the end.
@@ -87,9 +85,43 @@ class View(ABC):
         """Return every legal action of `seat` by its text, in OpenSpiel's order."""
         return {self.choice(state, seat, action): action for action in state.legal_actions(seat)}
 
-    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Cells, ...]:
-        """Return the board; `choices` are the texts of the viewer's legal actions, empty when it is not its turn."""
-        return ()
+    # --- for people ---
+
+    @abstractmethod
+    def guide(self) -> tuple[str, ...]:
+        """Return the rules for people, as short paragraphs."""
+
+    @abstractmethod
+    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
+        """Return the table; `choices` are the texts of the viewer's legal actions, empty when it is not its turn."""
+
+    def private(self, state: pyspiel.State, seat: Seat) -> Brief | None:
+        """Return the private card of a seat; None if it knows nothing that others do not."""
+        return None
+
+    @abstractmethod
+    def ask(self, state: pyspiel.State, seat: Seat) -> str:
+        """Return what a seat is to do now, as one sentence."""
+
+    @abstractmethod
+    def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
+        """Return what a legal action in this state does, to be read after the seat's name."""
+
+    @abstractmethod
+    def moment(self, state: pyspiel.State) -> str:
+        """Return what ended a game that nobody gave up, as one sentence."""
+
+    def headline(self, result: Sequence[float], viewer: Viewer) -> str:
+        """Return how the game ended for a viewer, by the results of all seats."""
+        best = [seat for seat, value in enumerate(result) if value == max(result)]
+        if len(best) == len(result):
+            return "Nobody wins: a draw."
+        if viewer in best:
+            return "You win." if len(best) == 1 else "You win together."
+        winners = listed(self.names[seat] for seat in best)
+        return f"{'You lose. ' if viewer in range(len(result)) else ''}{winners} {'wins' if len(best) == 1 else 'win'}."
+
+    # --- the end ---
 
     def showdown(self, state: pyspiel.State) -> str:
         """Return what the end of the game reveals; empty if it reveals nothing."""
