@@ -16,7 +16,7 @@ from training.seeding import derive
 
 pytestmark = pytest.mark.slow
 
-PLACE = "() => document.activeElement.closest('#part-board, #move') !== null"
+PLACE = "() => document.activeElement.closest('#part-stage, #move') !== null"
 
 
 def begin(page: Page, game: str, task: str) -> None:
@@ -42,7 +42,7 @@ def choose(page: Page, choice: str, left: str) -> None:
     tab_to(page, f"button[name=choice][value='{choice}']")
     press(page, "Enter")
     expect(page.locator(".turn")).to_contain_text(left)
-    page.wait_for_function(PLACE if "turn" in left else "() => document.activeElement.matches('.turn a')")
+    page.wait_for_function(PLACE if "turn" in left else "() => document.activeElement.matches('.ending a')")
 
 
 def see_both(page: Page) -> None:
@@ -63,6 +63,7 @@ def test_a_visit_to_the_shop_by_keyboard(visit):
     page.keyboard.type("hiking socks yellow P0395")
     press(page, "Enter")
     expect(page.locator(".turn")).to_contain_text("9 turns left")
+    expect(page.locator("#log")).to_contain_text("searches for “hiking socks yellow P0395”")
     page.wait_for_function(PLACE)
     choose(page, "click:P0395", "8 turns left")
     choose(page, "click:back to search", "7 turns left")
