@@ -282,7 +282,11 @@ def test_the_table_shows_the_room_the_place_and_the_hand():
     names = ["countertop 1", "diningtable 1", "drawer 1", "drawer 2", "fridge 1", "microwave 1", "sinkbasin 1"]
     places = {name: (name, f"[go to {name}]") for name in names}
     view = game.show(0)
-    assert (view.phase, view.ask, view.story) == ("20 turns left", "Choose where to go.", game.task())
+    assert (view.phase, view.ask, view.story) == (
+        "20 turns left",
+        "Choose where to go.",
+        "Put a hot apple on diningtable.",
+    )
     assert shown(game) == {
         "Here": [("The middle of the room",)],
         "In the hand": [("Nothing",)],

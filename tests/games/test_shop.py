@@ -356,16 +356,16 @@ def test_results_are_cards_with_title_and_price():
 def test_a_product_has_its_options_and_the_texts_that_were_read():
     game = make(shop(goal=goal()))
     say(game, f"<search>{QUERY}</search>", "<click>P0290</click>")
-    assert shown(game)["Colour: nothing chosen yet"] == RED
+    assert shown(game)["Colour: not chosen"] == RED
     say(game, "<click>red</click>")
     others = [("Description", "[description]"), ("Features", "[features]")]
     others += [("Back to the results", "[previous page]"), ("New search", "[back to search]")]
-    facts = ("Colour: red", "Size: nothing chosen yet")
+    facts = ("Colour: red", "Size: not chosen")
     page = {
         "Search the shop": (QUERY, ""),
         "Product": [("Corvane running shoes, reflective", "$156.28", "P0290")],
         "Colour: red": [("red", "picked", "[red]"), *RED[1:]],
-        "Size: nothing chosen yet": [("6", "[6]"), ("11", "[11]")],
+        "Size: not chosen": [("6", "[6]"), ("11", "[11]")],
         "Other pages": others,
         "Your purchase": [("$156.28", *facts, "[Buy now: buy now]")],
     }
@@ -375,7 +375,7 @@ def test_a_product_has_its_options_and_the_texts_that_were_read():
     back = [("Back to the product", "[previous page]"), ("New search", "[back to search]")]
     colours = [("red", "picked"), *((name,) for name, _ in RED[1:])]
     sizes = [("6",), ("11",)]
-    unpressed = {"Colour: red": colours, "Size: nothing chosen yet": sizes}
+    unpressed = {"Colour: red": colours, "Size: not chosen": sizes}
     assert shown(game) == {**dict(list(page.items())[:2]), **unpressed, **features, "Other pages": back}
     say(game, "<click>previous page</click>")
     assert shown(game) == page | features
@@ -392,9 +392,20 @@ def test_the_end_says_what_was_bought_and_what_it_is_worth():
     assert game.show(SPECTATOR).moment == "Ada bought Corvane running shoes, reflective (red) for $156.28."
     assert list(view.choices()) == []
     assert game.observe(0).messages[-1].lines == news(
-        "Reward 0.8 of 1: 2 of 2 attributes, 1 of 2 options, the price is within the limit and the kind of product "
-        "counts 1."
+        "Reward 0.8 of 1: 2 of 2 attributes, 1 of 2 options, the price is within the limit, the right kind of product."
     )
+
+
+def test_the_end_says_when_the_kind_of_product_is_wrong():
+    """Granola shares no word with the title of the running shoes, so its kind counts 0."""
+    game = make(shop(goal=goal(price_limit=None)))
+    say(game, "<search>granola</search>")
+    number = game.observe(0).actions[0].args[0].choices[0]
+    say(game, f"<click>{number}</click>", "<click>buy now</click>")
+    assert game.observe(0).messages[-1].lines == news(
+        "Reward 0 of 1: 0 of 2 attributes, 0 of 2 options, times 0 for the kind of product."
+    )
+    assert game.show(0).headline == "Bought: reward 0 of 1."
 
 
 def test_the_end_says_why_nothing_was_bought():
@@ -468,7 +479,7 @@ def test_values_that_mean_two_things_choose_with_their_option():
     visit.links["sole red"]()
     page = zones(visit, searches=SearchField(title="Search", longest=9), presses=True)
     assert {zone.title: brief_of(zone) for zone in page[2:-2]} == {
-        "Top: nothing chosen yet": [("red", "[top red]")],
+        "Top: not chosen": [("red", "[top red]")],
         "Sole: red": [("red", "+$2.50", "picked", "[sole red]")],
     }
 

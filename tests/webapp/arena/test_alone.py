@@ -200,7 +200,7 @@ def test_the_search_field_is_one_field_of_the_form(client_of, player):
     match = alone.play(user=player, start=tables.Start(socks()), player=None, consent=True)
     page = client_of(player).get(f"/play/{match.pk}/").content.decode()
     assert len(re.findall(r'<input [^>]*name="search\.words"[^>]*>', page)) == 1
-    assert 'form="move" type="search" name="search.words" maxlength="300"' in page
+    assert 'form="move" type="text" enterkeyhint="search" name="search.words" maxlength="300"' in page
     assert '<button form="move" name="action" value="search">' in page
 
 

@@ -106,7 +106,7 @@ class Household(LoggedGame):
             phase=self.phase(viewer),
             mood="over" if over else "",
             ask=table.ask(self._room.state.at) if acts else "",
-            story=self._task,
+            story=f"{self._task[:1].upper()}{self._task[1:]}",
             rules=table.rules(self.settings.turn_limit),
             brief=hidden if viewer in (ALL, self.scenario.tool_seat) else None,
             headline=table.headline(self._turn, won=self._won) if over else "",

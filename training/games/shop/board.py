@@ -68,12 +68,12 @@ def _option(visit: Visit, product: Product, name: str, values: Sequence[Value], 
         )
         for value in values
     )
-    return Entries(title=f"{_heading(name)}: {chosen or 'nothing chosen yet'}", entries=entries, shape="chips")
+    return Entries(title=f"{_heading(name)}: {chosen or 'not chosen'}", entries=entries, shape="chips")
 
 
 def _purchase(visit: Visit, product: Product) -> Entries:
     """Return the price of the product as it is now, what was chosen of each option, and the button that buys it."""
-    detail = tuple(f"{_heading(name)}: {visit.chosen.get(name, 'nothing chosen yet')}" for name in product.options)
+    detail = tuple(f"{_heading(name)}: {visit.chosen.get(name, 'not chosen')}" for name in product.options)
     price = words.dollars(product.price_with(visit.chosen))
     buy = Entry(name=price, detail=detail, options=(Option(label="Buy now", choice=BUY),))
     return Entries(title="Your purchase", entries=(buy,), shape="item")

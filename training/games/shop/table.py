@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from training.games.prose import count, listed
+from training.games.prose import count
 from training.games.shop import words
 from training.games.shop.reward import Reward
 from training.games.shop.settings import Goal
@@ -77,7 +77,9 @@ def arrival(visit: Visit) -> str:
 
 def score(goal: Goal, reward: Reward) -> str:
     """Return the reward of a purchase with its parts."""
-    return f"Reward {figure(reward.total)} of 1: {listed(words.parts(goal, reward))}."
+    *parts, _ = words.parts(goal, reward)
+    kind = "the right kind of product" if reward.kind == 1 else f"times {reward.kind:g} for the kind of product"
+    return f"Reward {figure(reward.total)} of 1: {', '.join((*parts, kind))}."
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------
