@@ -64,27 +64,29 @@ class Cells(Record):
 
 
 class Square(Record):
-    """One square of a board: whose piece stands on it (None: empty), and its label for screen readers."""
+    """One square of a board: whose piece stands on it (None: empty), and its label for screen readers.
+
+    `last`: its piece is the newest one; `won`: its piece is part of a line that won.
+    """
 
     seat: Seat | None = None
     label: str
+    last: bool = False
+    won: bool = False
     choice: str = ""
 
 
 class Board(Record):
     """A board with the pieces of two seats: crosses and noughts, or discs that fall into columns.
 
-    `last` is the square of the newest piece and `line` are the squares that won, as (row, column) from the top left.
-    `columns` are the buttons above the columns of a board with discs: one for each, with an empty choice where none is
-    legal.
+    `rows` go from the top. `columns` are the buttons above the columns of a board with discs: one for each, with an
+    empty choice where none is legal.
     """
 
     kind: Literal["board"] = "board"
     title: str
     rows: tuple[tuple[Square, ...], ...]
     pieces: Literal["marks", "discs"] = "marks"
-    last: tuple[int, int] | None = None
-    line: tuple[tuple[int, int], ...] = ()
     columns: tuple[Option, ...] = ()
 
 
@@ -132,6 +134,10 @@ class Stacks(Record):
     stacks: tuple[Stack, ...]
 
 
+MOST_DRAWN = 12
+"""Pieces that are drawn one by one; more are a number."""
+
+
 class Pile(Record):
     """A number of things, drawn as that many pieces where `most` is known or small. `seat` owns them, if anybody."""
 
@@ -140,6 +146,12 @@ class Pile(Record):
     most: int | None = None
     icon: Literal["chip", "life", "hint", "card", "task", "turn", "point"] = "point"
     seat: Seat | None = None
+
+    @property
+    def drawn(self) -> list[bool]:
+        """The pieces to draw, with False for one that is spent; none where they would be too many."""
+        pieces = self.value if self.most is None else self.most
+        return [at < self.value for at in range(pieces)] if pieces <= MOST_DRAWN else []
 
 
 class Counters(Record):

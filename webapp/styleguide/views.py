@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET
 from training.errors import ParseError
 from training.games import REGISTRY, GameSpec, lookup, make
 from training.players import make as make_player
-from training.records import ALL, Move, Scenario, Seat, SeatMove, Viewer
+from training.records import ALL, SPECTATOR, Move, Scenario, Seat, SeatMove, Viewer
 from training.samples import for_game
 from training.text.parsing import parse
 from webapp.arena.live import client_state, fragments
@@ -53,20 +53,29 @@ def tables(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def table(request: HttpRequest, game: str, sample: int) -> HttpResponse:
-    """A table from the place `?viewer=` after `?step=` joint steps (-1: at the end); `?open=1` before the game."""
+    """A table from the place `?viewer=` after `?step=` joint steps, or at the `end`; `?open=1` before the game."""
     scenarios = dict(_games()).get(lookup(game).title, [])
     if not 0 <= sample < len(scenarios):
         raise Http404
     scenario = scenarios[sample][2].with_seed(integer(request, "seed", 1, 0, 9999))
-    viewer = integer(request, "viewer", 0, ALL, len(scenario.seats) - 1)
-    step = integer(request, "step", 0, -1, LONGEST)
+    viewer = VIEWERS.get(request.GET.get("viewer", ""), integer_or(request, "viewer"))
+    step = LONGEST if request.GET.get("step") == "end" else integer_or(request, "step")
+    if viewer >= len(scenario.seats):
+        raise Http404
     state = _played(scenario, step)
     html = _page(request, scenario, viewer, state, before=request.GET.get("open") == "1")
     return HttpResponse(SOCKET.sub("", html))
 
 
+VIEWERS = {"spectator": SPECTATOR, "all": ALL}
+"""Places that are no seats."""
 STATES = ("queued", "running", "stopping", "succeeded", "stopped", "failed")
 ICONS = re.findall(r'symbol id="(\w+)"', (settings.BASE_DIR / "static/icons.svg").read_text(encoding="utf-8"))
+
+
+def integer_or(request: HttpRequest, name: str) -> int:
+    """A number in the query, 0 for a word."""
+    return int(text) if (text := request.GET.get(name, "0")).isdigit() else 0
 
 
 def _games() -> list[tuple[str, list[tuple[str, int, Scenario]]]]:
@@ -85,7 +94,7 @@ def _starts(spec: GameSpec) -> list[Scenario]:
 
 
 def _played(scenario: Scenario, steps: int) -> MatchState:
-    """The state after so many joint steps between scripted players; after all of them for -1."""
+    """The state after so many joint steps between scripted players; never more than `LONGEST`."""
     state = MatchState(make(scenario))
     with asyncio.Runner() as runner:
         for step in count():

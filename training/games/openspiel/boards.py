@@ -55,17 +55,23 @@ class BoardView(View):
     def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Board, ...]:
         legal = self.cells(state, choices)
         marks = grid(state)
-        rows = tuple(
-            tuple(self._square(mark, (down, at), legal.get((down, at), "")) for at, mark in enumerate(row))
-            for down, row in enumerate(marks)
-        )
-        line = won(marks, self.length)
-        return (Board(title="Board", rows=rows, pieces=self.pieces, last=self.last(state), line=line),)
+        last, line = self.last(state), won(marks, self.length)
+        rows = []
+        for down, row in enumerate(marks):
+            places = [(down, at) for at in range(len(row))]
+            rows.append(
+                tuple(
+                    self._square(marks, place, place == last, place in line, legal.get(place, "")) for place in places
+                )
+            )
+        return (Board(title="Board", rows=tuple(rows), pieces=self.pieces),)
 
-    def _square(self, mark: str, place: tuple[int, int], choice: str) -> Square:
+    def _square(self, marks: Sequence[str], place: tuple[int, int], last: bool, won: bool, choice: str) -> Square:
+        mark = marks[place[0]][place[1]]
         seat = MARKS.index(mark) if mark in MARKS else None
         content = "empty" if seat is None else f"{PIECES[self.pieces][seat]} of {self.names[seat]}"
-        return Square(seat=seat, label=f"{self.place(*place)}: {content}", choice=choice)
+        label = f"{self.place(*place)}: {content}{', the newest' if last else ''}{', part of the line' if won else ''}"
+        return Square(seat=seat, label=label, last=last, won=won, choice=choice)
 
     @abstractmethod
     def last(self, state: pyspiel.State) -> tuple[int, int] | None:
