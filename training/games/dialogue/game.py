@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from training.games.actions import clean
-from training.games.dialogue import words
+from training.games.dialogue import table, words
 from training.games.dialogue.order import Order
-from training.games.dialogue.settings import DialogueSettings
+from training.games.dialogue.settings import DialogueSettings, Kind
 from training.games.log import LoggedGame, read_settings
-from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat
+from training.games.prose import listed
+from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
+from training.views import Line, TableView
 
 LOW, HIGH = -30 / 7, 40 / 7
 """Bounds of the mean of the seven social dimensions: three of 0..10, two of -10..0, two of -5..5."""
@@ -47,6 +49,22 @@ _OVER: Mapping[End, str] = {
 }
 
 
+_HEADLINES: Mapping[End, str] = {
+    "leave": "The conversation is over: somebody left.",
+    "goal": "The conversation is over: a goal was reached.",
+    "silence": "The conversation is over: nobody had anything to say.",
+    "limit": "The conversation is over: all turns are used up.",
+    "forfeit": "The conversation is over: somebody gave up.",
+}
+
+
+def _line(seat: Seat, kind: Kind, text: str) -> Line:
+    """Return a turn before the game as people read it."""
+    if kind == "speak":
+        return Line(kind="speech", seat=seat, text=text)
+    return Line(kind="deed", seat=seat, text=table.deed(kind, text))
+
+
 class Dialogue(LoggedGame):
     """Two participants, and a tool seat if goals are checked."""
 
@@ -68,10 +86,11 @@ class Dialogue(LoggedGame):
     def _open(self) -> None:
         """Show each viewer the rules with its private facts, the earlier rounds, and who begins."""
         texts = {v: words.opening(self.settings, self.names, self._actions, v) for v in (0, 1, SPECTATOR, ALL)}
-        self._log.tell_each({seat: texts[seat] for seat in (0, 1)}, channel="private")
-        self._log.tell_each({viewer: texts[viewer] for viewer in (SPECTATOR, ALL)})
+        self._log.brief({seat: texts[seat] for seat in (0, 1)}, channel="private")
+        self._log.brief({viewer: texts[viewer] for viewer in (SPECTATOR, ALL)})
         if self.settings.given:
-            self._log.tell(words.earlier_turns(self.names, self.settings.given))
+            earlier = tuple(_line(turn.seat, turn.kind, clean(turn.text)) for turn in self.settings.given)
+            self._log.tell(words.earlier_turns(self.names, self.settings.given), lines=earlier)
         verb = "continue" if self.settings.given else "begin"
         both = len(self._next) > 1
         self._log.tell(f"Both {verb}." if both else f"{self.names[min(self._next)]} {verb}s.")
@@ -107,6 +126,37 @@ class Dialogue(LoggedGame):
                 metrics["goal"] = float(self._reached in (str(seat), "both"))
         return by_seat
 
+    # --- for people ---
+
+    def show(self, viewer: Viewer) -> TableView:
+        """Return the scene with its two participants."""
+        moment = f"{self._ending()} after {sum(self._order.turns)} turns." if self._end else ""
+        return TableView(
+            zones=(table.scene(self.settings, self.names, viewer),),
+            mood="over" if self._end else "",
+            ask="Speak, gesture, act, or do nothing." if viewer in self.to_act() else "",
+            story=table.story(self.settings, viewer),
+            rules=table.rules(self.settings),
+            brief=table.brief(self.settings, self.names, viewer) if viewer in (0, 1) else None,
+            headline=_HEADLINES[self._end] if self._end else "",
+            moment=moment,
+        )
+
+    def _ending(self) -> str:
+        """Return what ended the conversation, as the beginning of a sentence."""
+        assert self._end is not None
+        names, losers = ([self.names[seat] for seat in sorted(seats)] for seats in (self._last, self._losers))
+        return {
+            "leave": f"{listed(names)} left" if len(names) == 1 else "Somebody left",
+            "goal": "A goal was reached",
+            "silence": "Both had stayed silent twice",
+            "limit": "The last turn was used",
+            "forfeit": f"{listed(losers or names)} gave up",
+        }[self._end]
+
+    def _deed(self, seat: Seat, action: Action, move: Move) -> str:
+        return table.deed(move.action, clean(str(move.args.get("what", ""))))
+
     # --- one turn ---
 
     def _apply(self, moves: Mapping[Seat, Move]) -> None:
@@ -138,7 +188,8 @@ class Dialogue(LoggedGame):
         elif move.origin != "seat":
             self._log.tell(f"{name} does not answer.")
         elif move.action != "speak":
-            self._log.tell(f"{name} {words.deed(move.action, clean(str(move.args.get('what', ''))))}")
+            text = f"{name} {words.deed(move.action, clean(str(move.args.get('what', ''))))}"
+            self._log.tell(text, lines=())  # people read it as what the seat did
 
     def _goal_due(self) -> bool:
         """Return whether the tool seat acts now, and record it."""

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from training.games.log import LoggedGame, read_settings
-from training.games.negotiation import words
+from training.games.negotiation import table, words
 from training.games.negotiation.settings import NegotiationSettings
 from training.games.negotiation.terms import Deal, terms
 from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer
 from training.seeding import rng
+from training.views import Line, TableView, news
 
 TALK = Action(name="talk", text="required", bare=True, label="Say something")
 ACCEPT = Action(name="accept", label="Accept the proposal")
@@ -35,11 +36,13 @@ class Negotiation(LoggedGame):
         self._answer = (ACCEPT, REJECT, WALK_AWAY)
         drawn = rng(scenario.seed, "negotiation", "first").randrange(2)
         self._seat: Seat = drawn if settings.first_seat is None else settings.first_seat
+        self._first = self._seat
         self._turn = 0
         self._proposals = 0
         self._offer: tuple[Seat, Deal] | None = None
         self._end: End | None = None
         self._loser: Seat | None = None
+        self._moment = ""
         self._open()
 
     def _open(self) -> None:
@@ -51,8 +54,8 @@ class Negotiation(LoggedGame):
 
         briefs = [words.brief(self.settings, self.terms, self.names, seat, addressed=True) for seat in (0, 1)]
         both = "\n\n".join(words.brief(self.settings, self.terms, self.names, seat, addressed=False) for seat in (0, 1))
-        self._log.tell_each({0: rules(briefs[0]), 1: rules(briefs[1])}, channel="private")
-        self._log.tell_each({ALL: rules(both), SPECTATOR: rules("")})
+        self._log.brief({0: rules(briefs[0]), 1: rules(briefs[1])}, channel="private")
+        self._log.brief({ALL: rules(both), SPECTATOR: rules("")})
         self._log.tell(f"{self.names[self._seat]} begins.")
 
     # --- the protocol ---
@@ -113,6 +116,36 @@ class Negotiation(LoggedGame):
     def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
         return {seat: {"points": points} for seat, points in enumerate(self._points())} if self._end else {}
 
+    # --- for people ---
+
+    def show(self, viewer: Viewer) -> TableView:
+        """Return what is negotiated about, the standing proposal, and what it is worth to the viewer."""
+        acts, answers = viewer in self.to_act(), self._offer is not None
+        return TableView(
+            zones=table.zones(
+                self.settings,
+                self.terms,
+                viewer,
+                self._offer,
+                proposes=acts and not answers,
+                agreed=self._end == "deal",
+            ),
+            mood="over" if self._end else "",
+            ask=table.ask(self.names, viewer, answers=answers) if acts else "",
+            story=table.story(self.settings, self.names),
+            rules=table.rules(self.settings, self.names, self._first),
+            brief=table.brief(self.settings, self.terms, self.names, viewer) if viewer in (0, 1) else None,
+            headline=self._headline(viewer) if self._end else "",
+            moment=self._moment,
+        )
+
+    def _headline(self, viewer: Viewer) -> str:
+        deal = self._offer if self._end == "deal" else None
+        return table.headline(self.settings, self.terms, self.names, deal, viewer, lost=viewer == self._loser)
+
+    def _deed(self, seat: Seat, action: Action, move: Move) -> str:
+        return {"reject": "rejects the proposal", "walk_away": "walks away"}.get(move.action, "")
+
     # --- one turn ---
 
     def _apply(self, moves: Mapping[Seat, Move]) -> None:
@@ -138,7 +171,8 @@ class Negotiation(LoggedGame):
         elif move.action == "reject":
             self._offer = None
             how = "rejects the proposal" if move.origin == "seat" else "does not answer, which rejects the proposal,"
-            self._log.tell(f"{self.names[seat]} {how} and speaks next.")
+            text = f"{self.names[seat]} {how} and speaks next."
+            self._log.tell(text, lines=() if move.origin == "seat" else None)
         else:
             self._seat = 1 - seat
             if move.origin != "seat":
@@ -158,7 +192,11 @@ class Negotiation(LoggedGame):
         public = words.proposal(self.settings, self.terms, self.names, by, deal, None)
         points = [self.terms.points(seat, by, deal) for seat in (0, 1)]
         private = f"{public} {words.all_points(self.terms, self.names, points)}"
-        self._log.tell_each({**lines, SPECTATOR: public, ALL: private})
+        shown = {
+            viewer: (Line(kind="deed", seat=by, text=table.proposal(self.settings, self.terms, by, deal, viewer)),)
+            for viewer in (0, 1, SPECTATOR, ALL)
+        }
+        self._log.tell_each({**lines, SPECTATOR: public, ALL: private}, lines=shown)
 
     def _finish_deal(self, seat: Seat) -> None:
         assert self._offer is not None
@@ -168,10 +206,12 @@ class Negotiation(LoggedGame):
             reader: words.agreement(self.settings, self.terms, self.names, by, deal, reader) for reader in (0, 1)
         }
         public = words.agreement(self.settings, self.terms, self.names, by, deal, None)
+        self._moment = f"{self.names[seat]} accepted the proposal of {self.names[by]} in turn {self._turn}."
         self._tell_end(lines, public, f"{self.names[seat]} accepts. ")
 
     def _finish_without(self, end: End, why: str, loser: Seat | None = None) -> None:
         self._offer, self._end, self._loser = None, end, loser
+        self._moment = why
         lines: dict[Viewer, str] = {
             reader: words.no_deal(self.settings, self.terms, why, reader, lost=reader == loser) for reader in (0, 1)
         }
@@ -180,7 +220,8 @@ class Negotiation(LoggedGame):
     def _tell_end(self, lines: Mapping[Viewer, str], public: str, before: str = "") -> None:
         full = f"{public} {words.all_points(self.terms, self.names, self._points())}"
         texts = {**lines, SPECTATOR: public, ALL: full}
-        self._log.tell_each({viewer: before + text for viewer, text in texts.items()})
+        ended = {viewer: news(f"{self._moment} {self._headline(viewer)}") for viewer in texts}
+        self._log.tell_each({viewer: before + text for viewer, text in texts.items()}, lines=ended)
 
     def _points(self) -> tuple[float, float]:
         """Return both seats' points of the ended game: the deal's, the walk-away value, or 0 after giving up."""

@@ -14,11 +14,12 @@ from typing import Literal
 
 from training.games.actions import clean
 from training.games.log import LoggedGame, read_settings
-from training.games.qa_society import words
+from training.games.qa_society import table, words
 from training.games.qa_society.scoring import best_f1, exact_match
 from training.games.qa_society.settings import ASKER, QaSocietySettings, check_seats, role_of, tool_of
 from training.games.qa_society.words import Reply
 from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
+from training.views import Passage, Passages, TableView, news
 
 _TEXT = (Argument(name="answer", kind="text"),)
 ASK = Action(name="ask", text="private", label="Ask the helpers")
@@ -77,6 +78,8 @@ class QaSociety(LoggedGame):
         self._latest: Reply | None = None
         self._asks = self._searches = self._found = self._turns = 0
         self._final: Reply | None = None
+        self._evidence: dict[Seat, tuple[Passage, ...]] = {}  # what a seat read last
+        self._why = ""
         self._end: End | None = None
         self._open()
 
@@ -85,11 +88,11 @@ class QaSociety(LoggedGame):
         for seat in range(len(self.names)):
             brief = words.brief(self.settings, self.names, seat)
             opening = words.opening(self.settings, self.names, brief, self._actions(seat))
-            self._log.tell_each({seat: opening}, channel="private")
+            self._log.brief({seat: opening}, channel="private")
         everything = words.everything(self.settings, self.names)
         briefs: dict[Viewer, str] = {SPECTATOR: "", ALL: everything}
-        self._log.tell_each({v: words.opening(self.settings, self.names, text, ()) for v, text in briefs.items()})
-        self._log.tell(words.asked(self._question))
+        self._log.brief({v: words.opening(self.settings, self.names, text, ()) for v, text in briefs.items()})
+        self._log.tell(words.asked(self._question), lines=())  # people have the question before them
 
     # --- the tool ---
 
@@ -192,6 +195,34 @@ class QaSociety(LoggedGame):
     def _result(self) -> float:
         return self._f1(self._final) - self.settings.cost * self._searches
 
+    # --- for people ---
+
+    def show(self, viewer: Viewer) -> TableView:
+        """Return the question with what the viewer was told or has found."""
+        plays = viewer in range(len(self.names))
+        shown = self._evidence.get(viewer, ())
+        evidence = (Passages(title="What you know", passages=shown),) if shown else ()
+        return TableView(
+            zones=(table.question(self._question), *evidence),
+            phase=self.phase(viewer),
+            mood="over" if self._end else "",
+            ask=table.ask(self.settings, viewer, informed=bool(shown)) if plays and viewer in self.to_act() else "",
+            rules=table.rules(self.settings, self.names),
+            brief=table.brief(self.settings, self.names, viewer) if plays else None,
+            headline=self._headline(viewer) if self._end else "",
+            moment=self._why,
+        )
+
+    def _headline(self, viewer: Viewer) -> str:
+        """Return the final answer; viewers who may see everything read what is right."""
+        final = f"The final answer: {self._final.text}" if self._final else "There is no final answer"
+        if viewer not in (ALL, self.scenario.tool_seat):
+            return f"{final.removesuffix('.')}."
+        return f"{final.removesuffix('.')}. Right is: {table.right(self.settings)}."
+
+    def _deed(self, seat: Seat, action: Action, move: Move) -> str:
+        return table.deed(move.action, clean(str(move.args.get("answer", ""))))
+
     # --- one move ---
 
     def _apply(self, moves: Mapping[Seat, Move]) -> None:
@@ -235,7 +266,11 @@ class QaSociety(LoggedGame):
         passages = [clean(line) for line in str(move.args.get("passages", "")).splitlines() if clean(line)]
         self._found += bool(passages)
         why = LATE if move.origin == "timeout" else clean(str(move.args.get("why", "")))
-        self._log.tell(words.failure(why) if why else words.retrieval(passages), {self._seat}, channel="private")
+        text = words.failure(why) if why else words.retrieval(passages)
+        shown = table.found(passages)
+        missed = f"The search failed: {why}." if why else "Nothing was found."
+        self._log.tell(text, {self._seat}, channel="private", lines=table.told(shown) or news(missed))
+        self._evidence[self._seat] = shown
         self._wait_for(None)
 
     # --- control ---
@@ -265,7 +300,10 @@ class QaSociety(LoggedGame):
         """Pass control to the top of the stack; helpers that have given up the game stay silent."""
         asker, self._seat = self.names[ASKER], self._stack.pop()
         if self._seat == ASKER:
-            self._log.tell(words.evidence(self.settings, self.names, self._replies), {ASKER}, channel="private")
+            shown = table.replies(self.settings, self.names, self._replies)
+            text = words.evidence(self.settings, self.names, self._replies)
+            self._log.tell(text, {ASKER}, channel="private", lines=table.told(shown))
+            self._evidence[ASKER] = shown
             return
         self._records[self._seat].asked = True
         if self._seat in self._gone:
@@ -287,6 +325,7 @@ class QaSociety(LoggedGame):
         self._wait_for(None)
         self._end = end
         self._final = final if final and final.kind else None
+        self._why = why
         self._log.tell(words.over(why, self._final))
         f1 = self._f1(self._final)
         score = words.score(self.settings, self._final, f1, self._searches, self._result())
