@@ -166,6 +166,7 @@ class Item(Record):
     """One kind of item to divide: `count` units, each worth `worth` to the viewer (None: a viewer without a side).
 
     `offered` are the units of seat 0 and of seat 1 under the standing proposal, or the deal; empty without one.
+    `suggested` is how many units a proposal of the viewer keeps at first.
     """
 
     name: str
@@ -173,6 +174,17 @@ class Item(Record):
     worth: float | None = None
     reason: str = ""
     offered: tuple[int, ...] = ()
+    suggested: int = 0
+
+    @property
+    def pieces(self) -> range:
+        """The units to draw; none where they would be too many."""
+        return range(self.count if self.count <= MOST_DRAWN else 0)
+
+    @property
+    def left(self) -> int:
+        """The units that the other gets under what is suggested."""
+        return self.count - self.suggested
 
 
 class Tray(Record):
@@ -180,7 +192,7 @@ class Tray(Record):
 
     `action` is the offered action whose arguments, named as the items, say how many units the viewer keeps; empty when
     the viewer cannot propose. `most` is what everything together is worth to the viewer and `alone` what no deal is.
-    `by` made the standing proposal; `agreed` once it is a deal.
+    `by` made the standing proposal, which is worth `worth` to the viewer; `agreed` once it is a deal.
     """
 
     kind: Literal["tray"] = "tray"
@@ -191,6 +203,7 @@ class Tray(Record):
     alone: float | None = None
     by: Seat | None = None
     agreed: bool = False
+    worth: float | None = None
 
 
 class PriceScale(Record):
@@ -212,6 +225,27 @@ class PriceScale(Record):
     offer: int | None = None
     by: Seat | None = None
     agreed: bool = False
+
+    def _at(self, price: float | None) -> float | None:
+        """Return the place of a price on the scale, in per cent; beyond its ends, the end."""
+        if price is None:
+            return None
+        return round(100 * min(1.0, max(0.0, (price - self.low) / max(1, self.high - self.low))), 1)
+
+    @property
+    def listing_at(self) -> float | None:
+        """The place of the listing price."""
+        return self._at(self.listing)
+
+    @property
+    def target_at(self) -> float | None:
+        """The place of the viewer's target."""
+        return self._at(self.target)
+
+    @property
+    def offer_at(self) -> float | None:
+        """The place of the standing proposal."""
+        return self._at(self.offer)
 
 
 class Place(Record):

@@ -52,6 +52,7 @@
     unread.hidden = atEnd;
     if (playing && !document.activeElement.closest("#move, #part-stage")) refocus();
     if (asking && !document.activeElement.closest(".coach")) (byId("ask-coach") ?? byId("coach-said")).focus();
+    lay();
     tick();
     notify();
   });
@@ -167,8 +168,41 @@
     tone.onended = () => audio.close();
   }
 
+  // --- zones that edit a move: steps and sum of a tray, the slider of a price ---
+
+  function lay() {
+    for (const hidden of table.querySelectorAll("[data-step][hidden], .price-range[hidden]")) hidden.hidden = false;
+    for (const tray of table.querySelectorAll(".tray")) add(tray);
+  }
+  function add(tray) {
+    const sum = tray.querySelector(".tray-sum");
+    if (!sum) return;
+    let points = 0;
+    for (const item of tray.querySelectorAll(".tray-item")) {
+      const kept = Math.min(Number(item.dataset.count), Math.max(0, Number(item.querySelector("input").value)));
+      item.querySelector(".tray-gets").textContent = String(item.dataset.count - kept);
+      points += kept * Number(item.dataset.worth);
+    }
+    sum.querySelector("[data-sum]").textContent = String(Math.round(100 * points) / 100);
+    sum.hidden = false;
+  }
+  table.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-step]");
+    if (!button) return;
+    const field = button.parentElement.querySelector("input");
+    field.value = String(Math.min(Number(field.max), Math.max(0, Number(field.value) + Number(button.dataset.step))));
+    add(button.closest(".tray"));
+  });
+  table.addEventListener("input", (event) => {
+    const { target } = event;
+    if (target.closest(".tray")) add(target.closest(".tray"));
+    if (target.matches(".price-range")) byId(target.dataset.for).value = target.value;
+    else if (target.id === "price-value") table.querySelector(".price-range").value = target.value;
+  });
+
   settle();
   notify();
+  lay();
   tick();
   setInterval(tick, 500);
   log.scrollTop = log.scrollHeight;

@@ -345,7 +345,7 @@ def test_a_view_says_what_to_do_and_how_the_game_ended(name, scenario, seed):
 
 
 PROMPT = re.compile(
-    r"</?[a-z_]+/?>|GAME STATE|LEGAL ACTIONS|How to act|Information of Turn|\(\d,\d\)|player \+1|\banswer:|\btag\b"
+    r"</?[a-z_]+/?>|GAME STATE|LEGAL ACTIONS|How to act|Information of Turn|\(\d,\d\)|player \+1|\btag\b"
 )
 """What only models read."""
 

@@ -37,6 +37,7 @@ def _tray(deal: Items, terms: ItemTerms, viewer: Viewer, offer: Offer | None, ac
                 worth=None if side is None else side.values[item.name],
                 reason="" if side is None else side.reasons.get(item.name, ""),
                 offered=tuple(share[at] for share in shares),
+                suggested=(item.count + 1) // 2,
             )
             for at, item in enumerate(deal.items)
         ),
@@ -45,6 +46,7 @@ def _tray(deal: Items, terms: ItemTerms, viewer: Viewer, offer: Offer | None, ac
         alone=None if side is None else terms.walk_away(viewer),
         by=offer[0] if offer is not None else None,
         agreed=agreed,
+        worth=None if side is None or offer is None else terms.points(viewer, *offer),
     )
 
 

@@ -37,6 +37,22 @@ def named(stage: Stage, seat: Seat | None) -> str:
 
 
 @register.filter
+def other_name(stage: Stage) -> str:
+    """The name of the other seat at a table for two."""
+    return stage.name(1 - stage.viewer) if stage.viewer in (0, 1) else ""
+
+
+PIECES = {"food": "food", "water": "water", "firewood": "wood", "book": "book", "hat": "hat", "ball": "ball"}
+"""Drawings of items that are often divided, by the item's name without the ending of its plural."""
+
+
+@register.filter
+def piece(name: str) -> str:
+    """The icon of an item; a plain piece for one without a drawing."""
+    return PIECES.get(name.lower().removesuffix("s"), PIECES.get(name.lower(), "piece"))
+
+
+@register.filter
 def argument(action: Action, name: str) -> Argument | None:
     """The argument of an action by its name."""
     return next((argument for argument in action.args if argument.name == name), None)
