@@ -80,7 +80,7 @@ class Board(Record):
     """A board with the pieces of two seats: crosses and noughts, or discs that fall into columns.
 
     `rows` go from the top. `columns` are the buttons above the columns of a board with discs: one for each, with an
-    empty choice where none is legal.
+    empty choice where none is legal. `lines` are the ends of each line that won, as (row, column) from the top left.
     """
 
     kind: Literal["board"] = "board"
@@ -88,6 +88,7 @@ class Board(Record):
     rows: tuple[tuple[Square, ...], ...]
     pieces: Literal["marks", "discs"] = "marks"
     columns: tuple[Option, ...] = ()
+    lines: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = ()
 
 
 Suit = Literal["red", "yellow", "green", "white", "blue"]
@@ -317,11 +318,12 @@ class Portraits(Record):
 
 
 class Passage(Record):
-    """A piece of text with a title; `by` found or wrote it."""
+    """A piece of text with a title; `by` found or wrote it. `aligned`: its columns line up, as in a drawn board."""
 
     title: str
     text: str
     by: Seat | None = None
+    aligned: bool = False
 
 
 class Passages(Record):

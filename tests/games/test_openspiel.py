@@ -224,32 +224,272 @@ def test_marks_are_all_that_is_ever_offered(scenario):
 
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four"])
-def test_cells_stand_for_the_legal_choices_of_the_seat_to_move(name):
+def test_squares_and_columns_are_the_legal_choices_of_the_seat_to_move(name):
     game = make(strategic(name))
     for moves in steps(game, 2):
         (seat,) = moves
+        history = game.state.history()
         for viewer in (0, 1, SPECTATOR, ALL):
-            (board,) = game.board(viewer)
-            cells = [cell for row in board.rows for cell in row]
+            (board,) = game.show(viewer).zones
+            squares = [square for row in board.rows for square in row]
             legal = game.observe(seat).actions[0].args[0].choices if viewer == seat else ()
-            assert sorted(cell.choice for cell in cells if cell.choice) == sorted(legal)
-            assert all(not cell.text for cell in cells if cell.choice)
-            assert sum(bool(cell.text) for cell in cells) == len(game.state.history())
+            assert sorted(game.show(viewer).choices()) == sorted(legal)
+            assert all(square.seat is None for square in squares if square.choice)
+            pieces = [sum(square.seat == owner for square in squares) for owner in (0, 1)]
+            assert pieces == [(len(history) + 1) // 2, len(history) // 2]
+            assert [square.seat for square in squares if square.last] == [(len(history) - 1) % 2] * bool(history)
+            assert not board.lines
+            assert len(board.columns) == (7 if name == "connect_four" else 0)
+
+
+def placed(game, moves):
+    """The game after OpenSpiel's `moves`, chosen by the seats in turn."""
+    for move in moves:
+        (seat,) = game.to_act()
+        (offered,) = game.observe(seat).actions
+        choice = offered.args[0].choices[game.state.legal_actions().index(move)]
+        game.step({seat: Move(action="answer", args={"choice": choice}, text=f"<answer><{choice}></answer>")})
+    return game
+
+
+def lines(game, viewer=SPECTATOR):
+    """What people read of a game, with the names of who does it."""
+    read = [line for message in game.observe(viewer).messages for line in message.lines]
+    return [line.text if line.seat is None else f"{game.names[line.seat]} {line.text}" for line in read]
+
+
+@pytest.mark.parametrize(
+    "moves, where, ends, last",
+    [
+        ([6, 0, 7, 1, 8], "in the bottom row", ((2, 0), (2, 2)), "in the bottom right corner"),
+        ([2, 0, 5, 1, 8], "in the right column", ((0, 2), (2, 2)), "in the bottom right corner"),
+        ([2, 0, 6, 1, 4], "on a diagonal", ((0, 2), (2, 0)), "in the middle"),
+        ([0, 1, 8, 2, 4], "on a diagonal", ((0, 0), (2, 2)), "in the middle"),
+    ],
+)
+def test_tic_tac_toe_ends_with_its_line_and_the_move_that_made_it(moves, where, ends, last):
+    game = placed(make(strategic("tic_tac_toe")), moves)
+    views = [game.show(viewer) for viewer in (0, 1, SPECTATOR)]
+    assert [view.headline for view in views] == [
+        f"You win: three {where}.",
+        f"You lose: Ada has three {where}.",
+        f"Ada wins: three {where}.",
+    ]
+    assert {view.moment for view in views} == {f"Ada's cross {last} completed the line in move 5."}
+    (board,) = views[0].zones
+    assert board.lines == (ends,)
+    middle = tuple((a + b) // 2 for a, b in zip(*ends, strict=True))
+    won = [(row, at) for row, squares in enumerate(board.rows) for at, square in enumerate(squares) if square.won]
+    assert won == sorted([*ends, middle])
+
+
+def test_two_lines_at_once_are_both_drawn():
+    game = placed(make(strategic("tic_tac_toe")), [1, 3, 2, 5, 4, 6, 8, 7, 0])
+    (board,) = game.show(1).zones
+    assert board.lines == (((0, 0), (0, 2)), ((0, 0), (2, 2))), "the top row and a diagonal"
+    assert game.show(0).headline == "You win: three in two lines at once."
+
+
+@pytest.mark.parametrize(
+    "moves, line, ends",
+    [
+        ([3, 0, 3, 0, 3, 0, 3], "four on top of each other", ((2, 3), (5, 3))),
+        ([0, 0, 1, 1, 2, 2, 3], "four side by side", ((5, 0), (5, 3))),
+        ([0, 0, 1, 1, 2, 2, 4, 4, 5, 5, 3], "six side by side", ((5, 0), (5, 5))),
+        ([0, 1, 1, 2, 2, 3, 2, 3, 3, 6, 3], "four on a diagonal", ((2, 3), (5, 0))),
+    ],
+)
+def test_connect_four_ends_with_its_line(moves, line, ends):
+    game = placed(make(strategic("connect_four")), moves)
+    view = game.show(1)
+    assert view.headline == f"You lose: Ada has {line}."
+    assert view.moment == f"Ada's full disc in column {moves[-1] + 1} completed the line in move {len(moves)}."
+    (board,) = view.zones
+    assert board.lines == (ends,)
+    assert not list(view.choices())
+
+
+def test_moves_on_boards_are_told_in_plain_words():
+    assert lines(placed(make(strategic("tic_tac_toe")), [4, 0, 1, 7, 3])) == [
+        "Ada puts a cross in the middle",
+        "Ben puts a nought in the top left corner",
+        "Ada puts a cross at the top",
+        "Ben puts a nought at the bottom",
+        "Ada puts a cross on the left",
+    ]
+    assert lines(placed(make(strategic("connect_four")), [3, 6])) == [
+        "Ada drops a full disc into column 4",
+        "Ben drops a ring into column 7",
+    ]
+
+
+def test_a_draw_and_giving_up_are_told_as_such():
+    full = placed(make(strategic("tic_tac_toe")), [0, 1, 2, 4, 3, 5, 7, 6, 8])
+    assert (full.show(0).headline, full.show(0).moment) == (
+        "Nobody wins: a draw.",
+        "The board is full, and nobody has a line.",
+    )
+    game = placed(make(strategic("connect_four")), [3])
+    game.step({1: FORFEIT})
+    assert [game.show(v).headline for v in (0, 1, SPECTATOR)] == ["You win.", "You lose. Ada wins.", "Ada wins."]
+    assert game.show(0).moment == "Ben gave up."
+    assert lines(game)[1:] == ["Ben gives up the game.", "Ada wins."]
+
+
+def faces(view):
+    """The cards of each hand by its title: colour and face, `?` face down."""
+    hands = [zone for zone in view.zones if zone.kind == "hand"]
+    return {hand.title: " ".join(f"{card.suit} {card.face or '?'}".strip() for card in hand.cards) for hand in hands}
 
 
 def test_hands_lie_as_each_viewer_may_see_them():
-    def texts(game, viewer):
-        return {zone.title: "".join(cell.text for row in zone.rows for cell in row) for zone in game.board(viewer)}
-
     game = make(strategic("hanabi", fixed=[0, 1, 2, 3, 0, 2]))
-    assert (texts(game, 0)["Your hand"], texts(game, 0)["Ben's hand"]) == ("???", "Y2R1Y1")
-    assert (texts(game, 1)["Ada's hand"], texts(game, 1)["Your hand"]) == ("R1R2Y1", "???")
-    assert (texts(game, SPECTATOR)["Ada's hand"], texts(game, SPECTATOR)["Ben's hand"]) == ("???", "???")
-    assert (texts(game, ALL)["Ada's hand"], texts(game, ALL)["Ben's hand"]) == ("R1R2Y1", "Y2R1Y1")
+    ada, ben = "red 1 red 2 yellow 1", "yellow 2 red 1 yellow 1"
+    assert faces(game.show(0)) == {"Ben's hand": ben, "Your hand": "? ? ?"}
+    assert faces(game.show(1)) == {"Ada's hand": ada, "Your hand": "? ? ?"}
+    assert faces(game.show(SPECTATOR)) == {"Ada's hand": "? ? ?", "Ben's hand": "? ? ?"}
+    assert faces(game.show(ALL)) == {"Ada's hand": ada, "Ben's hand": ben}
     leduc = make(strategic("leduc_poker", fixed=[2, 0]))
-    seen = {viewer: texts(leduc, viewer) for viewer in (0, 1, SPECTATOR, ALL)}
-    assert [seen[v]["Ada's card"] + seen[v]["Ben's card"] for v in seen] == ["K?", "?J", "??", "KJ"]
-    assert {shown["Public card"] for shown in seen.values()} == {"?"}
+    seen = {viewer: faces(leduc.show(viewer)) for viewer in (0, 1, SPECTATOR, ALL)}
+    assert seen[0] == {"Ben's card": "?", "Public card": "?", "Your card": "K"}
+    assert seen[1] == {"Ada's card": "?", "Public card": "?", "Your card": "J"}
+    assert seen[SPECTATOR] == {"Ada's card": "?", "Public card": "?", "Ben's card": "?"}
+    assert seen[ALL] == {"Ada's card": "K", "Public card": "?", "Ben's card": "J"}
+    assert own_hand(leduc.show(0)).cards[0].label == "King"
+    assert leduc.show(0).brief.title == "You hold a King"
+    assert leduc.show(SPECTATOR).brief is None
+
+
+def zone(view, kind):
+    """The only zone of a kind."""
+    (found,) = (zone for zone in view.zones if zone.kind == kind)
+    return found
+
+
+def own_hand(view):
+    """The zone of the viewer's hand."""
+    (hand,) = (zone for zone in view.zones if zone.kind == "hand" and zone.title.startswith("Your"))
+    return hand
+
+
+def buttons(options):
+    """Labels and choices of buttons."""
+    return [(option.label, option.choice) for option in options]
+
+
+def test_kuhn_is_bet_called_and_shown():
+    game = make(strategic("kuhn_poker", fixed=[2, 0]))
+    assert (game.show(0).ask, game.show(1).ask) == ("Bet 1 more chip, or check.", "")
+    assert buttons(own_hand(game.show(0)).options) == [("Check", "PASS"), ("Bet 1 more chip", "BET")]
+    placed(game, [0, 1])
+    assert game.show(0).ask == "Call Ben's bet for 1 more chip, or fold."
+    assert buttons(own_hand(game.show(0)).options) == [("Fold", "PASS"), ("Call: pay 1 more chip", "BET")]
+    pot = zone(game.show(1), "counters")
+    assert (pot.title, [(pile.seat, pile.value) for pile in pot.piles]) == ("The pot: 3 chips", [(0, 1), (1, 2)])
+    placed(game, [1])
+    shown = "The cards were shown: Ada had a King, Ben a Jack."
+    assert lines(game) == ["Ada checks", "Ben bets 1 more chip", "Ada calls", shown, "Ada wins 2 chips."]
+    assert faces(game.show(SPECTATOR)) == {"Ada's card": "K", "Ben's card": "J"}
+    assert [game.show(v).headline for v in (0, 1, SPECTATOR)] == [
+        "You win 2 chips.",
+        "You lose 2 chips.",
+        "Ada wins 2 chips.",
+    ]
+
+
+def test_a_fold_shows_no_card():
+    game = placed(make(strategic("kuhn_poker", fixed=[2, 0])), [1, 0])
+    assert lines(game)[-2:] == ["Ben folded, and no card was shown.", "Ada wins 1 chip."]
+    assert faces(game.show(0))["Ben's card"] == faces(game.show(SPECTATOR))["Ben's card"] == "?"
+
+
+def test_leduc_is_raised_twice_and_no_more():
+    game = make(strategic("leduc_poker", fixed=[0, 2, 0]))
+    assert game.show(0).ask == "Check or raise."
+    assert buttons(own_hand(game.show(0)).options) == [("Check", "CALL"), ("Raise: pay 2 chips", "RAISE")]
+    placed(game, [2])
+    assert game.show(1).ask == "Call for 2 chips, raise or fold."
+    assert buttons(own_hand(game.show(1)).options)[-1] == ("Raise: pay 4 chips", "RAISE")
+    placed(game, [2])
+    assert game.show(0).ask == "Call for 2 chips or fold."
+    placed(game, [1])
+    assert faces(game.show(1))["Public card"] == "J"
+    assert zone(game.show(1), "counters").title == "The pot: 10 chips"
+    placed(game, [2, 1])
+    assert lines(game) == [
+        "Ada raises to 3 chips",
+        "Ben raises to 5 chips",
+        "Ada calls for 2 chips",
+        "Ada raises to 9 chips",
+        "Ben calls for 4 chips",
+        "Ada's Jack makes a pair with the public card; Ben had a King.",
+        "Ada wins 9 chips.",
+    ]
+
+
+def test_equal_cards_share_the_pot():
+    game = placed(make(strategic("leduc_poker", fixed=[1, 1, 0])), [1, 1, 1, 1])
+    assert game.show(0).headline == "The pot is shared: nobody wins or loses a chip."
+    moment = "The cards were shown: Ada had a Queen, Ben a Queen. The public card was a Jack."
+    assert game.show(0).moment == moment
+
+
+def test_hanabi_marks_on_each_card_what_its_holder_was_told():
+    game = make(strategic("hanabi", fixed=[0, 1, 2, 3, 0, 2]))
+    mine, theirs = own_hand(game.show(0)), game.show(0).zones[0]
+    assert not any(card.known for card in (*mine.cards, *theirs.cards))
+    assert {choice for card in mine.cards for _, choice in buttons(card.options)} == {
+        f"Play card {n}" for n in range(3)
+    }
+    assert game.show(0).ask == "Play a card, or give a hint."
+    assert buttons(theirs.options) == [
+        ("Point out red", "Reveal player +1 color R"),
+        ("Point out yellow", "Reveal player +1 color Y"),
+        ("Point out 1s", "Reveal player +1 rank 1"),
+        ("Point out 2s", "Reveal player +1 rank 2"),
+    ]
+    hanabi_step(game, "Reveal player +1 rank 1")
+    assert [card.known for card in own_hand(game.show(1)).cards] == [("2",), ("1",), ("1",)]
+    assert [card.known for card in game.show(0).zones[0].cards] == [("2",), ("1",), ("1",)]
+    assert [card.label for card in own_hand(game.show(1)).cards][:2] == ["face down; 2", "face down; 1"]
+    assert buttons(own_hand(game.show(1)).cards[0].options) == [("Play", "Play card 0"), ("Discard", "Discard card 0")]
+    hanabi_step(game, "Play card 1")
+    assert lines(game) == ["Ada tells Ben which cards are of rank 1", "Ben plays the red 1, which fits"]
+    assert [(stack.suit, stack.height) for stack in zone(game.show(SPECTATOR), "stacks").stacks] == [
+        ("red", 1),
+        ("yellow", 0),
+    ]
+    assert [pile.value for pile in zone(game.show(SPECTATOR), "counters").piles] == [2, 3, 1]
+
+
+def hanabi_step(game, choice):
+    """Play one choice."""
+    (seat,) = game.to_act()
+    game.step({seat: parse(f"<answer><{choice}></answer>", game.observe(seat))[0]})
+
+
+def test_in_the_larger_hanabi_a_colour_can_be_excluded():
+    game = hanabi(["Reveal player +1 color R"], size="simple", fixed=[4, 4, 4, 5, 2, 0, 2, 0, 2, 1])
+    known = [card.known for card in own_hand(game.show(1)).cards]
+    assert known == [("red",), ("not red",), ("red",), ("not red",), ("red",)]
+    assert lines(game) == ["Ada tells Ben which cards are red"]
+
+
+def test_hanabi_ends_with_the_points_of_both():
+    wrong = hanabi(["Play card 0"] * 4, size="simple", fixed=[0, 3, 1, 0, 2, 5, 0, 4, 4, 4])
+    assert wrong.show(0).headline == "You score 0 of 6 points together."
+    assert wrong.show(0).moment == "The last life was lost, and with it all points."
+    assert lines(wrong)[:2] == [
+        "Ada plays the red 1, which fits",
+        "Ben plays the green 2, which does not fit: a life is lost",
+    ]
+
+
+@pytest.mark.parametrize("name", [*NAMED, "openspiel:hex"])
+def test_the_rules_for_people_are_short(name):
+    rules = make(strategic(name)).show(SPECTATOR).rules
+    assert 3 <= len(rules) <= 7
+    assert all(len(paragraph) <= 120 for paragraph in rules)
 
 
 # --- any other game ---
@@ -317,6 +557,15 @@ def test_every_game_that_is_not_refused_plays_to_its_end():
     names = playable()
     assert len(names) > 60
     assert played_elsewhere(names) == names
+
+
+def test_another_game_is_shown_in_its_own_words_with_columns_that_line_up():
+    game = make(strategic("openspiel:breakthrough"))
+    (passages,) = game.show(SPECTATOR).zones
+    (passage,) = passages.passages
+    assert passage.aligned
+    assert passage.text == str(game.state).strip()
+    assert game.show(0).ask == "Choose your move."
 
 
 def test_hidden_moves_reach_only_their_seat():

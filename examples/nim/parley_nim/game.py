@@ -12,8 +12,9 @@ from pydantic import Field
 
 from parley_nim import words
 from training.games.log import LoggedGame, Settings, read_settings
-from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat
+from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
 from training.seeding import rng
+from training.views import Cells, TableView
 
 
 class NimSettings(Settings):
@@ -36,11 +37,12 @@ class Nim(LoggedGame):
         self._seat: Seat = drawn if settings.first_seat is None else settings.first_seat
         self._turns = [0, 0]
         self._winner: Seat | None = None
-        self._log.tell_each(
+        self._moment = ""
+        self._log.brief(
             {seat: words.opening(settings.heaps, self.names, self._take(), seat) for seat in (0, 1)}, channel="private"
         )
-        self._log.tell_each(dict.fromkeys((SPECTATOR, ALL), words.opening(settings.heaps, self.names, self._take())))
-        self._log.tell(words.state(self.heaps, self.names[self._seat]))
+        self._log.brief(dict.fromkeys((SPECTATOR, ALL), words.opening(settings.heaps, self.names, self._take())))
+        self._log.tell(words.state(self.heaps, self.names[self._seat]), lines=())  # people see the heaps
 
     def to_act(self) -> frozenset[Seat]:
         """Return whose turn it is; nobody's once somebody has won."""
@@ -61,11 +63,28 @@ class Nim(LoggedGame):
         choice = self._take().args[0].choices[0] if self.to_act() else ""
         return Move(action="take", args={"sticks": choice}, origin="default")
 
+    def _deed(self, seat: Seat, action: Action, move: Move) -> str:
+        return words.deed(str(move.args["sticks"]))
+
+    def show(self, viewer: Viewer) -> TableView:
+        """Return the heaps as rows of sticks; a stick is a button that takes it and all to its right."""
+        acts = viewer in self.to_act()
+        rows = tuple(words.row(heap, size, acts) for heap, size in enumerate(self.heaps))
+        return TableView(
+            zones=(Cells(title="Heaps", rows=rows),),
+            ask=words.ASK if acts else "",
+            rules=words.RULES,
+            headline="" if self._winner is None else words.headline(self.names, self._winner, viewer),
+            moment=self._moment,
+            mood="" if self._winner is None else "over",
+        )
+
     def _apply(self, moves: Mapping[Seat, Move]) -> None:
         ((seat, move),) = moves.items()
         self._turns[seat] += 1
         if move.origin == "forfeit":
             self._winner = 1 - seat
+            self._moment = words.moment(self.names[seat])
             self._log.tell(words.given_up(self.names[seat], self.names[1 - seat]))
             return
         taken = str(move.args["sticks"])
@@ -77,9 +96,10 @@ class Nim(LoggedGame):
         self.heaps[heap] -= count
         if any(self.heaps):
             self._seat = 1 - seat
-            self._log.tell(words.state(self.heaps, self.names[self._seat]))
+            self._log.tell(words.state(self.heaps, self.names[self._seat]), lines=())
         else:
             self._winner = seat
+            self._moment = words.moment(self.names[seat], taken)
             self._log.tell(words.over(self.names[seat]))
 
     def returns(self) -> Mapping[Seat, float | None]:

@@ -1,4 +1,4 @@
-"""Every sentence that Nim says, and its choices as text."""
+"""Every sentence that Nim says to models and to people, and its choices as text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from collections.abc import Sequence
 from training.games.actions import how_to
 from training.games.prose import count as counted
 from training.games.prose import listed
-from training.records import Action, Seat
+from training.records import Action, Seat, Viewer
+from training.views import Cell
 
 LETTERS = "ABCDEF"
+RULES = (
+    "In your turn you take one or more sticks from a single heap.",
+    "Press a stick to take it and all sticks to its right.",
+    "Who takes the last stick of all wins.",
+)
+ASK = "Choose how many sticks to take from one heap."
 
 
 def choice(count: int, heap: int) -> str:
@@ -56,3 +63,37 @@ def given_up(loser: str, winner: str) -> str:
 def over(winner: str) -> str:
     """Return the end of a game that was played out."""
     return f"{winner} takes the last stick and wins."
+
+
+# --- for people ---
+
+
+def row(heap: int, size: int, acts: bool) -> tuple[Cell, ...]:
+    """Return a heap: its letter, and a stick for each that is left, with a choice if the viewer is to move."""
+    sticks = (
+        Cell(
+            text="|",
+            label=f"take {counted(count, 'stick')} from heap {LETTERS[heap]}" if acts else "a stick",
+            choice=choice(count, heap) if acts else "",
+        )
+        for count in range(size, 0, -1)
+    )
+    return (Cell(text=LETTERS[heap], label=f"heap {LETTERS[heap]}: {counted(size, 'stick')}"), *sticks)
+
+
+def deed(taken: str) -> str:
+    """Return what a player does, to be read after its name."""
+    count, heap = read_choice(taken)
+    return f"takes {counted(count, 'stick')} from heap {LETTERS[heap]}"
+
+
+def headline(names: Sequence[str], winner: Seat, viewer: Viewer) -> str:
+    """Return how the game ended for a viewer."""
+    if viewer == winner:
+        return "You win."
+    return f"You lose. {names[winner]} wins." if viewer == 1 - winner else f"{names[winner]} wins."
+
+
+def moment(name: str, taken: str = "") -> str:
+    """Return what ended the game: the move of a player, or that it gave up."""
+    return f"{name} {deed(taken)}, and no stick is left." if taken else f"{name} gave up."

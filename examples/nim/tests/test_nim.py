@@ -9,7 +9,8 @@ from parley_nim.script import GreedyPlayer, PerfectPlayer, perfect
 
 from training.errors import IllegalMove
 from training.games import make
-from training.records import SPECTATOR, Move, Scenario
+from training.games.base import FORFEIT
+from training.records import ALL, SPECTATOR, Move, Scenario
 from training.text.parsing import parse
 
 
@@ -38,6 +39,40 @@ def test_what_only_one_reader_is_told_is_a_paragraph_of_its_own():
     rules, seat = (game.observe(viewer).messages[0].text.split("\n\n") for viewer in (SPECTATOR, 0))
     assert [paragraph for paragraph in seat if paragraph not in rules] == ["You are Ada; you play against Ben."]
     assert [paragraph for paragraph in seat if paragraph in rules] == rules
+
+
+def test_a_stick_takes_itself_and_all_to_its_right():
+    game = nim([3, 1])
+    (heaps,) = game.show(0).zones
+    assert [[cell.text for cell in row] for row in heaps.rows] == [["A", "|", "|", "|"], ["B", "|"]]
+    assert [[cell.choice for cell in row] for row in heaps.rows] == [
+        ["", "3 from A", "2 from A", "1 from A"],
+        ["", "1 from B"],
+    ]
+    assert heaps.rows[0][1].label == "take 3 sticks from heap A"
+    for viewer in (1, SPECTATOR, ALL):
+        assert not list(game.show(viewer).choices())
+        assert not game.show(viewer).ask
+
+
+def test_people_read_the_moves_and_the_end_in_plain_words():
+    game = nim([2, 1])
+    take(game, "1 from B")
+    take(game, "2 from A")
+    lines = [(line.kind, line.seat, line.text) for message in game.observe(0).messages for line in message.lines]
+    assert lines == [
+        ("deed", 0, "takes 1 stick from heap B"),
+        ("deed", 1, "takes 2 sticks from heap A"),
+        ("news", None, "Ben takes the last stick and wins."),
+    ]
+    assert [game.show(v).headline for v in (0, 1, SPECTATOR)] == ["You lose. Ben wins.", "You win.", "Ben wins."]
+    assert game.show(ALL).moment == "Ben takes 2 sticks from heap A, and no stick is left."
+
+
+def test_who_gives_up_ends_the_game():
+    game = nim([2, 1])
+    game.step({0: FORFEIT})
+    assert (game.show(1).headline, game.show(1).moment) == ("You win.", "Ada gave up.")
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import pyspiel
@@ -15,6 +15,9 @@ from training.views import Board, Brief, Square
 MARKS = ("X", "O")
 PIECES = {"marks": ("cross", "nought"), "discs": ("full disc", "ring")}
 """The pieces of both seats in words."""
+Place = tuple[int, int]
+"""A square as (row, column) from the top left."""
+Squares = tuple[Place, ...]
 _SYMBOLS = {"x": "X", "o": "O", ".": "_"}
 
 
@@ -44,62 +47,90 @@ class BoardView(View):
     def forfeit(self, state: pyspiel.State, loser: Seat) -> Sequence[float]:
         return [-1.0 if seat == loser else 1.0 for seat in (0, 1)]
 
-    @abstractmethod
-    def cells(self, state: pyspiel.State, actions: Mapping[int, str]) -> Mapping[tuple[int, int], str]:
-        """Return the choices by the cell (row, column) that they fill."""
+    # --- for people ---
 
     @abstractmethod
     def place(self, row: int, column: int) -> str:
         """Return a square in words, for screen readers."""
 
-    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Board, ...]:
-        legal = self.cells(state, choices)
-        marks = grid(state)
-        last, line = self.last(state), won(marks, self.length)
-        rows = []
-        for down, row in enumerate(marks):
-            places = [(down, at) for at in range(len(row))]
-            rows.append(
-                tuple(
-                    self._square(marks, place, place == last, place in line, legal.get(place, "")) for place in places
-                )
-            )
-        return (Board(title="Board", rows=tuple(rows), pieces=self.pieces),)
-
-    def _square(self, marks: Sequence[str], place: tuple[int, int], last: bool, won: bool, choice: str) -> Square:
-        mark = marks[place[0]][place[1]]
-        seat = MARKS.index(mark) if mark in MARKS else None
-        content = "empty" if seat is None else f"{PIECES[self.pieces][seat]} of {self.names[seat]}"
-        label = f"{self.place(*place)}: {content}{', the newest' if last else ''}{', part of the line' if won else ''}"
-        return Square(seat=seat, label=label, last=last, won=won, choice=choice)
+    @abstractmethod
+    def where(self, action: int) -> str:
+        """Return where a move puts its piece, in words to be read after the piece."""
 
     @abstractmethod
-    def last(self, state: pyspiel.State) -> tuple[int, int] | None:
-        """Return the square of the newest piece as (row, column); None on an empty board."""
+    def line(self, line: Squares) -> str:
+        """Return a line that won in words: `three in the top row`."""
+
+    @abstractmethod
+    def last(self, state: pyspiel.State) -> Place | None:
+        """Return the square of the newest piece; None on an empty board."""
+
+    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Board, ...]:
+        """Return the board; squares have no buttons unless a game gives them some."""
+        marks, last = grid(state), self.last(state)
+        lines = won(marks, self.length)
+        in_line = {square for line in lines for square in line}
+        rows = tuple(
+            tuple(
+                self._square(mark, (down, at), (down, at) == last, (down, at) in in_line) for at, mark in enumerate(row)
+            )
+            for down, row in enumerate(marks)
+        )
+        ends = tuple((line[0], line[-1]) for line in lines)
+        return (Board(title="Board", rows=rows, pieces=self.pieces, lines=ends),)
+
+    def _square(self, mark: str, place: Place, last: bool, in_line: bool) -> Square:
+        seat = MARKS.index(mark) if mark in MARKS else None
+        content = "empty" if seat is None else f"{PIECES[self.pieces][seat]} of {self.names[seat]}"
+        label = (
+            f"{self.place(*place)}: {content}{', the newest' if last else ''}{', part of the line' if in_line else ''}"
+        )
+        return Square(seat=seat, label=label, last=last, won=in_line)
 
     def private(self, state: pyspiel.State, seat: Seat) -> Brief:
-        return Brief(title=f"You play {plural(PIECES[self.pieces][seat])}")
+        mine, theirs = PIECES[self.pieces][seat], PIECES[self.pieces][1 - seat]
+        return Brief(title=f"You play {plural(mine)}", text=(f"{self.names[1 - seat]} plays {plural(theirs)}.",))
+
+    def headline(self, state: pyspiel.State, result: Sequence[float], viewer: Viewer) -> str:
+        marks = grid(state)
+        lines = won(marks, self.length)
+        if not lines:
+            return super().headline(state, result, viewer)
+        row, column = lines[0][0]
+        winner = MARKS.index(marks[row][column])
+        made = self.line(lines[0]) if len(lines) == 1 else f"{self.count} in two lines at once"
+        name = self.names[winner]
+        if viewer in (0, 1):
+            return f"You win: {made}." if viewer == winner else f"You lose: {name} has {made}."
+        return f"{name} wins: {made}."
 
     def moment(self, state: pyspiel.State) -> str:
-        marks = grid(state)
-        line = won(marks, self.length)
-        if not line:
+        if not won(grid(state), self.length):
             return "The board is full, and nobody has a line."
-        row, column = line[0]
-        seat = MARKS.index(marks[row][column])
-        return f"{self.names[seat]} has {self.count} {plural(PIECES[self.pieces][seat])} in a line, {_direction(line)}."
+        moves = state.history()
+        seat = (len(moves) - 1) % 2
+        piece = PIECES[self.pieces][seat]
+        return f"{self.names[seat]}'s {piece} {self.where(moves[-1])} completed the line in move {len(moves)}."
 
 
-def won(marks: Sequence[str], length: int) -> tuple[tuple[int, int], ...]:
-    """Return the squares of all complete lines of `length` or more equal marks, in order; empty without any."""
-    squares: set[tuple[int, int]] = set()
-    for row, cells in enumerate(marks):
-        for column, mark in enumerate(cells):
-            for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
-                line = [(row + down * at, column + right * at) for at in range(length)]
-                if mark != "_" and all(_at(marks, *square) == mark for square in line):
-                    squares |= set(line)
-    return tuple(sorted(squares))
+def won(marks: Sequence[str], length: int) -> tuple[Squares, ...]:
+    """Return all lines of `length` or more equal marks, each whole and from one end to the other; empty without any."""
+    starts = [(row, column) for row, cells in enumerate(marks) for column, mark in enumerate(cells) if mark in MARKS]
+    lines = [
+        tuple(_run(marks, start, step))
+        for start in starts
+        for step in ((0, 1), (1, 0), (1, 1), (1, -1))
+        if _at(marks, start[0] - step[0], start[1] - step[1]) != _at(marks, *start)
+    ]
+    return tuple(line for line in lines if len(line) >= length)
+
+
+def _run(marks: Sequence[str], start: Place, step: tuple[int, int]) -> Iterator[Place]:
+    """Yield the squares with the mark of `start` from there on, in the direction of `step`, up to the first other."""
+    mark, (row, column) = _at(marks, *start), start
+    while _at(marks, row, column) == mark:
+        yield row, column
+        row, column = row + step[0], column + step[1]
 
 
 def plural(piece: str) -> str:
@@ -111,11 +142,7 @@ def _at(marks: Sequence[str], row: int, column: int) -> str:
     return marks[row][column] if 0 <= row < len(marks) and 0 <= column < len(marks[row]) else ""
 
 
-def _direction(line: Sequence[tuple[int, int]]) -> str:
-    """Return the direction of a line in words; of several lines, that there are several."""
-    rows, columns = {row for row, _ in line}, {column for _, column in line}
-    if len(rows) == 1:
-        return "across"
-    if len(columns) == 1:
-        return "from top to bottom"
-    return "diagonally" if len(rows) == len(columns) == len(line) else "in two directions"
+def direction(line: Squares) -> Literal["across", "down", "diagonal"]:
+    """Return the direction of a line."""
+    (row, column), (last_row, last_column) = line[0], line[-1]
+    return "across" if row == last_row else "down" if column == last_column else "diagonal"

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import pyspiel
 
-from training.games.openspiel.boards import MARKS, PIECES, BoardView, grid
+from training.games.openspiel.boards import MARKS, PIECES, BoardView, Place, Squares, direction, grid
 from training.records import Seat, Viewer
 from training.views import Board, Option
 
-COLUMNS = 7
+ROWS, COLUMNS = 6, 7
+NUMBERS = {4: "four", 5: "five", 6: "six", 7: "seven"}
 RULES = """\
 Connect Four is played by two on an upright grid of 6 rows and 7 columns, 0 being the leftmost column.
 1. {first} has the mark X, {second} the mark O. They take turns; each drops one mark into a column that is not full.
@@ -46,30 +47,32 @@ class ConnectFour(BoardView):
         return tuple(line.format(first=self.names[0], second=self.names[1]) for line in GUIDE)
 
     def place(self, row: int, column: int) -> str:
-        return f"column {column + 1}, place {6 - row} from below"
+        return f"column {column + 1}, place {ROWS - row} from below"
 
-    def last(self, state: pyspiel.State) -> tuple[int, int] | None:
-        history = state.history()
-        if not history:
+    def where(self, action: int) -> str:
+        return f"in column {action + 1}"
+
+    def line(self, line: Squares) -> str:
+        names = {"across": "side by side", "down": "on top of each other", "diagonal": "on a diagonal"}
+        return f"{NUMBERS[len(line)]} {names[direction(line)]}"
+
+    def last(self, state: pyspiel.State) -> Place | None:
+        moves = state.history()
+        if not moves:
             return None
-        column = history[-1]
-        return min(row for row, marks in enumerate(grid(state)) if marks[column] != "_"), column
+        return min(row for row, marks in enumerate(grid(state)) if marks[moves[-1]] != "_"), moves[-1]
+
+    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Board, ...]:
+        """Return the board with a button above each column that is not full."""
+        (board,) = super().zones(state, viewer, choices)
+        columns = tuple(Option(label=f"Column {at + 1}", choice=choices.get(at, "")) for at in range(COLUMNS))
+        return (board.model_copy(update={"columns": columns}),)
 
     def ask(self, state: pyspiel.State, seat: Seat) -> str:
         return "Choose a column for your disc."
 
     def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
         return f"drops a {PIECES['discs'][seat]} into column {action + 1}"
-
-    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Board, ...]:
-        """Return the board with a button above each column that is not full."""
-        (board,) = super().zones(state, viewer, choices)
-        columns = tuple(Option(label=f"Column {at + 1}", choice=choices.get(at, "")) for at in range(COLUMNS))
-        return (board.model_copy(update={"columns": columns if choices else ()}),)
-
-    def cells(self, state: pyspiel.State, actions: Mapping[int, str]) -> Mapping[tuple[int, int], str]:
-        """Return nothing: a column is chosen by its button."""
-        return {}
 
 
 ALL_MARKS = tuple(f"{mark}({column})" for mark in MARKS for column in range(COLUMNS))

@@ -156,9 +156,13 @@ class OpenSpielGame(LoggedGame):
             rules=self.view.guide(),
             brief=self.view.private(self.state, viewer) if viewer in self._log.players else None,
             mood="" if self.to_act() else "over",
-            headline="" if self.to_act() else self.view.headline(self._result(), viewer),
+            headline="" if self.to_act() else self._headline(viewer),
             moment="" if self.to_act() else self._moment(),
         )
+
+    def _headline(self, viewer: Viewer) -> str:
+        """Return how the game ended for a viewer."""
+        return self.view.headline(self.state, self._result(), viewer)
 
     def _moment(self) -> str:
         """Return what ended the game."""
@@ -233,7 +237,8 @@ class OpenSpielGame(LoggedGame):
         else:
             scores = ", ".join(f"{name} {value:g}" for name, value in zip(self.names, result, strict=True))
             result_line = f"The game is over: {scores}."
-        self._log.tell(f"{showdown} {result_line}".strip(), lines=news(self._moment()))
+        moment = () if self._loser is not None else news(self._moment())
+        self._log.tell(f"{showdown} {result_line}".strip(), lines=(*moment, *news(self._headline(SPECTATOR))))
 
 
 def _fixed(outcomes: Sequence[int], view: View) -> Iterator[int]:

@@ -66,15 +66,18 @@ class GenericView(View):
         return {text if often[text.lower()] == 1 else f"{text} #{action}": action for action, text in written.items()}
 
     def guide(self) -> tuple[str, ...]:
+        game = self.load()
         visibility = "Everybody sees every move." if self.public else "What others do is seen only in the state."
         return (
             f"{self.kind.long_name}, as OpenSpiel plays it, with OpenSpiel's words for states and moves.",
             visibility,
+            f"A result lies between {game.min_utility():g} and {game.max_utility():g}; more is better.",
         )
 
     def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Passages, ...]:
         shown = self.state(state, viewer).strip()
-        return (Passages(title="The state", passages=(Passage(title="", text=shown),)),) if shown else ()
+        passage = Passage(title=self.kind.long_name, text=shown, aligned=True)
+        return (Passages(title="The state", passages=(passage,)),) if shown else ()
 
     def private(self, state: pyspiel.State, seat: Seat) -> Brief:
         return Brief(title=f"You are player {seat} in the state's numbering")

@@ -188,15 +188,13 @@ class Hanabi(View):
     def guide(self) -> tuple[str, ...]:
         size = self.size
         return (
-            f"You win or lose together: {size.colours * RANKS} points can be had. Each colour grows from 1 to 2.",
-            "Each colour has three cards of rank 1 and one of rank 2.",
-            "You see the other's cards and not your own; what you have been told of your cards stands below them.",
-            "In your turn you play a card, discard one, or give a hint.",
-            f"A hint costs one of {size.information} tokens and points out all cards of a colour or a rank.",
+            f"You play together: {size.colours} fireworks grow from 1 to 2, and each card in its place is a point.",
+            "Each colour has three cards of rank 1 and one of rank 2. You see the other's cards, and not your own.",
+            "In your turn you play a card, discard one, or give a hint: all the other's cards of one colour or rank.",
+            f"A hint costs one of {size.information} tokens. A discard or a finished firework brings one back.",
             "A card that fits its firework stays there. A card that does not fit is discarded and costs a life.",
-            "Discarding brings back a hint token, and so does a finished firework.",
-            "The game ends when all fireworks are finished, or one turn each after the last card was drawn.",
-            f"It also ends when the last of {size.life} lives is lost: then all points are lost.",
+            f"The game ends with the last firework, or when {size.life} lives are lost: then all points are lost, too.",
+            "Once the last card is drawn, each of you has one more turn.",
         )
 
     def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
@@ -239,7 +237,7 @@ class Hanabi(View):
         return Hand(title=title, seat=seat, cards=bare, options=hints)
 
     def _card(self, card: str, possibilities: str, choices: Sequence[str]) -> Card:
-        options = tuple(Option(label=choice.split()[0], choice=choice) for choice in choices)
+        options = tuple(Option(label=choice.split()[0], choice=choice) for choice in sorted(choices, reverse=True))
         known = self._known(possibilities)
         if card == "XX":
             return Card(label=f"face down{'; ' if known else ''}{', '.join(known)}", known=known, options=options)
@@ -256,7 +254,13 @@ class Hanabi(View):
 
     def ask(self, state: pyspiel.State, seat: Seat) -> str:
         hints = self.table(state, seat).information
-        return "Play a card, discard one, or give a hint." if hints else "Play a card or discard one: no hint is left."
+        if not hints:
+            return "Play a card or discard one: no hint is left."
+        return (
+            "Play a card, or give a hint."
+            if hints == self.size.information
+            else "Play a card, discard one, or give a hint."
+        )
 
     def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
         verb, *rest = self.choice(state, seat, action).split()
@@ -271,7 +275,7 @@ class Hanabi(View):
         fits = f"{card[0]}{int(card[1]) - 1}" in table.stacks.split()
         return f"plays the {_in_words(card)}, which {'fits' if fits else 'does not fit: a life is lost'}"
 
-    def headline(self, result: Sequence[float], viewer: Viewer) -> str:
+    def headline(self, state: pyspiel.State, result: Sequence[float], viewer: Viewer) -> str:
         who = "You score" if viewer in (0, 1) else f"{self.names[0]} and {self.names[1]} score"
         return f"{who} {result[0]:g} of {self.size.colours * RANKS} points together."
 
@@ -302,7 +306,7 @@ def _face_up(card: str) -> Card:
 def _hint(choice: str) -> str:
     """Return the label of a hint's button."""
     value = choice.rsplit(maxsplit=1)[-1]
-    return f"Tell all {COLOURS[value]}" if value in COLOURS else f"Tell all of rank {value}"
+    return f"Point out {COLOURS.get(value, f'{value}s')}"
 
 
 def _in_words(card: str) -> str:

@@ -58,15 +58,15 @@ class KuhnPoker(Poker):
 
     def ask(self, state: pyspiel.State, seat: Seat) -> str:
         if self._faces_bet(state):
-            return f"{self.names[1 - seat]} has bet: call for 1 chip, or fold?"
-        return "Bet 1 chip, or check?"
+            return f"Call {self.names[1 - seat]}'s bet for 1 more chip, or fold."
+        return "Bet 1 more chip, or check."
 
     def button(self, state: pyspiel.State, seat: Seat, action: int) -> str:
-        bet, nothing = ("Call: pay 1 chip", "Fold") if self._faces_bet(state) else ("Bet 1 chip", "Check")
+        bet, nothing = ("Call: pay 1 more chip", "Fold") if self._faces_bet(state) else ("Bet 1 more chip", "Check")
         return bet if action else nothing
 
     def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
-        bet, nothing = ("calls", "folds") if self._faces_bet(state) else ("bets 1 chip", "checks")
+        bet, nothing = ("calls", "folds") if self._faces_bet(state) else ("bets 1 more chip", "checks")
         return bet if action else nothing
 
     def _faces_bet(self, state: pyspiel.State) -> bool:

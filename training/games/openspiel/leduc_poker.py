@@ -8,7 +8,7 @@ import pyspiel
 
 from training.games.openspiel.poker import CARDS, Poker, drawn, written
 from training.games.openspiel.view import params
-from training.games.prose import count
+from training.games.prose import count, listed
 from training.records import Seat, Viewer
 from training.views import Hand
 
@@ -91,8 +91,10 @@ class LeducPoker(Poker):
         return 2 if state.public_card() < 0 else 4
 
     def ask(self, state: pyspiel.State, seat: Seat) -> str:
-        due = self._due(state, seat)
-        return f"Call for {count(due, 'chip')}, raise, or fold?" if due > 0 else "Check, or raise?"
+        due, legal = self._due(state, seat), state.legal_actions()
+        words = [f"call for {count(due, 'chip')}" if due else "check", *(["raise"] if 2 in legal else [])]
+        words += ["fold"] if 0 in legal else []
+        return f"{listed(words, 'or').capitalize()}."
 
     def button(self, state: pyspiel.State, seat: Seat, action: int) -> str:
         due, raised = self._due(state, seat), self._raise(state)
@@ -101,9 +103,17 @@ class LeducPoker(Poker):
 
     def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
         due, raised = self._due(state, seat), self._raise(state)
-        return ("folds", f"calls for {count(due, 'chip')}" if due else "checks", f"raises by {raised} chips")[action]
+        pays = self.paid(state, seat) + due + raised
+        return ("folds", f"calls for {count(due, 'chip')}" if due else "checks", f"raises to {pays} chips")[action]
 
     def moment(self, state: pyspiel.State) -> str:
-        shown = super().moment(state)
-        public = state.public_card()
-        return shown if self.folded(state) or public < 0 else f"{shown} The public card was a {CARDS[public]}."
+        if self.folded(state):
+            return super().moment(state)
+        public, cards = state.public_card(), [self.card(state, seat) for seat in (0, 1)]
+        if public in cards and cards[0] != cards[1]:
+            pair = cards.index(public)
+            return (
+                f"{self.names[pair]}'s {CARDS[public]} makes a pair with the public card; "
+                f"{self.names[1 - pair]} had a {CARDS[cards[1 - pair]]}."
+            )
+        return f"{super().moment(state)} The public card was a {CARDS[public]}."

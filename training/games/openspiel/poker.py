@@ -75,7 +75,7 @@ class Poker(View):
 
     @abstractmethod
     def button(self, state: pyspiel.State, seat: Seat, action: int) -> str:
-        """Return what a legal action does, as the label of its button: "Bet 1 more chip"."""
+        """Return what a legal action does, as the label of its button: `Bet 1 more chip`."""
 
     def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
         """Return the other's hand, the pot, and the viewer's hand below."""
@@ -110,7 +110,7 @@ class Poker(View):
     def private(self, state: pyspiel.State, seat: Seat) -> Brief:
         return Brief(title=f"You hold a {CARDS[self.card(state, seat)]}")
 
-    def headline(self, result: Sequence[float], viewer: Viewer) -> str:
+    def headline(self, state: pyspiel.State, result: Sequence[float], viewer: Viewer) -> str:
         winner = max((0, 1), key=lambda seat: result[seat])
         chips = count(round(result[winner]), "chip")
         if not result[winner]:

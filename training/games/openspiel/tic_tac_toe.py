@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pyspiel
 
-from training.games.openspiel.boards import MARKS, PIECES, BoardView
-from training.records import Seat
+from training.games.openspiel.boards import MARKS, PIECES, BoardView, Place, Squares, direction
+from training.records import Seat, Viewer
+from training.views import Board
 
 RULES = """\
 Tic-tac-toe is played by two on a grid of 3 by 3 cells, counted from 0: (0,0) is the top left, (2,2) the bottom right.
@@ -23,10 +24,12 @@ GUIDE = (
     "A full board without such a line is a draw.",
 )
 PLACES = (
-    ("top left", "top middle", "top right"),
-    ("left", "centre", "right"),
-    ("bottom left", "bottom middle", "bottom right"),
+    ("in the top left corner", "at the top", "in the top right corner"),
+    ("on the left", "in the middle", "on the right"),
+    ("in the bottom left corner", "at the bottom", "in the bottom right corner"),
 )
+ROWS = ("top row", "middle row", "bottom row")
+COLUMNS = ("left column", "middle column", "right column")
 
 
 class TicTacToe(BoardView):
@@ -49,19 +52,35 @@ class TicTacToe(BoardView):
     def place(self, row: int, column: int) -> str:
         return PLACES[row][column]
 
-    def last(self, state: pyspiel.State) -> tuple[int, int] | None:
-        history = state.history()
-        return divmod(history[-1], 3) if history else None
+    def where(self, action: int) -> str:
+        return PLACES[action // 3][action % 3]
+
+    def line(self, line: Squares) -> str:
+        row, column = line[0]
+        names = {"across": f"in the {ROWS[row]}", "down": f"in the {COLUMNS[column]}", "diagonal": "on a diagonal"}
+        return f"three {names[direction(line)]}"
+
+    def last(self, state: pyspiel.State) -> Place | None:
+        moves = state.history()
+        return divmod(moves[-1], 3) if moves else None
+
+    def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Board, ...]:
+        """Return the board; a legal square is a button."""
+        (board,) = super().zones(state, viewer, choices)
+        rows = tuple(
+            tuple(
+                square.model_copy(update={"choice": choices.get(3 * row + column, "")})
+                for column, square in enumerate(squares)
+            )
+            for row, squares in enumerate(board.rows)
+        )
+        return (board.model_copy(update={"rows": rows}),)
 
     def ask(self, state: pyspiel.State, seat: Seat) -> str:
         return f"Choose an empty square for your {PIECES['marks'][seat]}."
 
     def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
-        place = PLACES[action // 3][action % 3]
-        return f"puts a {PIECES['marks'][seat]} {'in' if place == 'centre' else 'at'} the {place}"
-
-    def cells(self, state: pyspiel.State, actions: Mapping[int, str]) -> Mapping[tuple[int, int], str]:
-        return {divmod(action, 3): choice for action, choice in actions.items()}
+        return f"puts a {PIECES['marks'][seat]} {self.where(action)}"
 
 
 ALL_MARKS = tuple(f"{mark}({row},{column})" for mark in MARKS for row in range(3) for column in range(3))

@@ -111,8 +111,8 @@ class View(ABC):
     def moment(self, state: pyspiel.State) -> str:
         """Return what ended a game that nobody gave up, as one sentence."""
 
-    def headline(self, result: Sequence[float], viewer: Viewer) -> str:
-        """Return how the game ended for a viewer, by the results of all seats."""
+    def headline(self, state: pyspiel.State, result: Sequence[float], viewer: Viewer) -> str:
+        """Return how the game ended for a viewer, by the results of all seats; the state may be that of giving up."""
         best = [seat for seat, value in enumerate(result) if value == max(result)]
         if len(best) == len(result):
             return "Nobody wins: a draw."
