@@ -96,9 +96,9 @@ Suit = Literal["red", "yellow", "green", "white", "blue"]
 
 
 class Card(Record):
-    """A playing card. `face` is its rank, empty for a card that lies face down; `suit` a colour, empty without suits.
+    """A playing card. `face` is its rank, empty for a card that lies face down; `suit` is its colour where it is known.
 
-    `known` is what its holder has been told of it, in short words, such as `red` or `not 1`; `options` are its buttons.
+    `known` is what its holder has been told of it, in short words: `red`, `not red`, `1`. `options` are its buttons.
     """
 
     face: str = ""
@@ -135,7 +135,7 @@ class Stacks(Record):
     stacks: tuple[Stack, ...]
 
 
-MOST_DRAWN = 12
+MOST_DRAWN = 13
 """Pieces that are drawn one by one; more are a number."""
 
 

@@ -427,6 +427,21 @@ def test_leduc_is_raised_twice_and_no_more():
     ]
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_chips_in_leducs_pot_are_those_that_left_the_purses(seed):
+    """OpenSpiel gives 100 chips each; at the end the purses hold the pot, and the loser has lost what it paid."""
+    game = make(strategic("leduc_poker").with_seed(seed + 1))
+    for _ in steps(game, seed):
+        paid = [pile.value for pile in zone(game.show(SPECTATOR), "counters").piles]
+        assert paid == [100 - chips for chips in game.state.money()]
+    paid = [pile.value for pile in zone(game.show(SPECTATOR), "counters").piles]
+    if min(game.returns().values()) < 0:
+        loser = min(game.returns(), key=game.returns().get)
+        assert paid[loser] == -game.returns()[loser]
+    else:
+        assert paid[0] == paid[1]
+
+
 def test_equal_cards_share_the_pot():
     game = placed(make(strategic("leduc_poker", fixed=[1, 1, 0])), [1, 1, 1, 1])
     assert game.show(0).headline == "The pot is shared: nobody wins or loses a chip."

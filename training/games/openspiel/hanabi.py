@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pyspiel
 
@@ -240,7 +240,9 @@ class Hanabi(View):
         options = tuple(Option(label=choice.split()[0], choice=choice) for choice in sorted(choices, reverse=True))
         known = self._known(possibilities)
         if card == "XX":
-            return Card(label=f"face down{'; ' if known else ''}{', '.join(known)}", known=known, options=options)
+            suit: Suit | Literal[""] = next((suit for suit in COLOURS.values() if suit in known), "")
+            label = f"face down{'; ' if known else ''}{', '.join(known)}"
+            return Card(suit=suit, label=label, known=known, options=options)
         holder_knows = f"; its holder knows: {', '.join(known)}" if known else ""
         shown = _face_up(card)
         return shown.model_copy(update={"label": shown.label + holder_knows, "known": known, "options": options})

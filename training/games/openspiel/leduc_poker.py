@@ -12,8 +12,9 @@ from training.games.prose import count, listed
 from training.records import Seat, Viewer
 from training.views import Hand
 
-CHIPS = 100
-"""Number of chips that OpenSpiel gives each player before the ante."""
+FOLD, CALL, RAISE = range(3)
+STAKES = (2, 4)
+"""Chips that a raise adds in the first and in the second round."""
 RULES = """\
 Leduc poker is played by two with six cards: two Kings (K), two Queens (Q), two Jacks (J).
 1. {first} and {second} each pay 1 chip into the pot and are dealt one card, which only they see.
@@ -51,11 +52,16 @@ class LeducPoker(Poker):
         return int(state.private_card(seat))
 
     def paid(self, state: pyspiel.State, seat: Seat) -> int:
-        money: float = state.money()[seat]
-        return CHIPS - round(money)
+        """Return the chips by the moves: at the end OpenSpiel's purses hold the pot as well."""
+        chips = [1, 1]
+        for moves, raised in zip((state.round1(), state.round2()), STAKES, strict=True):
+            for at, move in enumerate(moves):
+                if move != FOLD:
+                    chips[at % 2] = max(chips) + (raised if move == RAISE else 0)
+        return chips[seat]
 
     def folded(self, state: pyspiel.State) -> bool:
-        return 0 in (*state.round1(), *state.round2())
+        return FOLD in (*state.round1(), *state.round2())
 
     def state(self, state: pyspiel.State, viewer: Viewer) -> str:
         public = state.public_card()
@@ -88,12 +94,12 @@ class LeducPoker(Poker):
         return self.paid(state, 1 - seat) - self.paid(state, seat)
 
     def _raise(self, state: pyspiel.State) -> int:
-        return 2 if state.public_card() < 0 else 4
+        return STAKES[state.public_card() >= 0]
 
     def ask(self, state: pyspiel.State, seat: Seat) -> str:
         due, legal = self._due(state, seat), state.legal_actions()
-        words = [f"call for {count(due, 'chip')}" if due else "check", *(["raise"] if 2 in legal else [])]
-        words += ["fold"] if 0 in legal else []
+        words = [f"call for {count(due, 'chip')}" if due else "check", *(["raise"] if RAISE in legal else [])]
+        words += ["fold"] if FOLD in legal else []
         return f"{listed(words, 'or').capitalize()}."
 
     def button(self, state: pyspiel.State, seat: Seat, action: int) -> str:

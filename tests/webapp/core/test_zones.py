@@ -1,0 +1,140 @@
+"""Boards, cards, stacks and chips as the templates of their zones draw them: buttons, labels, nothing hidden."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from training.games import make
+from training.records import ALL, SPECTATOR, Move, Scenario
+from webapp.arena.live.controls import presses
+from webapp.core.stage import Stage
+from webapp.core.templatetags.zones import draw
+
+
+def strategic(game, *choices, **settings):
+    """A game of Ada and Ben after some choices."""
+    made = make(Scenario(id="x", game=game, settings=settings, seats=("Ada", "Ben")))
+    for choice in choices:
+        (seat,) = made.to_act()
+        made.step({seat: Move(action="answer", args={"choice": choice})})
+    return made
+
+
+def drawn(game, viewer):
+    """All zones of a view as a page has them."""
+    stage = Stage(game.names, viewer, presses(game.observe(viewer).actions), thinking=game.acting(viewer))
+    return "".join(draw(zone, stage) for zone in game.show(viewer).zones)
+
+
+class Buttons(HTMLParser):
+    """The buttons of a page as (what is pressed, accessible name)."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.all, self._open = [], None
+        self.feed(html)
+
+    def handle_starttag(self, name, attrs):
+        if name == "button":
+            attrs = dict(attrs)
+            self._open = [attrs["value"], attrs.get("aria-label", "")]
+
+    def handle_data(self, data):
+        if self._open is not None and not self._open[1]:
+            self._open[1] = data.strip()
+
+    def handle_endtag(self, name):
+        if name == "button":
+            self.all.append(tuple(self._open))
+            self._open = None
+
+
+def test_every_empty_square_is_a_button_with_its_place_as_name():
+    game = strategic("tic_tac_toe", "X(1,1)", "O(0,0)")
+    buttons = Buttons(drawn(game, 0)).all
+    assert len(buttons) == 7
+    assert ("answer:X(2,2)", "in the bottom right corner: empty") in buttons
+    assert not Buttons(drawn(game, 1)).all
+    assert not Buttons(drawn(game, SPECTATOR)).all
+
+
+def test_pieces_differ_by_shape_and_the_newest_is_marked_once():
+    html = drawn(strategic("tic_tac_toe", "X(1,1)", "O(0,0)"), SPECTATOR)
+    assert re.findall(r'class="piece seat-(\d)" [^>]*><(\w+)', html) == [("1", "circle"), ("0", "path")]
+    assert html.count("spot last") == 1
+    assert "in the top left corner: nought of Ben, the newest" in html
+
+
+def test_a_line_that_won_is_drawn_from_end_to_end():
+    game = strategic("tic_tac_toe", "X(0,2)", "O(0,0)", "X(1,1)", "O(0,1)", "X(2,0)")
+    html = drawn(game, 1)
+    assert re.findall(r'<line x1="(\d)" y1="(\d)" x2="(\d)" y2="(\d)"', html) == [("2", "0", "0", "2")]
+    assert 'viewBox="-0.5 -0.5 3 3"' in html
+    assert html.count(" won ") == 3
+
+
+def test_a_full_column_has_no_button():
+    game = strategic("connect_four", opening=[3, 3, 3, 3, 3, 3])
+    assert [name for _, name in Buttons(drawn(game, 0)).all] == [f"Column {at}" for at in (1, 2, 3, 5, 6, 7)]
+    assert not Buttons(drawn(game, 1)).all
+
+
+@pytest.mark.parametrize("viewer, labels", [(0, ["face down", "King"]), (1, ["face down", "Jack"])])
+def test_the_others_card_lies_face_down(viewer, labels):
+    html = drawn(strategic("kuhn_poker", fixed=[2, 0]), viewer)
+    assert re.findall(r'<svg class="playing-card[^>]*aria-label="([^"]*)"', html) == labels
+    assert html.count("face-down") == 1
+
+
+def test_chips_are_drawn_one_by_one_for_each_seat():
+    html = drawn(strategic("leduc_poker", "RAISE", "RAISE", fixed=[2, 0]), 1)
+    piles = re.findall(r'<li class="pile pile-chip seat-(\d)">(.*?)</li>', html)
+    assert [(seat, pile.count('class="icon')) for seat, pile in piles] == [("0", 3), ("1", 5)]
+    assert "paid by Ben" in piles[1][1]
+
+
+def test_a_card_of_ones_own_shows_what_one_was_told_and_its_buttons():
+    game = strategic("hanabi", "Reveal player +1 color R", fixed=[0, 1, 2, 3, 0, 2])
+    html = drawn(game, 1)
+    assert 'aria-label="face down; red"' in html
+    assert html.count(">red</text>") == 4, "Ada's two red cards, the empty stack, and one of Ben's own"
+    buttons = Buttons(html).all
+    assert ("answer:Play card 1", "Play card 2") in buttons
+    assert ("answer:Discard card 1", "Discard card 2") in buttons
+    assert ("answer:Reveal player +1 rank 2", "Point out 2s") in buttons
+    assert not Buttons(drawn(game, 0)).all
+
+
+def test_stacks_and_tokens_have_texts_beside_their_drawings():
+    html = drawn(strategic("hanabi", "Play card 0", fixed=[0, 1, 2, 3, 0, 2]), SPECTATOR)
+    assert 'aria-label="red: 1 of 2"' in html
+    assert 'aria-label="yellow: 0 of 2"' in html
+    assert '<strong>3</strong><span class="quiet"> of 3</span>' in html
+
+
+def test_a_state_in_the_games_own_words_keeps_its_lines():
+    game = strategic("openspiel:breakthrough")
+    assert f">{str(game.state).strip()}</pre>" in drawn(game, 0)
+
+
+@pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four", "kuhn_poker", "leduc_poker", "hanabi"])
+def test_every_legal_choice_is_one_button_of_the_zones(name):
+    game = strategic(name)
+    for _ in range(60):
+        if not game.to_act():
+            break
+        (seat,) = game.to_act()
+        legal = game.observe(seat).actions[0].args[0].choices
+        for viewer in (0, 1, SPECTATOR, ALL):
+            pressed = [value for value, _ in Buttons(drawn(game, viewer)).all]
+            assert sorted(pressed) == (sorted(f"answer:{choice}" for choice in legal) if viewer == seat else [])
+        game.step({seat: Move(action="answer", args={"choice": legal[len(legal) // 2]})})
+    assert not game.to_act()
+
+
+def test_names_are_no_markup():
+    scenario = Scenario(id="x", game="kuhn_poker", settings={}, seats=("Ada", "B&amp;n\"'"))
+    html = drawn(make(scenario), 0)
+    assert "B&amp;amp;n&quot;&#x27;" in html
+    assert 'B&amp;n"' not in html
