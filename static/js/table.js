@@ -84,13 +84,13 @@
     if (!data.turn) return;
     socket.send(JSON.stringify(data));
   });
-  form?.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  table.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || !form || event.target.form !== form) return;
     const { target } = event;
-    const beside = target.matches("input") ? target.closest(".move-with, .move-text") : null; // otherwise the browser presses the first button
+    const beside = target.matches("input") ? target.closest(".move-with, .move-text, .tray, .price-do") : null; // otherwise the browser presses the first button
     if (target.id !== "say" && !beside) return;
     event.preventDefault();
-    const button = beside ? beside.querySelector("button") : form.querySelector(".say-button");
+    const button = beside ? beside.querySelector("button[name=action]") : form.querySelector(".say-button");
     if (button) form.requestSubmit(button);
   });
 

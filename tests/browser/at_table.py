@@ -39,10 +39,9 @@ def say(page: Page, text: str) -> None:
 
 def propose(page: Page) -> None:
     """Propose to keep one of everything."""
-    form = page.locator("fieldset.move-with").first
-    for field in form.locator("input[type=number]").all():
+    for field in page.locator(".tray input[type=number]").all():
         field.fill("1")
-    form.locator("button[name=action]").click()
+    page.locator(".tray button[name=action]").click()
 
 
 def play_to_the_end(page: Page, opening: str, seconds: float) -> None:

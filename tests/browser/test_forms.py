@@ -212,9 +212,10 @@ def test_a_guest_takes_the_seat_that_the_link_keeps(visit):
     guest.page.get_by_label("Your name at the table").fill("Zoe")
     guest.page.get_by_role("button", name="Sit down").click()
     guest.page.get_by_role("button", name=re.compile("^No")).click()
-    expect(guest.page.locator(".turn")).to_have_text(re.compile("Your turn|is to move"))
+    expect(guest.page.locator(".turn")).to_have_text(re.compile("Your turn|is thinking"))
     host.page.goto(table)
     host.page.once("dialog", lambda dialog: dialog.accept())
+    host.page.locator(".hosting summary").click()
     host.page.get_by_role("button", name="Close the table").click()
     expect(guest.page.locator("main")).to_contain_text("ended without a result")
 

@@ -63,7 +63,7 @@ def play(page: Page) -> None:
             page.locator("#say").fill("I have seen nothing yet.")
             page.locator("#say").press("Enter")
         else:
-            page.locator("#part-act, #part-board").locator("button[name=choice]").first.click()
+            page.locator("#part-act, #part-stage").locator("button[name=choice]").first.click()
         expect(page.locator(f"#part-act input[name=turn][value='{step}']")).to_have_count(0)
 
 

@@ -1,4 +1,4 @@
-"""What pages load beside their text: one stylesheet of our own, and nothing that is not there.
+"""What pages load beside their text: the stylesheets that every page has, and nothing that is not there.
 
 `static/vendor` comes with the installation and is not looked at.
 """
@@ -12,9 +12,15 @@ ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "static"
 
 
-def test_there_is_one_stylesheet_of_our_own():
-    own = [path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.css") if "vendor" not in path.parts]
-    assert own == ["parley.css"]
+OWN = sorted(path for path in STATIC.rglob("*.css") if "vendor" not in path.parts)
+
+
+def test_no_page_has_a_stylesheet_of_its_own():
+    names = [path.relative_to(STATIC).as_posix() for path in OWN]
+    assert names == ["css/table.css", "css/zones.css", "parley.css"]
+    for path in (ROOT / "templates").rglob("*.html"):
+        loaded = [name for name in names if f"'{name}'" in path.read_text()]
+        assert loaded == (names if path.name == "base.html" else []), path.name
 
 
 def test_every_file_that_a_template_names_is_there():
@@ -29,7 +35,7 @@ def test_every_file_that_a_template_names_is_there():
 
 
 def test_no_rule_is_written_twice():
-    text = re.sub(r"/\*.*?\*/", "", (STATIC / "parley.css").read_text(), flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/", "", "\n".join(path.read_text() for path in OWN), flags=re.DOTALL)
     rules = [rule.strip() for rule in re.findall(r"^[^@\s}][^{}]*\{[^{}]*\}", text, flags=re.MULTILINE)]
     assert len(rules) > 200
     assert sorted(set(rules)) == sorted(rules)

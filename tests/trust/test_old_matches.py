@@ -99,7 +99,7 @@ def test_matches_of_the_first_release_are_read_replayed_counted_and_played_on(ne
         seen = read(client, match, key)
         assert seen["returns"] == end["returns"]
         assert len(seen["messages"]) == end["lines"]["0"]
-        assert games.of_match(match).lines()
+        assert games.of_match(match).transcript().lines
     counted = [game.id for name in {game for game, _ in STORED} for game in log.read(log.numbers(name))]
     assert sorted(counted) == [pk for pk, _ in whole]
 

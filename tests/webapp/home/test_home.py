@@ -57,7 +57,7 @@ def test_a_new_installation_offers_three_ways_to_begin(client_of, researcher):
     assert "Play against it" not in left
     assert "Queue the last game" in left
     seat = Match.objects.get().seats.get(user=researcher)
-    judging.rate(by=seat, version=version(), values={1: FIVES}, guesses={1: False})
+    judging.rate(by=seat, version=version(), values={1: FIVES}, guesses={1: judging.Answer(person=False)})
     assert "Judge a game" not in page(client)
 
 
