@@ -122,7 +122,7 @@
       if (ring) ring.setAttribute("stroke-dashoffset", String(100 - Math.min(100, (100 * left) / Number(time.dataset.of))));
     }
     const deadline = byId("deadline");
-    if (!deadline || !byId("say") || warned === deadline.dataset.until) return;
+    if (!deadline || !table.querySelector("[data-turn]") || warned === deadline.dataset.until) return;
     const left = secondsTo(deadline);
     if (left > 20 || left === 0) return;
     warned = deadline.dataset.until;

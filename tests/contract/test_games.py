@@ -182,16 +182,6 @@ def test_something_stands_between_two_own_messages(name, scenario, seed):
 
 
 @case
-def test_a_seats_own_facts_are_paragraphs_of_their_own(name, scenario):
-    """The table shows what is not among the spectators' paragraphs as the seat's card, apart from the rules."""
-    game = make(scenario)
-    rules = game.observe(SPECTATOR).messages[0].text.split("\n\n")
-    for seat in range(len(scenario.seats)):
-        shared = [part for part in game.observe(seat).messages[0].text.split("\n\n") if part in rules]
-        assert shared, "the opening of a seat has no paragraph that spectators read: its card repeats the rules"
-
-
-@case
 def test_a_task_is_known_to_everybody(name, scenario):
     """Its words stand in the spectators' first messages; a game for one always has one."""
     game = make(scenario)

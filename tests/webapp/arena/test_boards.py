@@ -6,12 +6,11 @@ import pytest
 from django.template.loader import render_to_string
 
 from tests.webapp.arena import vigil
-from training.games.actions import how_to
 from training.records import ALL, SPECTATOR, Action, Argument, Message, Observation
 from webapp.arena.live import client_state, controls
 from webapp.arena.play import moves, services
 from webapp.arena.setup import tables
-from webapp.arena.templatetags.table import announced, speech
+from webapp.arena.templatetags.table import speech
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("registered")]
 registered = vigil.registered
@@ -248,7 +247,3 @@ def test_a_command_that_nothing_is_known_to_do_has_no_control():
 def test_a_command_is_chosen_by_its_button_or_its_fields(data):
     move = moves.read_move(data, commands("mug 1"))
     assert (move.args, move.text) == ({"object": "mug 1", "place": "shelf 2"}, "take mug 1 from shelf 2")
-
-
-def test_the_ways_to_write_a_command_are_no_help_to_who_has_buttons():
-    assert announced(how_to(commands("mug 1", "cd 2").actions)) == "- Take something.\n- look."

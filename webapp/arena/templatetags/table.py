@@ -1,4 +1,4 @@
-"""Filters for the table's pages: speech with its tags as labels, the game's lines without tags, seat marks, results."""
+"""Filters for the pages of tables: a model's words with tags as labels, seat marks, channels."""
 
 import re
 
@@ -6,9 +6,7 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from training.games import REGISTRY
 from training.records import Viewer
-from training.text.messages import kept
 from webapp.arena.models import MatchSeat
 from webapp.arena.setup.rules import in_words
 from webapp.runs.episodes.viewer import LogRow
@@ -22,55 +20,8 @@ DEED = re.compile(
 )
 """A tag with its content, which may contain a few marked choices; or an empty tag."""
 
-WAY = re.compile(
-    r"^- (?P<label>[^\n<]+?): (?:(?P<bare>just write it, without a tag)"
-    r"|`(?P<command>[^\n`<]+)`(?: \([^\n]*\))?"
-    r"|<(?P<name>[\w ]+)(?:/>|>[^\n]*?</(?P=name)>)(?P<bounds> \([^\n]*\))?)\.(?P<beside>[^\n]*)$",
-    re.MULTILINE,
-)
-"""One line of `training.games.actions.how_to`."""
-ENDING = re.compile(r"Think if you like, then end with exactly one of them: [^\n]*")
-"""How a reply in a board or card game ends."""
-CLICKABLE = re.compile(r"\s*\bYou can click: [^\n]*")
-"""What a page of the shop offers, which people have as buttons."""
-_KEPT = "|".join(sorted(map(re.escape, kept()), key=len, reverse=True))
-BLANK = re.compile(rf":?\s*<(?P<name>{_KEPT})>name</(?P=name)>")
-"""A tag that shows where a name goes; the names follow it."""
-_KINDS = "|".join(sorted({re.escape(re.split(r"[ (]", mark)[0]) for spec in REGISTRY.values() for mark in spec.marks}))
-TAGGED = re.compile(rf"<(?P<name>{_KEPT})>([^\n]*?)</(?P=name)>|<(?P<alone>{_KEPT}|(?:{_KINDS})[ (][^<>\n]*?)/?>")
-"""An action with its argument, an action without one, or a marked choice, also with a letter for its number as in
-`<Play card i>`; other text in angle brackets is text."""
-
 
 register.filter("rules", in_words)
-
-
-@register.filter
-def announced(text: str) -> str:
-    """A line of the game as a person reads it, who has buttons and fields: without the tags that a model writes.
-
-    `- Propose a price: <propose>300</propose> (price 0 to 600).` becomes “- Propose a price (price 0 to 600).”
-    """
-    text = CLICKABLE.sub("", text)
-    if "- " in text:
-        text = WAY.sub(_way, text)
-    if "<" not in text:
-        return text
-    text = BLANK.sub("", ENDING.sub("Choose one of them.", text))
-    return TAGGED.sub(_as_text, text)
-
-
-def _as_text(tag: re.Match[str]) -> str:
-    return tag["alone"].replace("_", " ") if tag["alone"] else TAGGED.sub(_as_text, tag[2])
-
-
-def _way(line: re.Match[str]) -> str:
-    if line["bare"]:
-        return f"- {line['label']}: in the text field."
-    if line["command"]:
-        return f"- {line['label']}."
-    needs_text = "sentence" in line["beside"]
-    return f"- {line['label']}{line['bounds'] or ''}.{' Write a sentence with it.' if needs_text else ''}"
 
 
 @register.filter
@@ -96,30 +47,6 @@ def _label(deed: re.Match[str]) -> str:
         return marked[1].strip()
     argument = MARK.sub(r"\1", argument)
     return f"{name}: {argument}" if argument else name
-
-
-@register.filter
-def paragraph(text: str) -> str:
-    """The first paragraph; of a game's opening, what everybody knows."""
-    return text.strip().partition("\n\n")[0]
-
-
-@register.filter
-def first_line(text: str) -> str:
-    """The first line of a text, without a colon at its end."""
-    return text.partition("\n")[0].removesuffix(":")
-
-
-@register.filter
-def rest(text: str) -> str:
-    """What follows the first line of a text."""
-    return text.partition("\n")[2]
-
-
-@register.filter
-def linecount(text: str) -> int:
-    """The number of lines of a text."""
-    return text.count("\n") + 1
 
 
 @register.filter
