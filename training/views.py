@@ -38,7 +38,7 @@ def news(text: str) -> tuple[Line, ...]:
 
 
 class Option(Record):
-    """A button: its label, and what pressing it does."""
+    """A button: its label, and what pressing it does; an empty choice keeps the place of a button that comes again."""
 
     label: str
     choice: str

@@ -113,6 +113,11 @@ def test_a_finished_stack_brings_back_an_information_token():
 def test_each_player_has_one_more_turn_after_the_last_card():
     drawn = hanabi(["Play card 0", "Play card 0"], fixed=[0, 0, 0, 2, 2, 2])
     assert "draw pile: 0" in drawn.observe(0).messages[-1].text
+    assert [hanabi(["Play card 0"] * turns, fixed=[0, 0, 0, 2, 2, 2]).show(0).phase for turns in range(3)] == [
+        "",
+        "",
+        "Last turns",
+    ]
     left = [
         len(list(steps(hanabi(["Play card 0", "Play card 0"], fixed=[0, 0, 0, 2, 2, 2]), seed))) for seed in range(20)
     ]
@@ -338,7 +343,7 @@ def test_a_draw_and_giving_up_are_told_as_such():
 
 def faces(view):
     """The cards of each hand by its title: colour and face, `?` face down."""
-    hands = [zone for zone in view.zones if zone.kind == "hand"]
+    hands = [zone for zone in view.zones if zone.kind == "hand" and not zone.small]
     return {hand.title: " ".join(f"{card.suit} {card.face or '?'}".strip() for card in hand.cards) for hand in hands}
 
 
@@ -412,7 +417,9 @@ def test_leduc_is_raised_twice_and_no_more():
     assert buttons(own_hand(game.show(1)).options)[-1] == ("Raise: pay 4 chips", "RAISE")
     placed(game, [2])
     assert game.show(0).ask == "Call for 2 chips or fold."
+    assert game.show(SPECTATOR).phase == "First round"
     placed(game, [1])
+    assert game.show(SPECTATOR).phase == "Second round"
     assert faces(game.show(1))["Public card"] == "J"
     assert zone(game.show(1), "counters").title == "The pot: 10 chips"
     placed(game, [2, 1])
@@ -453,9 +460,9 @@ def test_hanabi_marks_on_each_card_what_its_holder_was_told():
     game = make(strategic("hanabi", fixed=[0, 1, 2, 3, 0, 2]))
     mine, theirs = own_hand(game.show(0)), game.show(0).zones[0]
     assert not any(card.known for card in (*mine.cards, *theirs.cards))
-    assert {choice for card in mine.cards for _, choice in buttons(card.options)} == {
-        f"Play card {n}" for n in range(3)
-    }
+    assert [buttons(card.options) for card in mine.cards] == [
+        [("Play", f"Play card {place}"), ("Discard", "")] for place in range(3)
+    ]
     assert game.show(0).ask == "Play a card, or give a hint."
     assert buttons(theirs.options) == [
         ("Point out red", "Reveal player +1 color R"),

@@ -36,8 +36,8 @@ class Buttons(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, name, attrs):
-        if name == "button":
-            attrs = dict(attrs)
+        attrs = dict(attrs)
+        if name == "button" and "disabled" not in attrs:
             self._open = [attrs["value"], attrs.get("aria-label", "")]
 
     def handle_data(self, data):
@@ -45,7 +45,7 @@ class Buttons(HTMLParser):
             self._open[1] = data.strip()
 
     def handle_endtag(self, name):
-        if name == "button":
+        if name == "button" and self._open is not None:
             self.all.append(tuple(self._open))
             self._open = None
 
@@ -103,7 +103,10 @@ def test_a_card_of_ones_own_shows_what_one_was_told_and_its_buttons():
     assert ("answer:Play card 1", "Play card 2") in buttons
     assert ("answer:Discard card 1", "Discard card 2") in buttons
     assert ("answer:Reveal player +1 rank 2", "Point out 2s") in buttons
-    assert not Buttons(drawn(game, 0)).all
+    other = drawn(game, 0)
+    assert not Buttons(other).all
+    assert other.count('class="resting" disabled') == html.count("<button"), "the places of the buttons stay"
+    assert "<button" not in drawn(game, SPECTATOR)
 
 
 def test_stacks_and_tokens_have_texts_beside_their_drawings():

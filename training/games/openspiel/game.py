@@ -152,6 +152,7 @@ class OpenSpielGame(LoggedGame):
         chosen = {action: text for text, action in self._choices.items()} if acts else {}
         return TableView(
             zones=self.view.zones(self.state, viewer, chosen),
+            phase=self.view.phase(self.state) if self.to_act() else "",
             ask=self.view.ask(self.state, viewer) if acts else "",
             rules=self.view.guide(),
             brief=self.view.private(self.state, viewer) if viewer in self._log.players else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
@@ -204,7 +204,7 @@ class Hanabi(View):
         heights = {stack[0]: int(stack[1]) for stack in table.stacks.split()}
         discards = tuple(_face_up(card) for card in table.discards.split())
         return (
-            self._their_hand(table, 1 - mine, viewer, tuple(choices.values())),
+            self._shown_hand(table, 1 - mine, viewer, choices.values()),
             Stacks(
                 title="Fireworks",
                 stacks=tuple(
@@ -219,25 +219,27 @@ class Hanabi(View):
                     Pile(name="cards to draw", value=table.pile, icon="card"),
                 ),
             ),
-            *([Hand(title="Discarded", cards=discards, small=True)] if discards else []),
-            self._their_hand(table, mine, viewer, tuple(choices.values())),
+            Hand(title="Discarded", cards=discards, small=True),
+            self._shown_hand(table, mine, viewer, choices.values()),
         )
 
-    def _their_hand(self, table: Table, seat: Seat, viewer: Viewer, choices: Sequence[str]) -> Hand:
-        """Return a hand; one's own has buttons at its cards, the other's has the hints."""
-        cards = tuple(
-            self._card(card, possibilities, [choice for choice in choices if choice.endswith(f" card {place}")])
-            for place, (card, possibilities) in enumerate(table.hands[seat])
-        )
-        hints = tuple(Option(label=_hint(choice), choice=choice) for choice in choices if choice.startswith("Reveal"))
-        title = "Your hand" if seat == viewer else f"{self.names[seat]}'s hand"
+    def _shown_hand(self, table: Table, seat: Seat, viewer: Viewer, choices: Collection[str]) -> Hand:
+        """Return a hand; one's own has buttons at its cards, the other's has the hints.
+
+        What is not legal now keeps its place as an option without a choice.
+        """
         if seat == viewer:
-            return Hand(title=title, seat=seat, cards=cards)
-        bare = tuple(card.model_copy(update={"options": ()}) for card in cards)
-        return Hand(title=title, seat=seat, cards=bare, options=hints)
+            cards = tuple(
+                self._card(*card, _options((f"Play card {place}", f"Discard card {place}"), choices))
+                for place, card in enumerate(table.hands[seat])
+            )
+            return Hand(title="Your hand", seat=seat, cards=cards)
+        values = (*(f"color {letter}" for letter in self.size.letters), *(f"rank {rank + 1}" for rank in range(RANKS)))
+        hints = _options([f"Reveal player +1 {value}" for value in values], choices) if viewer == 1 - seat else ()
+        cards = tuple(self._card(*card, ()) for card in table.hands[seat])
+        return Hand(title=f"{self.names[seat]}'s hand", seat=seat, cards=cards, options=hints)
 
-    def _card(self, card: str, possibilities: str, choices: Sequence[str]) -> Card:
-        options = tuple(Option(label=choice.split()[0], choice=choice) for choice in sorted(choices, reverse=True))
+    def _card(self, card: str, possibilities: str, options: tuple[Option, ...]) -> Card:
         known = self._known(possibilities)
         if card == "XX":
             suit: Suit | Literal[""] = next((suit for suit in COLOURS.values() if suit in known), "")
@@ -253,6 +255,9 @@ class Hanabi(View):
         excluded = [letter for letter in self.size.letters if letter not in letters]
         colour = [COLOURS[letters]] if len(letters) == 1 else [f"not {COLOURS[letter]}" for letter in excluded]
         return (*colour, *([ranks] if len(ranks) == 1 else []))
+
+    def phase(self, state: pyspiel.State) -> str:
+        return "" if self.table(state, ALL).pile else "Last turns"
 
     def ask(self, state: pyspiel.State, seat: Seat) -> str:
         hints = self.table(state, seat).information
@@ -305,10 +310,15 @@ def _face_up(card: str) -> Card:
     return Card(face=card[1], suit=COLOURS[card[0]], label=_in_words(card))
 
 
-def _hint(choice: str) -> str:
-    """Return the label of a hint's button."""
-    value = choice.rsplit(maxsplit=1)[-1]
-    return f"Point out {COLOURS.get(value, f'{value}s')}"
+def _options(buttons: Sequence[str], choices: Collection[str]) -> tuple[Option, ...]:
+    """Return a button for each choice, without one that is not legal."""
+    return tuple(Option(label=_label(choice), choice=choice if choice in choices else "") for choice in buttons)
+
+
+def _label(choice: str) -> str:
+    """Return what is written on the button of a choice."""
+    verb, *_, value = choice.split()
+    return f"Point out {COLOURS.get(value, f'{value}s')}" if verb == "Reveal" else verb
 
 
 def _in_words(card: str) -> str:

@@ -96,6 +96,9 @@ class LeducPoker(Poker):
     def _raise(self, state: pyspiel.State) -> int:
         return STAKES[state.public_card() >= 0]
 
+    def phase(self, state: pyspiel.State) -> str:
+        return "First round" if state.public_card() < 0 else "Second round"
+
     def ask(self, state: pyspiel.State, seat: Seat) -> str:
         due, legal = self._due(state, seat), state.legal_actions()
         words = [f"call for {count(due, 'chip')}" if due else "check", *(["raise"] if RAISE in legal else [])]

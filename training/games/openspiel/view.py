@@ -95,6 +95,10 @@ class View(ABC):
     def zones(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
         """Return the table; `choices` are the texts of the viewer's legal actions, empty when it is not its turn."""
 
+    def phase(self, state: pyspiel.State) -> str:
+        """Return the phase of a game that is not over, by public facts; empty for a game without phases."""
+        return ""
+
     def private(self, state: pyspiel.State, seat: Seat) -> Brief | None:
         """Return the private card of a seat; None if it knows nothing that others do not."""
         return None
