@@ -211,8 +211,8 @@ class PriceScale(Record):
     """A price to agree on, between `low` and `high`, of something listed at `listing`.
 
     `target` is the price that the viewer hopes for (None: a viewer without a side); seat 0 buys, seat 1 sells. `action`
-    is the offered action with the argument `price`; empty when the viewer cannot propose. `offer` is the standing
-    proposal, made by `by`, or the deal once `agreed`.
+    is the offered action with the argument `price`; empty when the viewer cannot propose, whose proposal is `suggested`
+    at first. `offer` is the standing proposal, made by `by`, or the deal once `agreed`.
     """
 
     kind: Literal["price"] = "price"
@@ -223,6 +223,7 @@ class PriceScale(Record):
     high: int
     target: float | None = None
     action: str = ""
+    suggested: int | None = None
     offer: int | None = None
     by: Seat | None = None
     agreed: bool = False

@@ -22,6 +22,16 @@ def last(game, viewer):
     return game.observe(viewer).messages[-1].text
 
 
+def read(game, viewer):
+    """What people read at a place, as (who, kind, text)."""
+    return [(line.seat, line.kind, line.text) for message in game.observe(viewer).messages for line in message.lines]
+
+
+def tray(game, viewer):
+    (zone,) = game.show(viewer).zones
+    return zone
+
+
 def casino(**settings):
     """Three units each of three items; 36 points a side, 5 without a deal."""
     names = ("food", "water", "firewood")
@@ -230,6 +240,231 @@ def test_deal_or_no_deal_settings():
     say(game, 0, "<propose>book 4, hat 1, ball 0</propose>")
     say(game, 1, "<accept/>")
     assert game.returns() == pytest.approx({0: 0.7, 1: 0.6})
+
+
+# --- for people ---
+
+
+def test_people_see_the_items_with_what_they_are_worth_to_them():
+    game = make(items(prosocial=0.25))
+    view, zone = game.show(0), tray(game, 0)
+    assert [(i.name, i.count, i.worth, i.reason, i.suggested) for i in zone.items] == [
+        ("food", 3, 5, "I am hungry.", 2),
+        ("tent pegs", 2, 4, "", 1),
+        ("oil", 1, 3, "", 1),
+    ]
+    assert (zone.action, zone.most, zone.alone, zone.by, zone.worth) == ("propose", 26, 5, None, None)
+    assert view.story == "Two campers meet at a trail head.\nAda and Ben divide 3 food, 2 tent pegs and 1 oil."
+    assert view.brief.title == "What things are worth to you"
+    assert view.brief.text == (
+        "food: 5 points each. I am hungry.",
+        "tent pegs: 4 points each.",
+        "oil: 3 points.",
+        "Everything would be 26 points; no deal is 5.",
+        "Your result is 75 % your own and 25 % that of Ben.",
+    )
+    assert (view.phase, view.ask) == ("Turn 1 of 14", "Say something, or propose a deal.")
+    assert (game.show(1).ask, tray(game, 1).action, tray(game, 1).most) == ("", "", 17)
+    for viewer in (SPECTATOR, ALL):
+        assert {(i.worth, i.reason) for i in tray(game, viewer).items} == {(None, "")}
+    assert game.show(SPECTATOR).brief is None
+    assert game.show(ALL).brief.text == (
+        (
+            "Worth to Ada\nfood: 5 points each. I am hungry.\ntent pegs: 4 points each.\n"
+            "oil: 3 points.\nNo deal: 5 points."
+        ),
+        "Worth to Ben\nfood: 2 points each.\ntent pegs: 1 point each.\noil: 9 points.\nNo deal: 0 points.",
+    )
+
+
+def test_a_proposal_lies_on_two_sides_with_its_worth_to_the_viewer():
+    game = casino()
+    say(game, 0, "I need food.")
+    say(game, 1, "Here. <propose>food 1, water 1, firewood 3</propose>")
+    for viewer, worth in ((0, 18), (1, 22), (SPECTATOR, None), (ALL, None)):
+        zone = tray(game, viewer)
+        assert [item.offered for item in zone.items] == [(2, 1), (2, 1), (0, 3)]
+        assert (zone.by, zone.worth, zone.agreed, zone.action) == (1, worth, False, "")
+    assert game.show(0).ask == "Answer Ben's proposal: accept it, reject it, or walk away."
+    say(game, 0, "<reject/>")
+    assert [item.offered for item in tray(game, 0).items] == [(), (), ()]
+    assert [item.suggested for item in tray(game, 0).items] == [2, 2, 0]  # a counter-proposal begins with what Ben left
+    assert [item.suggested for item in tray(game, 1).items] == [0, 0, 0]  # who cannot propose has nothing to begin with
+
+
+def test_what_people_read_of_a_deal():
+    game = casino()
+    say(game, 0, "I need food.")
+    say(game, 1, "Here. <propose>food 1, water 1, firewood 3</propose>")
+    say(game, 0, "<reject/>")
+    say(game, 0, "<propose>food 3, water 3, firewood 3</propose>")
+    say(game, 1, "Never! <reject/>")
+    say(game, 1, "<propose>food 0, water 1, firewood 3</propose>")
+    say(game, 0, "Good. <accept/>")
+    offers = {
+        0: (
+            "offers you 2 food and 2 water, and keeps 1 food, 1 water and 3 firewood (18 of 36 points for you)",
+            "offers Ben nothing, and keeps everything (36 of 36 points for you)",
+            "offers you 3 food and 2 water, and keeps 1 water and 3 firewood (23 of 36 points for you)",
+        ),
+        1: (
+            "offers Ada 2 food and 2 water, and keeps 1 food, 1 water and 3 firewood (22 of 36 points for you)",
+            "offers you nothing, and keeps everything (0 of 36 points for you)",
+            "offers Ada 3 food and 2 water, and keeps 1 water and 3 firewood (19 of 36 points for you)",
+        ),
+        SPECTATOR: (
+            "offers Ada 2 food and 2 water, and keeps 1 food, 1 water and 3 firewood",
+            "offers Ben nothing, and keeps everything",
+            "offers Ada 3 food and 2 water, and keeps 1 water and 3 firewood",
+        ),
+        ALL: (
+            "offers Ada 2 food and 2 water, and keeps 1 food, 1 water and 3 firewood (18 for Ada, 22 for Ben)",
+            "offers Ben nothing, and keeps everything (36 for Ada, 0 for Ben)",
+            "offers Ada 3 food and 2 water, and keeps 1 water and 3 firewood (23 for Ada, 19 for Ben)",
+        ),
+    }
+    headlines = {
+        0: "Deal: you get 23 of 36 points.",
+        1: "Deal: you get 19 of 36 points.",
+        SPECTATOR: "Deal: Ada gets 3 food and 2 water, and Ben gets 1 water and 3 firewood.",
+        ALL: "Deal: Ada gets 23 of 36 points, and Ben 19 of 36 points.",
+    }
+    moment = "Ada accepted Ben's proposal in turn 7."
+    for viewer, (first, second, third) in offers.items():
+        assert read(game, viewer) == [
+            (None, "news", "Ada begins."),
+            (0, "speech", "I need food."),
+            (1, "speech", "Here."),
+            (1, "deed", first),
+            (0, "deed", "rejects the proposal"),
+            (0, "deed", second),
+            (1, "speech", "Never!"),
+            (1, "deed", "rejects the proposal"),
+            (1, "deed", third),
+            (0, "speech", "Good."),
+            (None, "news", f"{moment} {headlines[viewer]}"),
+        ]
+        view = game.show(viewer)
+        assert (view.headline, view.moment, view.mood, view.phase) == (headlines[viewer], moment, "over", "")
+        assert [item.offered for item in tray(game, viewer).items] == [(3, 0), (2, 1), (0, 3)]
+        assert tray(game, viewer).agreed
+
+
+@pytest.mark.parametrize(
+    "moves, headlines, moment",
+    [
+        (
+            [(0, "Bye. <walk_away/>")],
+            ("No deal: you keep 5 of 26 points.", "No deal: you keep 0 of 17 points.", "No deal."),
+            "Ada walked away in turn 1.",
+        ),
+        (
+            [(0, "Well?"), (1, "<propose>food 0, tent pegs 0, oil 0</propose>")],
+            ("No deal: you keep 5 of 26 points.", "No deal: you keep 0 of 17 points.", "No deal."),
+            "All 2 turns were used.",
+        ),
+        (
+            [(0, None)],
+            ("You gave up: no deal, and no points for you.", "No deal: you keep 0 of 17 points.", "No deal."),
+            "Ada gave up in turn 1.",
+        ),
+    ],
+)
+def test_how_people_read_that_there_is_no_deal(moves, headlines, moment):
+    game = make(items(turn_limit=2))
+    for seat, text in moves:
+        if text is None:
+            game.step({seat: FORFEIT})
+        else:
+            say(game, seat, text)
+    for viewer, headline in zip((0, 1, SPECTATOR), headlines, strict=True):
+        assert (game.show(viewer).headline, game.show(viewer).moment) == (headline, moment)
+        assert read(game, viewer)[-1] == (None, "news", f"{moment} {headline}")
+        assert tray(game, viewer).by is None
+    points = 0 if "gave up" in moment else 5
+    assert game.show(ALL).headline == f"No deal: Ada gets {points} of 26 points, and Ben 0 of 17 points."
+
+
+def test_what_there_is_to_do_in_the_last_turn():
+    game = make(items(turn_limit=3))
+    assert game.show(0).ask == "Say something, or propose a deal."
+    say(game, 0, "Well?")
+    say(game, 1, "<propose>food 0, tent pegs 0, oil 0</propose>")
+    assert game.show(0).ask == "Answer Ben's proposal: accept it, or there is no deal."
+    game = make(items(turn_limit=2))
+    say(game, 0, "Well?")
+    assert (game.show(1).phase, game.show(1).ask) == ("Turn 2 of 2", "Say a last word: it is too late for a deal.")
+
+
+def test_people_see_a_price_between_the_listing_and_their_target():
+    """The buyer hopes for 180, the seller for 280; the scale ends at twice the listing price."""
+    game = make(price())
+    scale = tray(game, 0)
+    assert (scale.title, scale.about) == ("Red canoe, listed at 300", "Dry.\nHardly used.")
+    assert (scale.low, scale.listing, scale.high, scale.target) == (0, 300, 600, 180)
+    assert (scale.listing_at, scale.target_at, scale.offer_at) == (50, 30, None)
+    assert (scale.action, scale.suggested) == ("propose", 300)
+    assert (tray(game, 1).action, tray(game, 1).suggested, tray(game, 1).target) == ("", None, 280)
+    assert [tray(game, viewer).target for viewer in (SPECTATOR, ALL)] == [None, None]
+    view = game.show(0)
+    assert view.story == "Ada may buy from Ben: Red canoe, listed at 300."
+    assert view.brief.title == "You hope to buy for 180"
+    assert view.brief.text == (
+        "My savings end there.",
+        "A deal at that price is worth 1 to you, at the price Ben hopes for 0; no deal is 0.",
+    )
+    assert game.show(1).brief.title == "You hope to sell for 280"
+    both = ("Ada hopes to buy for 180. My savings end there.", "Ben hopes to sell for 280.")
+    assert (game.show(SPECTATOR).brief, game.show(ALL).brief.text) == (None, both)
+    say(game, 0, "<propose>150</propose>")
+    scale = tray(game, 1)
+    assert (scale.offer, scale.offer_at, scale.by, scale.agreed) == (150, 25, 0, False)
+    say(game, 1, "<reject/>")
+    assert (tray(game, 1).offer, tray(game, 1).suggested) == (None, 150)
+
+
+def test_what_people_read_of_a_price():
+    game = make(price())
+    for seat, text in [
+        (0, "<propose>150</propose>"),
+        (1, "<reject/>"),
+        (1, "<propose>180</propose>"),
+        (0, "<accept/>"),
+    ]:
+        say(game, seat, text)
+    worth = {
+        0: ("offers to buy for 150 (better than your target by 30)", "offers to sell for 180 (your target)"),
+        1: (
+            "offers to buy for 150 (short of your target by 130)",
+            "offers to sell for 180 (short of your target by 100)",
+        ),
+        SPECTATOR: ("offers to buy for 150", "offers to sell for 180"),
+        ALL: ("offers to buy for 150 (1 for Ada, 0 for Ben)", "offers to sell for 180 (1 for Ada, 0 for Ben)"),
+    }
+    headlines = {
+        0: "Deal at 180: your target.",
+        1: "Deal at 180: short of your target by 100.",
+        SPECTATOR: "Deal: Ada buys for 180.",
+        ALL: "Deal at 180: Ada hoped for 180, and Ben for 280.",
+    }
+    for viewer, offers in worth.items():
+        deeds = [text for _, kind, text in read(game, viewer) if kind == "deed"]
+        assert deeds == [offers[0], "rejects the proposal", offers[1]]
+        assert game.show(viewer).headline == headlines[viewer]
+        assert (tray(game, viewer).agreed, tray(game, viewer).offer) == (True, 180)
+    game = make(price())
+    say(game, 0, "Too much. <walk_away/>")
+    assert [game.show(viewer).headline for viewer in (0, 1, SPECTATOR)] == ["No deal."] * 3
+    assert game.show(ALL).headline == "No deal: Ada hoped for 180, and Ben for 280."
+
+
+@pytest.mark.parametrize("scenario", [items(first_seat=1, turn_limit=6), price(first_seat=1, turn_limit=6)])
+def test_people_read_rules_in_short_paragraphs(scenario):
+    rules = make(scenario).show(SPECTATOR).rules
+    assert 3 <= len(rules) <= 7
+    assert max(map(len, rules)) <= 140
+    assert "Ben begins" in rules[0]
+    assert "6 turns" in rules[2]
 
 
 SIDE = {"values": {"food": 5, "tent pegs": 4, "oil": 3}}

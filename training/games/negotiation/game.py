@@ -11,7 +11,7 @@ from typing import Literal
 from training.games.log import LoggedGame, read_settings
 from training.games.negotiation import table, words
 from training.games.negotiation.settings import NegotiationSettings
-from training.games.negotiation.terms import Deal, terms
+from training.games.negotiation.terms import terms
 from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer
 from training.seeding import rng
 from training.views import Line, TableView, news
@@ -39,7 +39,8 @@ class Negotiation(LoggedGame):
         self._first = self._seat
         self._turn = 0
         self._proposals = 0
-        self._offer: tuple[Seat, Deal] | None = None
+        self._offer: table.Offer | None = None
+        self._latest: table.Offer | None = None
         self._end: End | None = None
         self._loser: Seat | None = None
         self._moment = ""
@@ -121,30 +122,34 @@ class Negotiation(LoggedGame):
     def show(self, viewer: Viewer) -> TableView:
         """Return what is negotiated about, the standing proposal, and what it is worth to the viewer."""
         acts, answers = viewer in self.to_act(), self._offer is not None
+        limit = self.settings.turn_limit
         return TableView(
             zones=table.zones(
                 self.settings,
                 self.terms,
                 viewer,
                 self._offer,
+                self._latest,
                 proposes=acts and not answers,
                 agreed=self._end == "deal",
             ),
+            phase="" if self._end else f"Turn {self._turn + 1} of {limit}",
             mood="over" if self._end else "",
-            ask=table.ask(self.names, viewer, answers=answers) if acts else "",
+            ask=table.ask(self.names, viewer, limit - self._turn, answers=answers) if acts else "",
             story=table.story(self.settings, self.names),
             rules=table.rules(self.settings, self.names, self._first),
-            brief=table.brief(self.settings, self.terms, self.names, viewer) if viewer in (0, 1) else None,
+            brief=table.brief(self.settings, self.terms, self.names, viewer),
             headline=self._headline(viewer) if self._end else "",
             moment=self._moment,
         )
 
     def _headline(self, viewer: Viewer) -> str:
         deal = self._offer if self._end == "deal" else None
-        return table.headline(self.settings, self.terms, self.names, deal, viewer, lost=viewer == self._loser)
+        gave_up = self._loser is not None and viewer == self._loser
+        return table.headline(self.settings, self.terms, self.names, deal, self._points(), viewer, gave_up=gave_up)
 
     def _deed(self, seat: Seat, action: Action, move: Move) -> str:
-        return {"reject": "rejects the proposal", "walk_away": "walks away"}.get(move.action, "")
+        return "rejects the proposal" if move.action == "reject" else ""
 
     # --- one turn ---
 
@@ -153,11 +158,15 @@ class Negotiation(LoggedGame):
         if move.origin == "seat":
             self._log.say({seat: self._reply(seat, move)})
         self._turn += 1
+        name = self.names[seat]
         if move.origin == "forfeit":
-            self._finish_without("forfeit", f"{self.names[seat]} gives up the game.", loser=seat)
+            self._moment = f"{name} gave up in turn {self._turn}."
+            self._finish_without("forfeit", f"{name} gives up the game.", loser=seat)
         elif move.action == "walk_away":
-            self._finish_without("walk_away", f"{self.names[seat]} walks away.")
+            self._moment = f"{name} walked away in turn {self._turn}."
+            self._finish_without("walk_away", f"{name} walks away.")
         elif move.action == "accept":
+            self._moment = f"{name} accepted {self.names[1 - seat]}'s proposal in turn {self._turn}."
             self._finish_deal(seat)
         else:
             self._go_on(seat, move)
@@ -166,7 +175,8 @@ class Negotiation(LoggedGame):
         """Apply talk, a proposal or a rejection: show it, pass the turn, end the game at the limit."""
         if move.action == "propose":
             self._proposals += 1
-            self._offer, self._seat = (seat, dict(move.args)), 1 - seat
+            self._offer = self._latest = (seat, dict(move.args))
+            self._seat = 1 - seat
             self._tell_offer()
         elif move.action == "reject":
             self._offer = None
@@ -179,6 +189,7 @@ class Negotiation(LoggedGame):
                 self._log.tell(f"{self.names[seat]} says nothing.")
         left = self.settings.turn_limit - self._turn
         if left == 0:
+            self._moment = f"All {self.settings.turn_limit} turns were used."
             self._finish_without("limit", f"All {self.settings.turn_limit} turns are used up.")
         elif line := words.remaining(left):
             self._log.tell(line)
@@ -193,10 +204,13 @@ class Negotiation(LoggedGame):
         points = [self.terms.points(seat, by, deal) for seat in (0, 1)]
         private = f"{public} {words.all_points(self.terms, self.names, points)}"
         shown = {
-            viewer: (Line(kind="deed", seat=by, text=table.proposal(self.settings, self.terms, by, deal, viewer)),)
-            for viewer in (0, 1, SPECTATOR, ALL)
+            viewer: (Line(kind="deed", seat=by, text=self._proposal(viewer)),) for viewer in (0, 1, SPECTATOR, ALL)
         }
         self._log.tell_each({**lines, SPECTATOR: public, ALL: private}, lines=shown)
+
+    def _proposal(self, reader: Viewer) -> str:
+        assert self._offer is not None
+        return table.proposal(self.settings, self.terms, self.names, self._offer, reader)
 
     def _finish_deal(self, seat: Seat) -> None:
         assert self._offer is not None
@@ -206,12 +220,10 @@ class Negotiation(LoggedGame):
             reader: words.agreement(self.settings, self.terms, self.names, by, deal, reader) for reader in (0, 1)
         }
         public = words.agreement(self.settings, self.terms, self.names, by, deal, None)
-        self._moment = f"{self.names[seat]} accepted the proposal of {self.names[by]} in turn {self._turn}."
         self._tell_end(lines, public, f"{self.names[seat]} accepts. ")
 
     def _finish_without(self, end: End, why: str, loser: Seat | None = None) -> None:
         self._offer, self._end, self._loser = None, end, loser
-        self._moment = why
         lines: dict[Viewer, str] = {
             reader: words.no_deal(self.settings, self.terms, why, reader, lost=reader == loser) for reader in (0, 1)
         }

@@ -1,33 +1,64 @@
-"""A negotiation as people see it: what lies on the table, who gets what, what it is worth to the viewer."""
+"""A negotiation as people see it: what lies on the table, who gets what, what it is worth to the viewer.
+
+The two seats have a side of their own; of the other viewers, spectators know neither side, and the rest know both.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from training.games.negotiation.settings import Items, NegotiationSettings, Price
 from training.games.negotiation.terms import Deal, ItemTerms, Terms
 from training.games.negotiation.words import Names, number
-from training.games.prose import count
-from training.records import Seat, Viewer
+from training.games.prose import count, listed
+from training.records import SPECTATOR, Seat, Viewer
 from training.views import Brief, Item, PriceScale, Tray, Zone
 
 Offer = tuple[Seat, Deal]
 """Who proposes, and what."""
 
+SIDES = (0, 1)
+"""The viewers with a side."""
+
+DEALS = ("buy", "sell")
+"""What each seat of a bargain does."""
+
 
 def zones(
-    settings: NegotiationSettings, terms: Terms, viewer: Viewer, offer: Offer | None, *, proposes: bool, agreed: bool
+    settings: NegotiationSettings,
+    terms: Terms,
+    viewer: Viewer,
+    offer: Offer | None,
+    latest: Offer | None,
+    *,
+    proposes: bool,
+    agreed: bool,
 ) -> tuple[Zone, ...]:
-    """Return the items or the price, with the standing proposal or the deal; `proposes`: the viewer may propose now."""
+    """Return the items or the price, with the standing proposal or the deal.
+
+    `proposes`: the viewer may propose now, and begins with what `latest`, the proposal before, gave it.
+    """
     action = terms.propose().name if proposes else ""
     deal = settings.deal
     if isinstance(deal, Price):
-        return (_price(deal, viewer, offer, action, agreed=agreed),)
+        return (_price(deal, viewer, offer, latest, action, agreed=agreed),)
     assert isinstance(terms, ItemTerms)
-    return (_tray(deal, terms, viewer, offer, action, agreed=agreed),)
+    return (_tray(deal, terms, viewer, offer, latest, action, agreed=agreed),)
 
 
-def _tray(deal: Items, terms: ItemTerms, viewer: Viewer, offer: Offer | None, action: str, *, agreed: bool) -> Tray:
-    side = deal.sides[viewer] if viewer in (0, 1) else None
-    shares = [terms.units(seat, *offer) for seat in (0, 1)] if offer is not None else []
+def _tray(
+    deal: Items,
+    terms: ItemTerms,
+    viewer: Viewer,
+    offer: Offer | None,
+    latest: Offer | None,
+    action: str,
+    *,
+    agreed: bool,
+) -> Tray:
+    side = deal.sides[viewer] if viewer in SIDES else None
+    shares = [terms.units(seat, *offer) for seat in SIDES] if offer is not None else []
+    begin = terms.units(viewer, *latest) if latest is not None else [(item.count + 1) // 2 for item in deal.items]
     return Tray(
         title="What is divided",
         items=tuple(
@@ -37,7 +68,7 @@ def _tray(deal: Items, terms: ItemTerms, viewer: Viewer, offer: Offer | None, ac
                 worth=None if side is None else side.values[item.name],
                 reason="" if side is None else side.reasons.get(item.name, ""),
                 offered=tuple(share[at] for share in shares),
-                suggested=(item.count + 1) // 2,
+                suggested=begin[at] if action else 0,
             )
             for at, item in enumerate(deal.items)
         ),
@@ -50,103 +81,183 @@ def _tray(deal: Items, terms: ItemTerms, viewer: Viewer, offer: Offer | None, ac
     )
 
 
-def _price(deal: Price, viewer: Viewer, offer: Offer | None, action: str, *, agreed: bool) -> PriceScale:
+def _price(
+    deal: Price, viewer: Viewer, offer: Offer | None, latest: Offer | None, action: str, *, agreed: bool
+) -> PriceScale:
     return PriceScale(
         title=f"{deal.title}, listed at {deal.listing_price}",
         about=deal.description,
         listing=deal.listing_price,
         low=0,
         high=deal.ceiling,
-        target=deal.sides[viewer].target if viewer in (0, 1) else None,
+        target=deal.sides[viewer].target if viewer in SIDES else None,
         action=action,
+        suggested=(int(latest[1]["price"]) if latest is not None else deal.listing_price) if action else None,
         offer=int(offer[1]["price"]) if offer is not None else None,
         by=offer[0] if offer is not None else None,
         agreed=agreed,
     )
 
 
+# --- the situation ---------------------------------------------------------------------------------------------------
+
+
 def story(settings: NegotiationSettings, names: Names) -> str:
     """Return the situation that everybody knows."""
     deal = settings.deal
     if isinstance(deal, Items):
-        pool = ", ".join(f"{item.count} {item.name}" for item in deal.items)
-        rule = f"{names[0]} and {names[1]} divide {pool}."
+        rule = f"{names[0]} and {names[1]} divide {listed(f'{item.count} {item.name}' for item in deal.items)}."
         return f"{deal.story}\n{rule}" if deal.story else rule
-    return f"{names[0]} may buy from {names[1]}: {deal.title}, listed at {deal.listing_price}."
+    category = f" ({deal.category})" if deal.category else ""
+    return f"{names[0]} may buy from {names[1]}: {deal.title}{category}, listed at {deal.listing_price}."
 
 
 def rules(settings: NegotiationSettings, names: Names, first: Seat) -> tuple[str, ...]:
     """Return the rules for people."""
+    if isinstance(settings.deal, Items):
+        alone = "each side keeps what no deal is worth to it"
+        worth: tuple[str, ...] = (
+            "A thing may be worth more to one side than to the other. Each side knows its own points alone.",
+        )
+    else:
+        alone = "it is worth 0 to both"
+        worth = (
+            f"{names[0]} buys and {names[1]} sells. Each hopes for a price that the other does not know.",
+            "To each side a deal is worth 1 at its own price, 0 at that of the other, and between them in proportion.",
+        )
     return (
-        f"You take turns, and {names[first]} begins. In your turn you say something, propose a deal, or walk away.",
+        f"You take turns, and {names[first]} begins. In a turn you say something, propose a deal, or walk away.",
         "A proposal is answered: accept it, reject it and speak next, or walk away.",
-        f"After {settings.turn_limit} turns of both together there is no deal.",
-        "Only you know what things are worth to you.",
+        f"There are {settings.turn_limit} turns, those of both together.",
+        f"There is no deal after the last turn or once somebody walks away: {alone}.",
+        *worth,
     )
 
 
-def brief(settings: NegotiationSettings, terms: Terms, names: Names, seat: Seat) -> Brief:
-    """Return the private side of a seat."""
-    deal, other = settings.deal, names[1 - seat]
-    weight = settings.prosocial
+def brief(settings: NegotiationSettings, terms: Terms, names: Names, viewer: Viewer) -> Brief | None:
+    """Return the private side of a seat; nothing for spectators, both sides for viewers who may see everything."""
+    if viewer == SPECTATOR:
+        return None
+    deal = settings.deal
+    if viewer not in SIDES:
+        both = tuple(_side(deal, terms, names, seat) for seat in SIDES)
+        return Brief(title="Both sides", text=both, emblem="point")
+    other, weight = names[1 - viewer], settings.prosocial
     mixed = (
         (f"Your result is {number(100 - 100 * weight)} % your own and {number(100 * weight)} % that of {other}.",)
         if weight
         else ()
     )
     if isinstance(deal, Price):
-        target = deal.sides[seat]
-        verb = "buy" if seat == 0 else "sell"
+        target = deal.sides[viewer]
         reason = (target.reason,) if target.reason else ()
         worth = f"A deal at that price is worth 1 to you, at the price {other} hopes for 0; no deal is 0."
-        return Brief(title=f"You hope to {verb} for {target.target}", text=(*reason, worth, *mixed), emblem="point")
-    side = deal.sides[seat]
-    worth_of = tuple(
-        f"{item.name}: {count(side.values[item.name], 'point')} each."
-        + (f" {side.reasons[item.name]}" if item.name in side.reasons else "")
-        for item in deal.items
-    )
-    alone = f"Everything would be {number(terms.maximum(seat))} points; no deal is {number(terms.walk_away(seat))}."
-    return Brief(title="What things are worth to you", text=(*worth_of, alone, *mixed), emblem="point")
+        title = f"You hope to {DEALS[viewer]} for {target.target}"
+        return Brief(title=title, text=(*reason, worth, *mixed), emblem="point")
+    alone = f"Everything would be {number(terms.maximum(viewer))} points; no deal is {number(terms.walk_away(viewer))}."
+    return Brief(title="What things are worth to you", text=(*_worths(deal, viewer), alone, *mixed), emblem="point")
 
 
-def ask(names: Names, seat: Seat, *, answers: bool) -> str:
-    """Return what a seat is to do now."""
+def _worths(deal: Items, seat: Seat) -> tuple[str, ...]:
+    """Return what a unit of each item is worth to a seat, and why."""
+    side, lines = deal.sides[seat], []
+    for item in deal.items:
+        each = "" if item.count == 1 else " each"
+        lines.append(f"{item.name}: {count(side.values[item.name], 'point')}{each}. {side.reasons.get(item.name, '')}")
+    return tuple(line.strip() for line in lines)
+
+
+def _side(deal: Items | Price, terms: Terms, names: Names, seat: Seat) -> str:
+    """Return the private side of a seat for viewers who may see everything."""
+    if isinstance(deal, Price):
+        side = deal.sides[seat]
+        return f"{names[seat]} hopes to {DEALS[seat]} for {side.target}. {side.reason}".strip()
+    alone = f"No deal: {number(terms.walk_away(seat))} points."
+    return "\n".join((f"Worth to {names[seat]}", *_worths(deal, seat), alone))
+
+
+def ask(names: Names, seat: Seat, left: int, *, answers: bool) -> str:
+    """Return what a seat is to do now, with `left` turns to go."""
     if answers:
-        return f"Answer {names[1 - seat]}'s proposal: accept it, reject it, or walk away."
-    return "Say something, or propose a deal."
+        how = "accept it, or there is no deal" if left == 1 else "accept it, reject it, or walk away"
+        return f"Answer {names[1 - seat]}'s proposal: {how}."
+    return "Say a last word: it is too late for a deal." if left == 1 else "Say something, or propose a deal."
 
 
-def proposal(settings: NegotiationSettings, terms: Terms, by: Seat, deal: Deal, reader: Viewer) -> str:
+# --- what happens ----------------------------------------------------------------------------------------------------
+
+
+def proposal(settings: NegotiationSettings, terms: Terms, names: Names, offer: Offer, reader: Viewer) -> str:
     """Return what the proposer does, read after its name, with what the deal is worth to the reader."""
-    worth = f" ({_worth(settings, terms, by, deal, reader)})" if reader in (0, 1) else ""
-    if isinstance(settings.deal, Price):
-        return f"proposes a price of {deal['price']}{worth}"
-    kept = ", ".join(f"{deal[item.name]} {item.name}" for item in settings.deal.items)
-    return f"proposes to keep {kept}{worth}"
+    by, deal = offer
+    worth = "" if reader == SPECTATOR else f" ({_worth(settings, terms, names, offer, reader)})"
+    if not isinstance(terms, ItemTerms):
+        return f"offers to {DEALS[by]} for {deal['price']}{worth}"
+    other = "you" if reader == 1 - by else names[1 - by]
+    kept, left = (_goods(terms, seat, offer) for seat in (by, 1 - by))
+    return f"offers {other} {left}, and keeps {kept}{worth}"
 
 
-def _worth(settings: NegotiationSettings, terms: Terms, by: Seat, deal: Deal, reader: Seat) -> str:
-    points = terms.points(reader, by, deal)
-    if isinstance(settings.deal, Price):
-        return "your target or better" if points == terms.maximum(reader) else "short of your target"
-    return f"{number(points)} of {number(terms.maximum(reader))} points for you"
+def _goods(terms: ItemTerms, seat: Seat, offer: Offer) -> str:
+    """Return what a seat gets, as a list in a sentence."""
+    units, others = terms.units(seat, *offer), terms.units(1 - seat, *offer)
+    if not any(others):
+        return "everything"
+    goods = [f"{n} {argument.name}" for n, argument in zip(units, terms.propose().args, strict=True) if n]
+    return listed(goods) if goods else "nothing"
+
+
+def _worth(settings: NegotiationSettings, terms: Terms, names: Names, offer: Offer, reader: Viewer) -> str:
+    """Return what a deal is worth to its reader, or to both sides; a side compares a price with its own target only."""
+    points = [number(terms.points(seat, *offer)) for seat in SIDES]
+    if reader not in SIDES:
+        return f"{points[0]} for {names[0]}, {points[1]} for {names[1]}"
+    if isinstance(settings.deal, Items):
+        return f"{points[reader]} of {number(terms.maximum(reader))} points for you"
+    difference = int(offer[1]["price"]) - settings.deal.sides[reader].target
+    better = -difference if reader == 0 else difference
+    if not better:
+        return "your target"
+    return f"better than your target by {better}" if better > 0 else f"short of your target by {-better}"
 
 
 def headline(
-    settings: NegotiationSettings, terms: Terms, names: Names, offer: Offer | None, viewer: Viewer, *, lost: bool
+    settings: NegotiationSettings,
+    terms: Terms,
+    names: Names,
+    offer: Offer | None,
+    points: Sequence[float],
+    viewer: Viewer,
+    *,
+    gave_up: bool = False,
 ) -> str:
-    """Return how it ended for a viewer; `offer` is the deal, None without one, and `lost` readers gave up.
+    """Return how it ended for a viewer.
 
-    Of a price a side reads no points: they would tell the other's target.
+    `offer` is the deal, None without one; `points` are those of both seats; `gave_up`: the viewer did.
     """
-    if viewer not in (0, 1):
-        return f"{'A deal' if offer is not None else 'No deal'} between {names[0]} and {names[1]}."
+    if gave_up:
+        return "You gave up: no deal, and no points for you."
     if isinstance(settings.deal, Price):
-        if offer is None:
-            return "No deal."
-        return f"A deal at {offer[1]['price']}: {_worth(settings, terms, *offer, viewer)}."
-    alone = 0.0 if lost else terms.walk_away(viewer)
-    points = alone if offer is None else terms.points(viewer, *offer)
-    head = "No deal" if offer is None else "A deal"
-    return f"{head}: you get {number(points)} of {number(terms.maximum(viewer))} points."
+        return _price_headline(settings, terms, names, offer, viewer)
+    shares = [f"{number(points[seat])} of {number(terms.maximum(seat))} points" for seat in SIDES]
+    if viewer in SIDES:
+        return f"No deal: you keep {shares[viewer]}." if offer is None else f"Deal: you get {shares[viewer]}."
+    if viewer == SPECTATOR:
+        assert isinstance(terms, ItemTerms)
+        got = [f"{names[seat]} gets {_goods(terms, seat, offer)}" for seat in SIDES] if offer else []
+        return f"Deal: {got[0]}, and {got[1]}." if offer is not None else "No deal."
+    return f"{'No deal' if offer is None else 'Deal'}: {names[0]} gets {shares[0]}, and {names[1]} {shares[1]}."
+
+
+def _price_headline(
+    settings: NegotiationSettings, terms: Terms, names: Names, offer: Offer | None, viewer: Viewer
+) -> str:
+    """Return how a bargain ended. A side reads no points: they would tell the other's target."""
+    assert isinstance(settings.deal, Price)
+    head = "No deal" if offer is None else f"Deal at {offer[1]['price']}"
+    if viewer in SIDES:
+        return f"{head}." if offer is None else f"{head}: {_worth(settings, terms, names, offer, viewer)}."
+    if viewer == SPECTATOR:
+        return f"{head}." if offer is None else f"Deal: {names[0]} buys for {offer[1]['price']}."
+    buyer, seller = settings.deal.sides
+    return f"{head}: {names[0]} hoped for {buyer.target}, and {names[1]} for {seller.target}."
