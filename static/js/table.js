@@ -200,6 +200,9 @@
     else if (target.id === "price-value") table.querySelector(".price-range").value = target.value;
   });
 
+  // On a phone the conversation takes the room; the private card opens with a tap.
+  if (window.matchMedia("(max-width: 30rem)").matches) table.matches(".focus-talk") && table.querySelector("details.card")?.removeAttribute("open");
+
   settle();
   notify();
   lay();
