@@ -32,6 +32,16 @@ def said(game, viewer, start=0):
     return [(message.author, message.text) for message in game.observe(viewer).messages[start:]]
 
 
+def read(game, viewer):
+    """What people read at a place, as (who, kind, text)."""
+    return [(line.seat, line.kind, line.text) for message in game.observe(viewer).messages for line in message.lines]
+
+
+def portraits(game, viewer):
+    (zone,) = game.show(viewer).zones
+    return [(portrait.about, portrait.mood) for portrait in zone.portraits]
+
+
 PROFILE = {
     "first_name": "never",
     "age": 34,
@@ -358,6 +368,174 @@ def test_only_the_chosen_kinds_are_offered():
     game = make(dialogue(kinds=["leave", "speak"]))
     assert [action.name for action in game.observe(0).actions] == ["leave", "speak"]
     assert "<nonverbal>" not in game.observe(0).messages[0].text
+
+
+# --- for people ---
+
+CLOSE = ("34-year-old nonbinary, Baker", "Pronouns: They/them.", "PUBLIC.", "Personality and values: VALUES.")
+
+
+@pytest.mark.parametrize(
+    "relationship, tie, known",
+    [
+        (0, "strangers", ("You know nothing of them.",)),
+        (1, "people who know each other by name", ("You know nothing but the name.",)),
+        (2, "acquaintances", CLOSE[:3]),
+        (3, "friends", CLOSE),
+        (5, "family members", CLOSE),
+    ],
+)
+def test_people_see_two_portraits_with_what_they_may_know(relationship, tie, known):
+    people = [{"goal": "Mine"}, {"goal": "Theirs", "profile": {**PROFILE, "first_name": ""}}]
+    game = make(dialogue(people, relationship=relationship))
+    assert game.show(0).zones[0].setting == f"Ada and Ben are {tie}."
+    assert portraits(game, 0) == [((), ""), (known, "")]
+    mine = "You know nothing of them." if relationship == 0 else "You know nothing but the name."
+    assert portraits(game, 1) == [((mine,), ""), (CLOSE, "")]
+    assert portraits(game, SPECTATOR) == [((), ""), ((), "")]
+    assert portraits(game, ALL) == [(("Goal: Mine",), ""), ((*CLOSE, "Secret: SECRET.", "Goal: Theirs"), "")]
+
+
+def test_a_card_says_the_goal_and_below_it_the_secret():
+    people = [
+        {"goal": "Ask (<strategy_hint>Be kind.</strategy_hint>)", "profile": {**PROFILE, "first_name": "Nora"}},
+        {"goal": "Theirs"},
+    ]
+    game = make(dialogue(people, scenario="A bench.<p viewer='agent_1'> It is yours.</p>"))
+    card = game.show(0).brief
+    assert card.title == "Your goal"
+    assert card.text == (
+        "Ask (Be kind.)",
+        "Your secret: SECRET.",
+        "You are Nora, and the other sees you as Ada.",
+    )
+    assert game.show(1).brief.text == ("Theirs",)
+    assert [game.show(v).brief for v in (SPECTATOR, ALL)] == [None, None]
+    assert [game.show(v).story for v in (0, 1, SPECTATOR)] == ["A bench.", "A bench. It is yours.", "A bench."]
+    assert portraits(game, 0)[0][0][0] == "Nora."
+    assert portraits(game, 1)[0] == (("You know nothing of them.",), "")
+    assert make(dialogue(people, show_hints=False)).show(0).brief.text[0] == "Ask"
+
+
+def test_people_read_speech_and_deeds():
+    game = make(dialogue(given=OPENING_TURNS))
+    say(game, 0, "Hello Ben.")
+    say(game, 1, "<nonverbal>frowns</nonverbal>")
+    assert [mood for _, mood in portraits(game, SPECTATOR)] == ["", "frowns"]
+    say(game, 0, "Please! <action>opens the door</action>")
+    say(game, 1, "<none/>")
+    assert [mood for _, mood in portraits(game, SPECTATOR)] == ["", ""]
+    game.step({0: game.default(0).model_copy(update={"origin": "timeout"})})
+    say(game, 1, "Goodbye. <leave/>")
+    for viewer in (0, 1, SPECTATOR, ALL):
+        assert read(game, viewer) == [
+            (0, "speech", "Good morning."),
+            (1, "deed", "waves"),
+            (None, "news", "Ada continues."),
+            (0, "speech", "Hello Ben."),
+            (1, "deed", "frowns"),
+            (0, "speech", "Please!"),
+            (0, "deed", "opens the door"),
+            (1, "deed", "does nothing"),
+            (None, "news", "Ada does not answer."),
+            (1, "speech", "Goodbye."),
+            (1, "deed", "leaves"),
+            (None, "news", "The conversation is over."),
+        ]
+
+
+@pytest.mark.parametrize(
+    "settings, ask, how",
+    [
+        ({}, "Speak, gesture, act, do nothing or leave.", "you speak, gesture, act, do nothing or leave."),
+        ({"kinds": ["leave", "speak"]}, "Speak or leave.", "you speak or leave."),
+        ({"kinds": ["speak"]}, "Say something.", "you speak."),
+    ],
+)
+def test_people_are_asked_for_what_they_may_do(settings, ask, how):
+    game = make(dialogue(**settings))
+    assert [game.show(viewer).ask for viewer in (0, 1, SPECTATOR)] == [ask, "", ""]
+    rules = game.show(SPECTATOR).rules
+    assert len(rules) == 3
+    assert rules[1].endswith(how)
+
+
+@pytest.mark.parametrize(
+    "settings, phases",
+    [
+        ({"turn_limit": 3}, ["Turn 1 of 3", "Turn 2 of 3", "Turn 3 of 3", ""]),
+        ({"turns_per_seat": 1}, ["Turn 1 of 2", "Turn 2 of 2", ""]),
+        ({"turn_limit": 5, "order": "simultaneous"}, ["Round 1 of 2", "Round 2 of 2", ""]),
+        ({"turn_limit": 2, "goal_check": True}, ["Turn 1 of 2", "Turn 2 of 2", "Turn 2 of 2", "Turn 2 of 2", ""]),
+    ],
+)
+def test_the_phase_counts_turns(settings, phases):
+    game = make(dialogue(**settings))
+    shown = [game.show(SPECTATOR).phase]
+    while acting := game.to_act():
+        game.step({s: game.default(s) if s == TOOL else Move(action="speak", text="x") for s in acting})
+        shown.append(game.show(SPECTATOR).phase)
+    assert shown == phases
+
+
+LEAVE, NOTHING = Move(action="leave"), Move(action="none")
+
+
+@pytest.mark.parametrize(
+    "settings, steps, headlines, moment",
+    [
+        (
+            {},
+            [{0: LEAVE}],
+            ("You left the conversation.", "Ada left the conversation.", "Ada left the conversation."),
+            "Ada left in turn 1.",
+        ),
+        (
+            {"order": "simultaneous"},
+            [{0: LEAVE, 1: LEAVE}],
+            (
+                "You both left the conversation.",
+                "You both left the conversation.",
+                "Ada and Ben left the conversation.",
+            ),
+            "Ada and Ben left in turn 2.",
+        ),
+        ({"order": "simultaneous"}, [{0: LEAVE, 1: FORFEIT}], ("Ben gave up.", "You gave up.", "Ben gave up."), None),
+        (
+            {},
+            [{0: NOTHING}, {1: NOTHING}] * 2,
+            ("You both fell silent.", "You both fell silent.", "Ada and Ben fell silent."),
+            "Ada and Ben were silent twice in a row, until turn 4.",
+        ),
+        (
+            {"turn_limit": 2, "kinds": ["speak"]},
+            [{0: Move(action="speak", text="a")}, {1: Move(action="speak", text="b")}],
+            ("All turns are used.",) * 3,
+            "The last words were said in turn 2.",
+        ),
+    ],
+)
+def test_how_people_read_the_end(settings, steps, headlines, moment):
+    game = make(dialogue(**settings))
+    for moves in steps:
+        game.step(moves)
+    views = [game.show(viewer) for viewer in (0, 1, SPECTATOR)]
+    assert tuple(view.headline for view in views) == headlines
+    assert {view.moment for view in views} == {moment or "Ben gave up in turn 2."}
+    assert {view.mood for view in views} == {"over"}
+
+
+@pytest.mark.parametrize(
+    "reached, headline", [("0", "Ada reached the goal."), ("both", "Ada and Ben reached their goals.")]
+)
+def test_whose_goal_was_reached_is_for_those_who_may_see_everything(reached, headline):
+    game = make(dialogue(goal_check=True))
+    say(game, 0, "May I?")
+    assert game.show(TOOL).ask == ""
+    goal(game, reached)
+    assert [game.show(viewer).headline for viewer in (0, 1, SPECTATOR)] == ["A goal was reached."] * 3
+    assert [game.show(viewer).headline for viewer in (ALL, TOOL)] == [headline] * 2
+    assert game.show(ALL).moment == "A goal was reached in turn 1."
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from training.games.dialogue import table, words
 from training.games.dialogue.order import Order
 from training.games.dialogue.settings import DialogueSettings, Kind
 from training.games.log import LoggedGame, read_settings
-from training.games.prose import listed
 from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
 from training.views import Line, TableView
 
@@ -49,15 +48,6 @@ _OVER: Mapping[End, str] = {
 }
 
 
-_HEADLINES: Mapping[End, str] = {
-    "leave": "The conversation is over: somebody left.",
-    "goal": "The conversation is over: a goal was reached.",
-    "silence": "The conversation is over: nobody had anything to say.",
-    "limit": "The conversation is over: all turns are used up.",
-    "forfeit": "The conversation is over: somebody gave up.",
-}
-
-
 def _line(seat: Seat, kind: Kind, text: str) -> Line:
     """Return a turn before the game as people read it."""
     if kind == "speak":
@@ -79,6 +69,8 @@ class Dialogue(LoggedGame):
         self._reached = NOBODY
         self._end: End | None = None
         self._losers: frozenset[Seat] = frozenset()
+        self._leavers: frozenset[Seat] = frozenset()
+        self._gestures = ["", ""]
         self._last: frozenset[Seat] = frozenset()
         self._next = self._order.first()
         self._open()
@@ -130,29 +122,25 @@ class Dialogue(LoggedGame):
 
     def show(self, viewer: Viewer) -> TableView:
         """Return the scene with its two participants."""
-        moment = f"{self._ending()} after {sum(self._order.turns)} turns." if self._end else ""
+        turns = sum(self._order.turns)
         return TableView(
-            zones=(table.scene(self.settings, self.names, viewer),),
+            zones=(table.scene(self.settings, self.names, self._gestures, viewer),),
+            phase="" if self._end else table.phase(self.settings, turns),
             mood="over" if self._end else "",
-            ask="Speak, gesture, act, or do nothing." if viewer in self.to_act() else "",
+            ask=table.ask(self.settings) if viewer in (0, 1) and viewer in self.to_act() else "",
             story=table.story(self.settings, viewer),
             rules=table.rules(self.settings),
             brief=table.brief(self.settings, self.names, viewer) if viewer in (0, 1) else None,
-            headline=_HEADLINES[self._end] if self._end else "",
-            moment=moment,
+            headline=table.headline(self._end, self.names, self._enders(viewer), viewer) if self._end else "",
+            moment=table.moment(self._end, self.names, self._enders(SPECTATOR), turns) if self._end else "",
         )
 
-    def _ending(self) -> str:
-        """Return what ended the conversation, as the beginning of a sentence."""
-        assert self._end is not None
-        names, losers = ([self.names[seat] for seat in sorted(seats)] for seats in (self._last, self._losers))
-        return {
-            "leave": f"{listed(names)} left" if len(names) == 1 else "Somebody left",
-            "goal": "A goal was reached",
-            "silence": "Both had stayed silent twice",
-            "limit": "The last turn was used",
-            "forfeit": f"{listed(losers or names)} gave up",
-        }[self._end]
+    def _enders(self, viewer: Viewer) -> frozenset[Seat]:
+        """Return who left, gave up, or reached its goal, as far as a viewer may know."""
+        if self._end == "goal":
+            told = viewer in (ALL, self.scenario.tool_seat)
+            return frozenset(seat for seat in (0, 1) if told and self._reached in (str(seat), "both"))
+        return self._losers if self._end == "forfeit" else self._leavers
 
     def _deed(self, seat: Seat, action: Action, move: Move) -> str:
         return table.deed(move.action, clean(str(move.args.get("what", ""))))
@@ -167,13 +155,16 @@ class Dialogue(LoggedGame):
         for seat, move in moves.items():
             self._tell(seat, move)
             self._order.turns[seat] += 1
+            gestures = move.origin == "seat" and move.action == "nonverbal"
+            self._gestures[seat] = clean(str(move.args["what"])) if gestures else ""
             silent = move.action == "none" or move.origin != "seat"
             self._silent[seat] = self._silent[seat] + 1 if silent else 0
         self._last = frozenset(moves)
         self._losers = frozenset(seat for seat, move in moves.items() if move.origin == "forfeit")
+        self._leavers = frozenset(seat for seat, move in moves.items() if move.action == "leave")
         if self._losers:
             self._finish("forfeit")
-        elif any(move.action == "leave" for move in moves.values()):
+        elif self._leavers:
             self._finish("leave")
         elif self._goal_due():
             self._next = frozenset({self.scenario.tool_seat})
@@ -206,7 +197,7 @@ class Dialogue(LoggedGame):
             return
         self._reached = reached
         who = self.names if reached == "both" else (self.names[int(reached)],)
-        self._log.tell_each({ALL: f"Goal reached by: {', '.join(who)}."})
+        self._log.tell_each({ALL: f"Goal reached by: {', '.join(who)}."}, lines={})  # people read it in the headline
         self._finish("goal")
 
     def _pass_on(self) -> None:

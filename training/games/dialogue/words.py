@@ -33,27 +33,33 @@ def biography(name: str, profile: Profile, closeness: int) -> str:
         return ""
     if closeness < ACQUAINTANCE:
         return f"{name}."
-    parts = [_person(name, profile), f"Pronouns: {profile.pronouns}." if profile.pronouns else ""]
-    parts.append(_sentence(profile.public_info))
+    described = description(profile)
+    who = _sentence(f"{name}: {described}" if described else name)
+    return " ".join((who, *facts(profile, closeness)))
+
+
+def description(profile: Profile) -> str:
+    """Return age, gender and occupation, without a full stop; may be empty."""
+    age = f"{profile.age}-year-old" if profile.age is not None else ""
+    who = " ".join(part for part in (age, profile.gender.lower()) if part)
+    # an occupation stays as it is written: NASA engineer, X-ray technician
+    return ", ".join(part for part in (who, profile.occupation.strip()) if part)
+
+
+def facts(profile: Profile, closeness: int) -> tuple[str, ...]:
+    """Return what else is known at `closeness`, at least ACQUAINTANCE, as sentences."""
+    parts = [f"Pronouns: {profile.pronouns}." if profile.pronouns else "", _sentence(profile.public_info)]
     if closeness >= FRIEND and profile.personality_and_values:
         parts.append(f"Personality and values: {_sentence(profile.personality_and_values)}")
     if closeness >= ONESELF and profile.secret:
         parts.append(f"Secret: {_sentence(profile.secret)}")
-    return " ".join(part for part in parts if part)
+    return tuple(part for part in parts if part)
 
 
 def _sentence(text: str) -> str:
     """Return `text` with a full stop, unless it ends with punctuation."""
     text = text.strip()
     return f"{text}." if text and text[-1] not in ".!?" else text
-
-
-def _person(name: str, profile: Profile) -> str:
-    age = f"{profile.age}-year-old" if profile.age is not None else ""
-    who = " ".join(part for part in (age, profile.gender.lower()) if part)
-    # an occupation stays as it is written: NASA engineer, X-ray technician
-    described = ", ".join(part for part in (who, profile.occupation.strip()) if part)
-    return _sentence(f"{name}: {described}" if described else name)
 
 
 # --- the first message -----------------------------------------------------------------------------------------------
