@@ -1,0 +1,89 @@
+"""Finding a game at once: a seat beside a person who waits, else against a model that is ready, else a scripted player."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import transaction
+
+from training.games import REGISTRY, GameSpec, lookup
+from training.seeding import new_seed
+from webapp.accounts.models import User
+from webapp.arena import opponents
+from webapp.arena.models import Match
+from webapp.arena.play import services
+from webapp.arena.setup import scenarios, speakers, tables
+from webapp.arena.setup.tables import Place
+from webapp.serving.models import Deployment
+
+HERE = timedelta(minutes=1)
+"""A host who was seen that lately is still waiting at the table."""
+LARGE = 2
+"""At tables with more seats, seats and names are drawn."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What playing a game now means: `table` waits with a free seat, else `model` plays, else a scripted player."""
+
+    spec: GameSpec
+    table: Match | None
+    model: Deployment | None
+
+    @property
+    def against(self) -> str:
+        """Who plays, as part of a sentence. It does not say what sits at a table that waits."""
+        if self.table is not None:
+            return f"{self.table.host.shown_name} is waiting at a table"
+        if self.model is not None:
+            return f"against {self.model}"
+        return f"against {opponents.title(opponents.substitute(self.spec.name))}"
+
+
+def games() -> list[GameSpec]:
+    """The games for several players that can begin at once: those with a scenario of the project's own."""
+    return [spec for spec in REGISTRY.values() if spec.players[1] > 1 and scenarios.usual_size(spec.name) > 1]
+
+
+def offers(user: User) -> list[Offer]:
+    """What every game offers to this user now."""
+    waiting = {match.game: match for match in _waiting(user)}
+    model = _ready(user)
+    return [Offer(spec, waiting.get(spec.name), model) for spec in games()]
+
+
+def _waiting(user: User) -> list[Match]:
+    """Open tables of other people who are still there, the newest first; of several of a game the oldest comes last."""
+    since = services.database_now() - HERE
+    here = Match.objects.filter(seats__user__isnull=False, seats__seen_at__gte=since).values("pk")
+    tables_of_others = Match.objects.without_spoilers(user).waiting().not_of(user).filter(pk__in=here)
+    return list(tables_of_others.select_related("host").order_by("-created_at"))
+
+
+def _ready(user: User) -> Deployment | None:
+    """The newest model that is open to this user and answers now."""
+    ready = Deployment.objects.visible_to(user).filter(state=Deployment.State.READY)
+    return ready.named().order_by("-pk").first()
+
+
+@transaction.atomic
+def play_now(*, user: User, game: str) -> Match:
+    """Seat this user in a game: at a table that waits, else at a new one, which begins once they answered about consent.
+
+    Raises `BadInput` if the user has too many tables, or somebody else took the seat.
+    """
+    spec = lookup(game)
+    offer = next(offer for offer in offers(user) if offer.spec.name == spec.name)
+    if offer.table is not None:
+        tables.take_seat(match=offer.table, user=user)
+        return offer.table
+    seed = new_seed()
+    start = scenarios.draw(scenarios.SAMPLE, user, game, seed, scenarios.usual_size(game))
+    place = (
+        speakers.place_of(offer.model, speakers.AS_TRAINED, user)
+        if offer.model is not None
+        else Place(scripted=opponents.substitute(game))
+    )
+    others = [place] * (len(start.scenario.seats) - 1)
+    return tables.create(host=user, start=start, places=[Place(user=user), *others], shuffled=len(others) >= LARGE)
