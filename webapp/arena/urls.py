@@ -8,6 +8,7 @@ app_name = "arena"
 urlpatterns = [
     path("", views.lobby, name="lobby"),
     path("new/", views.new, name="new"),
+    path("now/<str:game>/", views.play_now, name="play-now"),
     path("alone/", alone.begin, name="alone"),
     path("matches/", views.matches, name="matches"),
     path("guest/<str:token>/", views.guest, name="guest"),

@@ -25,7 +25,7 @@ from webapp.arena import access
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
 from webapp.arena.play import coach, hosting, human_moves, services
-from webapp.arena.setup import alone, links, scenarios, tables
+from webapp.arena.setup import alone, finding, links, scenarios, tables
 from webapp.arena.setup.forms import GuestName, NewTable
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
@@ -60,8 +60,23 @@ def lobby(request: HttpRequest) -> HttpResponse:
         "running": access.lines(running[:PER_PAGE], user),
         "public": access.lines(public[:5], user),
         "alone": alone.games(),
+        "offers": finding.offers(user),
     }
     return render(request, "arena/lobby.html", context)
+
+
+@require_POST
+@members
+def play_now(request: HttpRequest, game: str) -> HttpResponse:
+    """Sit down at once: with a person who waits, else against a model or a scripted player."""
+    if game not in {spec.name for spec in finding.games()}:
+        raise Http404
+    try:
+        match = finding.play_now(user=current_user(request), game=game)
+    except BadInput as error:
+        messages.error(request, f"You are not seated: {error.why}.")
+        return redirect("arena:lobby")
+    return redirect("arena:table", match.pk)
 
 
 @require_GET

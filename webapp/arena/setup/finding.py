@@ -1,4 +1,4 @@
-"""Finding a game at once: a seat beside a person who waits, else against a model that is ready, else a scripted player."""
+"""Finding a game at once: beside a person who waits, else against a model that is ready, else a scripted player."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from datetime import timedelta
 from django.db import transaction
 
 from training.games import REGISTRY, GameSpec, lookup
-from training.seeding import new_seed
 from webapp.accounts.models import User
 from webapp.arena import opponents
 from webapp.arena.models import Match
@@ -69,7 +68,7 @@ def _ready(user: User) -> Deployment | None:
 
 @transaction.atomic
 def play_now(*, user: User, game: str) -> Match:
-    """Seat this user in a game: at a table that waits, else at a new one, which begins once they answered about consent.
+    """Seat this user in a game: at a table that waits, else at a new one, which begins after the answer about consent.
 
     Raises `BadInput` if the user has too many tables, or somebody else took the seat.
     """
@@ -78,7 +77,7 @@ def play_now(*, user: User, game: str) -> Match:
     if offer.table is not None:
         tables.take_seat(match=offer.table, user=user)
         return offer.table
-    seed = new_seed()
+    seed = tables.new_seed()
     start = scenarios.draw(scenarios.SAMPLE, user, game, seed, scenarios.usual_size(game))
     place = (
         speakers.place_of(offer.model, speakers.AS_TRAINED, user)
