@@ -254,13 +254,15 @@ class Place(Record):
     """One seat of a circle, as far as the viewer may know it.
 
     `out` once the seat has left the game, with `left` saying when and how in a few words; `role` is empty while it is
-    unknown. `speaks` while it has the floor. `voted` is the seat it voted for in the newest ballot.
+    unknown, and `emblem` names its drawing. `speaks` while it has the floor. `voted` is the seat it voted for in the
+    newest ballot.
     """
 
     seat: Seat
     out: bool = False
     left: str = ""
     role: str = ""
+    emblem: str = ""
     note: str = ""
     speaks: bool = False
     voted: Seat | None = None
@@ -268,12 +270,19 @@ class Place(Record):
 
 
 class Circle(Record):
-    """All seats around a table, with arrows from voters to whom they voted for; `centre` is written in its middle."""
+    """All seats around a table, with arrows from voters to whom they voted for; as a row it is a list without arrows.
+
+    `centre` is written in its middle, and `options` are buttons there. `ballot` says which ballot the arrows show.
+    """
 
     kind: Literal["circle"] = "circle"
     title: str
     places: tuple[Place, ...]
     centre: str = ""
+    options: tuple[Option, ...] = ()
+    ballot: str = ""
+    mood: Literal["", "night", "day", "vote", "over"] = ""
+    shape: Literal["circle", "row"] = "circle"
 
 
 class Room(Record):
@@ -294,11 +303,18 @@ class Room(Record):
 
 
 class Map(Record):
-    """Rooms on a grid; rooms side by side are joined by a door."""
+    """Rooms on a grid, row by row; rooms side by side are joined by a door.
+
+    `note` says what the viewer is doing there. `done` of `tasks` tasks of the viewer are done; 0 tasks for a viewer
+    without any.
+    """
 
     kind: Literal["map"] = "map"
     title: str
     rooms: tuple[Room, ...]
+    note: str = ""
+    done: int = 0
+    tasks: int = 0
 
 
 class Portrait(Record):

@@ -391,23 +391,200 @@ def test_unseen_actions_change_nothing_for_players_elsewhere():
         step(game, Ben=ben, Cleo=cleo, Dan="<task/>", Eva=eva)
         while 0 not in game.to_act():
             game.step({seat: game.default(seat) for seat in game.to_act()})
-        looks = game.acting(0), game.acting(SPECTATOR), game.phase(0), game.phase(SPECTATOR), game.board(0)
+        looks = (
+            game.acting(0),
+            game.acting(SPECTATOR),
+            game.phase(0),
+            game.phase(SPECTATOR),
+            game.show(0),
+            game.show(SPECTATOR),
+        )
         views.append((game.world.round, game.observe(0), game.observe(SPECTATOR), looks))
     assert len({str(view) for view in views}) == 1
     assert views[0][0] == 5  # she began to wait in round 1
 
 
-def test_the_board_shows_the_own_room_and_tasks():
+def rooms(game, viewer):
+    """Who, and how many bodies and own tasks, are in each room of the map; None without a map."""
+    maps = [zone for zone in game.show(viewer).zones if zone.kind == "map"]
+    return [(room.seats, room.bodies, room.tasks, room.here) for room in maps[0].rooms] if maps else None
+
+
+def test_the_map_shows_the_own_room_and_tasks():
     game = ship()
     step(game, Ada="<wait/>", Ben="<go>east</go>", Cleo="<go>east</go>", Dan="<wait/>", Eva="<wait/>")
-    ((west, east),) = game.board(0)[0].rows
-    assert (west.text, east.text) == ("Ada, Dan, Eva", "task")
-    assert east.label == "room (1,0): task"
-    assert [cell.text for cell in game.board(2)[0].rows[0]] == ["", "task"]  # on the way
-    assert game.board(SPECTATOR) == ()
+    assert rooms(game, 0) == [((0, 3, 4), (), 0, True), ((), (), 1, False)]
+    west, east = game.show(0).zones[0].rooms
+    assert (west.name, west.seen, east.name, east.seen) == ("Canteen", True, "Weapons", False)
+    assert rooms(game, 2) == [((), (), 0, False), ((), (), 1, False)]
+    assert game.show(2).zones[0].note == "You are on the way to the Weapons, and see nothing."
+    assert rooms(game, ALL) == [((0, 3, 4), (), 0, False), ((), (), 0, False)]
+    assert rooms(game, SPECTATOR) is None
+
+
+def test_a_neighbouring_room_is_pressed_to_go_there():
+    game = ship(width=3)
+    assert [room.choice for room in game.show(0).zones[0].rooms] == ["", "east", ""]
+    step(game, Ada="<go>east</go>", Ben="<wait/>", Cleo="<go>east</go>", Dan="<go>east</go>", Eva="<go>east</go>")
+    assert [room.choice for room in game.show(0).zones[0].rooms] == ["", "", ""], "she is on the way"
+    step(game, Ben="<wait/>")
+    assert [room.choice for room in game.show(0).zones[0].rooms] == ["west", "", "east"]
+
+
+def test_a_room_cannot_be_pressed_where_a_player_is_called_like_the_direction():
+    game = ship(("Ada", "Ben", "east"), 0, cooldown=1)
+    step(game, Ada="<wait/>", Ben="<go>east</go>", east="<wait/>")
+    assert choices(game, "Ada", "kill") == ("east",)
+    assert [room.choice for room in game.show(0).zones[0].rooms] == ["", ""]
+
+
+def test_every_room_of_the_largest_ship_has_a_name_of_its_own():
+    game = ship(width=8, height=8)
+    assert len({room.name for room in game.show(0).zones[0].rooms}) == 64
+
+
+def test_a_body_is_on_the_map_of_those_who_see_it_and_known_to_all_after_the_report():
+    game = ship(CREW[:4], 0, cooldown=1)
+    step(game, Ada="<wait/>", Ben="<wait/>", Cleo="<go>east</go>", Dan="<go>east</go>")
+    step(game, Ada="<kill>Ben</kill>", Ben="<wait/>")
+    assert rooms(game, 0)[0] == ((0,), (1,), 0, True)
+    out = {viewer: [place.seat for place in game.show(viewer).zones[-1].places if place.out] for viewer in (1, 2, ALL)}
+    assert out == {1: [1], 2: [], ALL: [1]}
+    assert rooms(game, 1) is None
+    for viewer in (0, 2, SPECTATOR):
+        game = to_meeting()
+        (circle,) = game.show(viewer).zones
+        assert [(place.seat, place.left) for place in circle.places if place.out] == [(2, "killed before meeting 1")]
+        assert [place.seat for place in circle.places if place.speaks] == list(game.to_act())
+
+
+def test_who_knows_which_role():
     game = to_meeting()
-    assert game.board(2) == ()
-    assert [cell.text for cell in game.board(ALL)[0].rows[0]] == ["Ada, Ben, Dan, Eva", ""]
+    roles = {viewer: [place.role for place in game.show(viewer).zones[0].places] for viewer in (0, 1, SPECTATOR, ALL)}
+    assert roles[0] == ["crewmate", "", "crewmate", "", ""]
+    assert roles[SPECTATOR] == ["", "", "crewmate", "", ""]
+    assert roles[1] == roles[ALL] == ["crewmate", "imposter", *["crewmate"] * 3]
+
+
+def test_votes_are_pressed_and_then_shown_until_one_has_moved_on():
+    game = to_meeting()
+    talk(game)
+    (circle,) = game.show(0).zones
+    assert (game.show(0).phase, game.show(0).mood) == ("Meeting 1: the vote", "vote")
+    assert [place.choice for place in circle.places] == ["", "Ben", "", "Dan", "Eva"]
+    assert [(option.label, option.choice) for option in circle.options] == [("Skip the vote", "skip")]
+    assert game.show(2).zones[0].options == game.show(SPECTATOR).zones[0].options == ()
+    step(game, Ada="<vote>Eva</vote>", Ben="<vote>Eva</vote>", Dan="!", Eva="<vote>skip</vote>")
+    ship_map, circle = game.show(0).zones
+    assert (ship_map.kind, circle.shape) == ("map", "circle")
+    assert [(place.voted, place.note) for place in circle.places] == [
+        *[(4, ""), (4, ""), (None, ""), (None, "did not vote"), (None, "skipped")]
+    ]
+    step(game, Ada="<wait/>", Ben="<wait/>", Dan="<wait/>", Eva="<wait/>")
+    assert game.show(0).zones[1].shape == "row"
+    assert game.show(SPECTATOR).zones[0].shape == "circle"
+
+
+def test_the_card_says_what_one_is_and_what_is_left_to_do():
+    game = make(among_us(CREW[:3], 1, [[[0, 0], [0, 0], [1, 0]]] * 3, tasks=3))
+    crew, imposter = game.show(0).brief, game.show(1).brief
+    assert (crew.title, crew.emblem) == ("You are a crewmate", "crew")
+    assert crew.text[-1] == "Your tasks: 0 of 3 done. Still to do: Canteen (2) and Weapons."
+    assert (imposter.title, imposter.emblem) == ("You are the imposter", "imposter")
+    assert imposter.text[-2:] == ("The crew: Ada and Cleo.", "You can kill from round 3 on.")
+    step(game, Ada="<task/>", Ben="<wait/>", Cleo="<wait/>")
+    assert game.show(0).zones[0].note == "You work on a task, and see nothing."
+    while 0 not in game.to_act():
+        game.step({seat: game.default(seat) for seat in game.to_act()})
+    assert game.show(0).brief.text[-1] == "Your tasks: 1 of 3 done. Still to do: Canteen and Weapons."
+    assert (game.show(0).zones[0].done, game.show(0).zones[0].tasks) == (1, 3)
+    assert game.show(SPECTATOR).brief is game.show(ALL).brief is None
+
+
+def test_what_to_do_now_names_what_is_possible():
+    game = ship(CREW[:4], 0, [[[0, 0]]] * 4, cooldown=1)
+    assert game.show(0).ask == "Pretend to work, go to another room or wait."
+    assert game.show(1).ask == "Work on your task here, go to another room or wait."
+    step(game, Ada="<wait/>", Ben="<wait/>", Cleo="<wait/>", Dan="<go>east</go>")
+    assert game.show(0).ask == "Kill somebody here, pretend to work, go to another room or wait."
+    step(game, Ada="<kill>Ben</kill>", Ben="<wait/>", Cleo="<wait/>")
+    assert game.show(2).ask == "Report the body, work on your task here, go to another room or wait."
+    step(game, Ada="<wait/>", Cleo="<report>Ben</report>")
+    (speaker,) = game.to_act()
+    assert game.show(speaker).ask == "Say what you know and whom you suspect."
+    talk(game)
+    assert game.show(0).ask == "Vote for whom you suspect, or skip."
+    assert game.show(1).ask == game.show(SPECTATOR).ask == ""
+
+
+def read(game, viewer):
+    """What people read."""
+    return [line.text for message in game.observe(viewer).messages for line in message.lines]
+
+
+def test_people_read_names_of_rooms_and_votes_in_words():
+    game = to_meeting()
+    talk(game)
+    step(game, Ada="<vote>Ben</vote>", Ben="<vote>Ada</vote>", Dan="!", Eva="<vote>Ben</vote>")
+    order = next(text for text in read(game, SPECTATOR) if text.startswith("All meet in the Canteen and speak in this"))
+    assert [text for text in read(game, 0) if text not in ("Hm.", order)] == [
+        "waits",
+        *[f"{name} leaves the Canteen for the Weapons." for name in ("Ben", "Cleo", "Eva")],
+        "waits",
+        "Eva reports the body of Cleo in the Weapons.",
+        "Everybody votes.",
+        "Ada and Eva vote for Ben. Ben votes for Ada. Dan does not vote. Ben is ejected.",
+        "The crew wins: the imposter is ejected. The imposter was Ben.",
+    ]
+    assert "Ben kills Cleo in the Weapons." in read(game, 4)
+    assert "goes to the Weapons" in read(game, 1)
+    assert "kills Cleo" in read(game, 1)
+
+
+def ending(game, *viewers):
+    """The headlines of these viewers, and the moment."""
+    (moment,) = {game.show(viewer).moment for viewer in (0, 1, SPECTATOR, ALL)}
+    return [game.show(viewer).headline for viewer in viewers], moment
+
+
+def test_the_end_is_told_from_each_place_and_names_what_decided():
+    game = to_meeting()
+    assert ending(game, 0, SPECTATOR) == (["", ""], "")
+    talk(game)
+    step(game, Ada="<vote>Ben</vote>", Ben="<vote>Ada</vote>", Dan="!", Eva="<vote>Ben</vote>")
+    headlines = ["You win with the crew.", "You lose. The crew wins.", "The crew wins. Ben was the imposter."]
+    assert ending(game, 0, 1, SPECTATOR) == (headlines, "Meeting 1: the vote against Ben removed the imposter.")
+    assert [zone.kind for zone in game.show(0).zones] == ["circle", "map"]
+    assert [zone.kind for zone in game.show(SPECTATOR).zones] == ["circle"]
+    game = ship(rounds=3)
+    step(game, **dict.fromkeys(CREW, "<wait/>"))
+    headlines = [
+        "You lose. Ben was the imposter.",
+        "You win as the imposter.",
+        "The imposter wins. Ben was the imposter.",
+    ]
+    assert ending(game, 0, 1, SPECTATOR) == (headlines, "Round 3, the last, was over.")
+
+
+def test_the_last_kill_the_last_vote_and_the_last_task_are_named():
+    game = ship(CREW[:3], 0, cooldown=1)
+    step(game, Ada="<wait/>", Ben="<wait/>", Cleo="<wait/>")
+    step(game, Ada="<kill>Ben</kill>")
+    assert game.show(1).moment == "Round 1: the death of Ben left one crewmate."
+    game = to_meeting(seats=CREW[:5], discussion=0)
+    step(game, Ada="<vote>Eva</vote>", Ben="<vote>Eva</vote>", Dan="<vote>Eva</vote>", Eva="!")
+    step(game, Ada="<wait/>", Ben="<wait/>", Dan="<wait/>")
+    step(game, Ben="<kill>Dan</kill>")
+    assert game.show(0).moment == "Round 7: the death of Dan left one crewmate."
+    game = ship(CREW[:3], 0, [[[0, 0]]] * 3)
+    step(game, Ada="<go>east</go>", Ben="<task/>", Cleo="<task/>")
+    assert game.show(0).moment == "Round 3: Ben and Cleo did the last of the work."
+    game = ship(CREW[:4], 0, [[[0, 0]], [[0, 0]], [[0, 0]], [[1, 0]]], cooldown=4)
+    step(game, Ada="<wait/>", Ben="<task/>", Cleo="<task/>", Dan="<wait/>")
+    step(game, Ada="<wait/>", Dan="<wait/>")
+    step(game, Ben="<wait/>", Cleo="<wait/>")
+    step(game, Ada="<kill>Dan</kill>")
+    assert game.show(0).moment == "Round 4: the death of Dan left no work to do."
 
 
 @settings(max_examples=40, deadline=None)

@@ -39,8 +39,14 @@ def silent_until(game, phase):
         go(game)
 
 
+def places(game, viewer):
+    """The seats of the circle, as a viewer sees them."""
+    (circle,) = game.show(viewer).zones
+    return circle.places
+
+
 def dead(game):
-    return {game.names[seat] for seat, row in enumerate(game.board(ALL)[0].rows) if row[1].text != "alive"}
+    return {game.names[place.seat] for place in places(game, ALL) if place.out}
 
 
 def heard(game, name):
@@ -357,7 +363,7 @@ def test_what_the_dead_see_is_a_setting():
         assert ("Now Finn." in heard(game, "Eve")) == sees_all
         assert ("Cleo looks at Ada: Ada is a werewolf." in heard(game, "Eve")) == sees_all
         assert (game.acting(4) == game.to_act()) == sees_all
-        assert [row[2].text for row in game.board(4)[0].rows].count("werewolf") == (2 if sees_all else 0)
+        assert [place.role for place in places(game, 4)].count("werewolf") == (2 if sees_all else 0)
 
 
 @some
@@ -375,7 +381,7 @@ def test_spectators_read_the_public_log_some_phases_later(seed, delay):
         assert len(shown) == 1 or len(shown) < begun
         late.step(moves)
     assert late.observe(SPECTATOR).messages == live.observe(SPECTATOR).messages
-    assert late.board(SPECTATOR) == live.board(SPECTATOR)
+    assert late.show(SPECTATOR) == live.show(SPECTATOR)
 
 
 def test_in_the_first_night_a_late_spectator_has_read_only_the_rules():
@@ -394,8 +400,7 @@ def test_in_the_first_night_a_late_spectator_has_read_only_the_rules():
 
 def reason(game):
     """Who must have won, from who lives: the rules once more."""
-    rows = game.board(ALL)[0].rows
-    living = [role for role, row in zip(game.roles(), rows, strict=True) if row[1].text == "alive"]
+    living = [role for role, place in zip(game.roles(), places(game, ALL), strict=True) if not place.out]
     wolves = living.count("werewolf")
     if wolves == 0:
         return "village"
@@ -445,9 +450,9 @@ def test_random_games_keep_the_rules(scenario, seed):
     assert not at_limit or metrics["days"] == game.settings.day_limit
     assert metrics["wolves_win"] == (won == "wolves")
     assert metrics["village_wins"] == 1 - metrics["wolves_win"]
-    for seat, row in enumerate(game.board(ALL)[0].rows):
+    for seat, place in enumerate(places(game, ALL)):
         is_wolf = game.roles()[seat] == "werewolf"
-        died = int(row[1].text.split()[-1]) if row[1].text != "alive" else None
+        died = int(place.left.split()[-1]) if place.out else None
         early = died is not None and died < metrics["days"]
         of_seat = game.seat_metrics()[seat]
         assert of_seat["survived"] == (died is None)
@@ -500,6 +505,225 @@ def test_dealt_roles_are_the_stated_ones(seed, roles):
 def test_every_seat_is_dealt_every_role():
     dealt_to = [{make(werewolf().with_seed(seed)).roles()[seat] for seed in range(60)} for seat in range(6)]
     assert all(roles == set(SIX) for roles in dealt_to)
+
+
+# --- what people see -------------------------------------------------------------------------------------------------
+
+
+def read(game, name):
+    """What people read at a seat."""
+    return [line.text for message in game.observe(TOWN.index(name)).messages for line in message.lines]
+
+
+def test_the_circle_shows_who_is_out_who_votes_for_whom_and_what_the_viewer_knows():
+    game = make(dealt(*SIX, spectator_delay=0, **QUIET))
+    go(game, Ada="<kill>Eve</kill>", Ben="<kill>Eve</kill>", Cleo="<inspect>Ada</inspect>")
+    go(game)
+    assert [(place.out, place.left, place.role) for place in places(game, 5)] == [
+        *[(False, "", "")] * 4,
+        (True, "night 1", "villager"),
+        (False, "", "villager"),
+    ]
+    assert [place.role for place in places(game, 0)] == ["werewolf", "werewolf", "", "", "villager", ""]
+    assert [place.role for place in places(game, 2)] == ["werewolf", "", "seer", "", "villager", ""]
+    silent_until(game, "vote")
+    assert game.show(0).zones[0].ballot == ""
+    assert [place.choice for place in places(game, 0)] == ["", "Ben", "Cleo", "Dan", "", "Finn"]
+    assert [place.choice for place in places(game, 4)] == [""] * 6
+    assert [(option.label, option.choice) for option in game.show(0).zones[0].options] == [
+        ("Vote for nobody", "nobody")
+    ]
+    vote(game, "Finn", "Finn", "Ada", "nobody", "Cleo")
+    for viewer in (0, 4, SPECTATOR):
+        assert [place.voted for place in places(game, viewer)] == [5, 5, 0, None, None, 2]
+        assert [place.note for place in places(game, viewer)] == ["", "", "", "voted for nobody", "", ""]
+    assert (places(game, 1)[5].out, places(game, 1)[5].left) == (True, "vote, day 1")
+
+
+def test_phases_have_titles_and_moods_and_late_spectators_have_those_of_their_phase():
+    game = make(dealt(*SIX, spectator_delay=1, tie="runoff", last_words="all"))
+    seen = {}
+    while game.to_act():
+        for viewer in (0, SPECTATOR):
+            view = game.show(viewer)
+            assert view.zones[0].mood == view.mood
+            seen.setdefault(viewer, []).append((view.phase, view.mood))
+        if game.phase(ALL) == "Day 1: vote":
+            vote(game, "Eve", "Eve", "Ada", "Ada", "Finn", "nobody")
+        elif game.phase(ALL) == "Day 1: run-off" and len(game.to_act()) > 1:
+            vote(game, "Eve", "Eve", "Eve", "Eve")
+        elif game.phase(ALL) == "Day 1: last words":
+            break
+        else:
+            go(game)
+    in_order = [
+        *[("Night 1", "night"), ("Day 1: discussion", "day"), ("Day 1: the vote", "vote")],
+        *[("Day 1: the run-off", "vote"), ("Day 1: last words", "day")],
+    ]
+    assert list(dict.fromkeys(seen[0])) == in_order
+    assert list(dict.fromkeys(seen[SPECTATOR])) == [("", ""), ("Day 1: dawn", "day"), *in_order[1:4]]
+
+
+def test_a_late_spectator_sees_a_death_and_the_votes_once_their_phase_is_over():
+    game = make(dealt(*SIX, spectator_delay=1, tie="nobody", last_words="voted", wolf_talk=0))
+    go(game, Ada="<kill>Eve</kill>", Ben="<kill>Eve</kill>")
+    go(game)
+    assert game.phase(ALL) == "Day 1: discussion"
+    assert places(game, SPECTATOR)[4].left == "night 1"
+    silent_until(game, "vote")
+    assert game.phase(SPECTATOR) == "Day 1: discussion"
+    assert not any(place.voted for place in places(game, SPECTATOR))
+    vote(game, "Finn", "Finn", "Ada", "Ada", "Ada")
+    assert game.phase(ALL) == "Day 1: last words"
+    assert [place.voted for place in places(game, SPECTATOR)] == [5, 5, 0, 0, None, 0]
+    assert places(game, SPECTATOR)[0].left == "vote, day 1"
+
+
+ASKED = {
+    "Ada": "Choose a victim with your pack.",
+    "Cleo": "Choose whom to look at tonight.",
+    "Dan": "Save Eve, poison a player or use no potion.",
+}
+
+
+def test_everybody_is_asked_in_one_sentence():
+    game = make(dealt(*SIX, fixed=spoke([0])))
+    assert game.show(0).ask == "Talk with your pack; only the werewolves hear it."
+    assert game.show(2).ask == ""
+    go(game)
+    asked = {name: game.show(TOWN.index(name)).ask for name in ("Ada", "Cleo", "Eve")}
+    assert asked == {"Ada": ASKED["Ada"], "Cleo": ASKED["Cleo"], "Eve": ""}
+    go(game, Ada="<kill>Eve</kill>", Ben="<kill>Eve</kill>")
+    assert game.show(3).ask == ASKED["Dan"]
+    assert [place.note for place in places(game, 3)] == ["", "", "", "", "attacked tonight", ""]
+    assert not any(place.choice for place in places(game, 3)), "a press on a seat would not say which potion"
+    assert not any(place.note for place in places(game, 0))
+    go(game, Dan="<save/>")
+    assert game.show(0).ask == "Speak to the village."
+    assert places(game, 5)[0].speaks
+    go(game, Ada="Good morning.")
+    assert game.show(4).ask == "Choose who leaves the village, or nobody."
+    vote(game, "Eve", "Eve", "Eve", "Eve", "nobody", "nobody")
+    assert game.show(4).ask == "Speak your last words."
+
+
+def test_a_role_card_says_what_one_can_do_how_one_wins_and_what_one_has_learned():
+    cast = ("werewolf", "werewolf", "seer", "witch", "guard", "hunter", "doctor", "villager", "villager")
+    game = make(dealt(*cast, **QUIET))
+    titles = [game.show(seat).brief.title for seat in range(9)]
+    assert titles[:4] == ["You are a werewolf", "You are a werewolf", "You are the seer", "You are the witch"]
+    assert titles[4:8] == ["You are the guard", "You are the hunter", "You are the doctor", "You are a villager"]
+    emblems = ["wolf", "wolf", "eye", "flask", "shield", "crosshair", "cross", "house", "house"]
+    assert [game.show(seat).brief.emblem for seat in range(9)] == emblems
+    assert "Your pack: you and Ben." in game.show(0).brief.text
+    assert "You still have the antidote and the poison." in game.show(3).brief.text
+    assert game.show(SPECTATOR).brief is game.show(ALL).brief is None
+    go(game, Ada="<kill>Ida</kill>", Ben="<kill>Ida</kill>", Cleo="<inspect>Ben</inspect>", Eve="<guard>Ada</guard>")
+    go(game, Dan="<save/>")
+    assert "You still have the poison." in game.show(3).brief.text
+    assert "Night 1: Ben is a werewolf." in game.show(2).brief.text
+    assert "You guarded Ada last; the next night it must be somebody else." in game.show(4).brief.text
+    assert [place.note for place in places(game, 4)][:2] == ["guarded last", ""]
+    silent_until(game, "Night 2")
+    go(game, Cleo="<inspect>Hal</inspect>")
+    assert game.show(2).brief.text[-2:] == ("Night 1: Ben is a werewolf.", "Night 2: Hal is not a werewolf.")
+
+
+def test_people_read_what_happened_without_instructions_and_addressed_to_them():
+    game = make(dealt(*SIX, fixed=spoke([0]), last_words="nobody"))
+    go(game, Ada="Eve?", Ben="Eve.")
+    go(game, Ada="<kill>Eve</kill>", Ben="<kill>Finn</kill>", Cleo="<inspect>Ben</inspect>")
+    go(game)
+    go(game, Ada="Poor Eve.")
+    vote(game, "Finn", "Finn", "Ben", "nobody", "nobody")
+    assert read(game, "Finn") == [
+        "Night 1 falls.",
+        "Morning comes. Eve died in the night. Eve was a villager.",
+        "Poor Eve.",
+        "Everybody votes.",
+        "Ada and Ben vote for Finn. Cleo votes for Ben. Dan and Finn vote for nobody.",
+        "You are voted out.",
+        "The werewolves win.",
+    ]
+    assert "Morning comes. You died in the night." in read(game, "Eve")
+    assert "Finn is voted out. Finn was a villager." in read(game, "Ben")
+    assert "Ada votes for Eve. Ben votes for Finn. The pack attacks Eve." in read(game, "Ben")
+    assert "You look at Ben: Ben is a werewolf." in read(game, "Cleo")
+
+
+def test_the_end_is_told_from_each_place_and_names_the_vote_that_decided():
+    game = make(dealt("werewolf", "werewolf", *["villager"] * 5, **QUIET))
+    silent_until(game, "vote")
+    vote(game, "Cleo", "Cleo", "Ada", "Ada", "Ada", "Ada", "Ada")
+    assert {game.show(viewer).headline + game.show(viewer).moment for viewer in (0, 2, SPECTATOR)} == {""}
+    silent_until(game, "Day 2: vote")
+    vote(game, "Cleo", "Ben", "Ben", "Ben", "nobody", "nobody")
+    assert [game.show(viewer).headline for viewer in (0, 2, SPECTATOR, ALL)] == [
+        "You lose. The village wins.",
+        "You win with the village.",
+        "The village wins. Ada and Ben were the werewolves.",
+        "The village wins. Ada and Ben were the werewolves.",
+    ]
+    moment = "Day 2: the vote against Ben removed the last werewolf."
+    assert {game.show(viewer).moment for viewer in (0, 3, SPECTATOR)} == {moment}
+    assert game.show(2).phase == "The game is over"
+
+
+MOMENTS = [
+    (("werewolf", "villager", "villager"), {}, "Night 1: the death of Ben left at least as many werewolves as others."),
+    (
+        ("werewolf", "seer", "villager", "villager", "villager"),
+        {"wolf_win": "side"},
+        "Night 1: the death of Ben left nobody with a power alive.",
+    ),
+    (
+        ("werewolf", "villager", "seer", "witch", "guard"),
+        {"wolf_win": "side"},
+        "Night 1: the death of Ben left no plain villager alive.",
+    ),
+]
+
+
+@pytest.mark.parametrize("roles, more, moment", MOMENTS)
+def test_the_death_that_won_the_game_for_the_werewolves_is_named(roles, more, moment):
+    game = make(dealt(*roles, **more, **QUIET))
+    go(game, Ada="<kill>Ben</kill>")
+    if game.to_act():
+        go(game)
+    assert game.show(0).moment == moment
+    assert game.show(0).headline == "You win with the werewolves."
+    assert game.show(1).headline == "You lose. Ada was the werewolf."
+
+
+def test_a_shot_or_a_potion_that_removes_the_last_werewolf_is_named():
+    game = make(dealt("werewolf", "hunter", "villager", "villager", **QUIET))
+    go(game, Ada="<kill>Ben</kill>")
+    go(game, Ben="<shoot>Ada</shoot>")
+    assert game.show(1).moment == "Day 1: Ben shot Ada, the last werewolf."
+    assert read(game, "Ben")[-2:] == ["Dying, you shoot Ada. Ada was a werewolf.", "The village wins."]
+    assert "Ben, dying, shoots you." in read(game, "Ada")
+    game = make(dealt("werewolf", "witch", "villager", "villager", **QUIET))
+    go(game)
+    go(game, Ben="<poison>Ada</poison>")
+    assert game.show(1).moment == "Night 1: Ada, the last werewolf, died."
+
+
+def test_at_the_day_limit_nothing_but_the_day_decides():
+    game = make(dealt(*SIX, day_limit=1, **QUIET))
+    while game.to_act():
+        go(game)
+    assert game.show(2).moment == "Day 1, the last, ended, and the werewolves were still fewer than the others."
+
+
+@pytest.mark.parametrize("roles", [SIX, NINE, WATCHED, ARMED])
+def test_the_rules_are_a_few_paragraphs_that_follow_the_settings(roles):
+    texts = [
+        make(werewolf(roles, reveal=reveal, tie=tie)).show(SPECTATOR).rules
+        for reveal in (True, False)
+        for tie in ("nobody", "runoff", "random")
+    ]
+    assert len({str(text) for text in texts}) == 6
+    assert all(3 <= len(text) <= 7 for text in texts)
 
 
 # --- probes, claims, settings ----------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def _told(first, second, viewer):
     names = {TOWN[first], TOWN[second]}
 
     def until(a):
-        died = {seat for seat, row in enumerate(a.board(ALL)[0].rows) if row[1].text != "alive"}
+        died = {place.seat for place in a.show(ALL).zones[0].places if place.out}
         lines = [line.text for line in a.observe(viewer).messages[1:] if line.channel == "private"]
         private = any(name in text for text in lines if text.startswith(("You ", "The werewolves")) for name in names)
         ghost = viewer in died and a.settings.dead_see == "all"

@@ -1,40 +1,107 @@
-"""The board of Among Us: the grid of rooms, the viewer's room with the players in it, and its open tasks."""
+"""The table of Among Us: the map as far as the viewer sees it, and the circle of the meeting."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from training.games.among_us import table
+from training.games.among_us.meeting import Ballot
+from training.games.among_us.offers import SKIP
+from training.games.among_us.rooms import room_name
 from training.games.among_us.settings import Room
-from training.games.among_us.words import place
-from training.games.among_us.world import World
-from training.games.prose import listed
-from training.records import Viewer
-from training.views import Cell, Cells
+from training.games.among_us.world import World, beyond
+from training.records import Action, Seat
+from training.views import Circle, Map, Option, Place
+from training.views import Room as RoomView
+
+# --- the map ---------------------------------------------------------------------------------------------------------
 
 
-def rooms(world: World, names: tuple[str, ...], viewer: Viewer | None) -> tuple[Cells, ...]:
-    """Return the grid for a living seat, nothing for the dead and spectators; None: the viewer may see everything."""
-    if viewer is not None and not (viewer >= 0 and world.people[viewer].alive):
-        return ()
-    rows = tuple(
-        tuple(_cell(world, names, viewer, (column, row)) for column in range(world.settings.width))
+def ship(world: World, viewer: Seat | None, offered: tuple[Action, ...], dealt: int) -> Map:
+    """Return the map for a living seat with `dealt` tasks at the start; None: the viewer may see everything."""
+    choices = _neighbours(world, viewer, offered)
+    rooms = tuple(
+        _room(world, viewer, (column, row), choices.get((column, row), ""))
         for row in range(world.settings.height)
+        for column in range(world.settings.width)
     )
-    return (Cells(title="Rooms", rows=rows),)
-
-
-def _cell(world: World, names: tuple[str, ...], viewer: Viewer | None, room: Room) -> Cell:
-    people, bodies, tasks = _inside(world, viewer, room)
-    parts = [names[seat] for seat in people] + [f"body of {names[seat]}" for seat in bodies]
-    if tasks:
-        parts.append("task" if tasks == 1 else f"{tasks} tasks")
-    return Cell(text=", ".join(parts), label=f"{place(room)}: {listed(parts) if parts else 'nothing known'}")
-
-
-def _inside(world: World, viewer: Viewer | None, room: Room) -> tuple[list[int], list[int], int]:
-    """Return the players and bodies in a room and its number of open tasks, as far as `viewer` may know."""
     if viewer is None:
-        return world.present(room), world.bodies_in(room), 0
+        return Map(title="The ship", rooms=rooms)
+    left = len(world.people[viewer].tasks)
+    return Map(title="The ship", rooms=rooms, note=table.doing(world, viewer), done=dealt - left, tasks=dealt)
+
+
+def _neighbours(world: World, viewer: Seat | None, offered: tuple[Action, ...]) -> dict[Room, str]:
+    """Return the directions in which the viewer may go, by the room that they lead to."""
+    if viewer is None:
+        return {}
+    named = Counter(choice for action in offered for arg in action.args for choice in arg.choices)
+    ways = [way for action in offered if action.name == "go" for way in action.args[0].choices]
+    return {beyond(world.people[viewer].room, way): way for way in ways if named[way] == 1}  # people may be called so
+
+
+def _room(world: World, viewer: Seat | None, room: Room, choice: str) -> RoomView:
+    column, row = room
+    name = room_name(room)
+    if viewer is None:
+        people, bodies = tuple(world.present(room)), tuple(world.bodies_in(room))
+        return RoomView(name=name, row=row, column=column, seats=people, bodies=bodies)
     person = world.people[viewer]
-    tasks = person.tasks.count(room)
-    if person.room != room or person.doing == "walking":
-        return [], [], tasks
-    return (world.present(room), world.bodies_in(room), tasks) if world.awake(viewer) else ([viewer], [], tasks)
+    here = person.room == room and person.doing != "walking"
+    seen = here and world.awake(viewer)
+    return RoomView(
+        name=name,
+        row=row,
+        column=column,
+        seats=tuple(world.present(room)) if seen else (),
+        bodies=tuple(world.bodies_in(room)) if seen else (),
+        tasks=person.tasks.count(room),
+        here=here,
+        seen=seen,
+        choice=choice,
+    )
+
+
+# --- the circle ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a viewer may know of everybody: who has left and how, roles by seat, who speaks, and the last ballots."""
+
+    left: Mapping[Seat, str]
+    roles: Mapping[Seat, str]
+    speaks: Collection[Seat]
+    ballots: Mapping[Seat, Ballot]
+    silent: Collection[Seat]
+
+
+def circle(names: tuple[str, ...], known: Known, offered: tuple[Action, ...]) -> Circle:
+    """Return everybody around a table; seats that the viewer may vote for have their choice."""
+    votes = next((action.args[0].choices for action in offered if action.name == "vote"), ())
+    places = tuple(
+        Place(
+            seat=seat,
+            out=seat in known.left,
+            left=known.left.get(seat, ""),
+            role=known.roles.get(seat, ""),
+            emblem={"imposter": "imposter", "crewmate": "crew"}.get(known.roles.get(seat, ""), ""),
+            note=_note(known, seat),
+            speaks=seat in known.speaks,
+            voted=known.ballots.get(seat),
+            choice=name if name in votes else "",
+        )
+        for seat, name in enumerate(names)
+    )
+    skip = (Option(label="Skip the vote", choice=SKIP),) if SKIP in votes else ()
+    alive = f"{len(names) - len(known.left)} of {len(names)} aboard"
+    ballot = "The last vote" if known.ballots or known.silent else ""
+    return Circle(title="The crew", places=places, centre=alive, options=skip, ballot=ballot)
+
+
+def _note(known: Known, seat: Seat) -> str:
+    if seat in known.silent:
+        return "did not vote"
+    return "skipped" if seat in known.ballots and known.ballots[seat] is None else ""

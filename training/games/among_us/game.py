@@ -11,16 +11,17 @@ from typing import Literal
 
 from training.errors import BadInput
 from training.games.actions import tag
-from training.games.among_us import offers, words
-from training.games.among_us.board import rooms
+from training.games.among_us import offers, table, words
+from training.games.among_us.board import Known, circle, ship
 from training.games.among_us.meeting import Ballot, Meeting, ejected
 from training.games.among_us.settings import AmongUsSettings, draw
 from training.games.among_us.tally import Tally
 from training.games.among_us.world import Event, Order, World
 from training.games.log import LoggedGame, check_names, read_settings
+from training.games.prose import listed
 from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer
 from training.seeding import rng
-from training.views import Cells
+from training.views import Circle, TableView, Zone, news
 
 WIN, LOSS = 1.0, -1.0
 End = Literal["ejected", "tasks", "kills", "limit"]
@@ -46,6 +47,12 @@ class AmongUs(LoggedGame):
         self._acting: frozenset[Seat] = frozenset()
         self._options: dict[Seat, tuple[Action, ...]] = {}
         self._end: End | None = None
+        self._moment = ""
+        self._left: dict[Seat, str] = {}  # who has left, as everybody knows it
+        self._ballots: dict[Seat, Ballot] = {}  # of the last vote
+        self._silent: list[Seat] = []
+        self._fresh: frozenset[Seat] = frozenset()  # who has not moved since the last vote
+        self._clock: dict[Viewer, int] = {}  # the last round that a viewer was told of
         self._open()
         self._ask()
 
@@ -58,9 +65,9 @@ class AmongUs(LoggedGame):
         ever = {seat: offers.ever(self.names, seat, imposter, skip=self.settings.skip) for seat in seats}
         for seat in seats:
             rules = words.opening(self.settings, self.names, briefs[seat], ever[seat])
-            self._log.tell_each({seat: rules}, channel="private")
+            self._log.brief({seat: rules}, channel="private")
         everything = words.opening(self.settings, self.names, words.everything(self.names, self.world), ())
-        self._log.tell_each({SPECTATOR: words.opening(self.settings, self.names, "", ()), ALL: everything})
+        self._log.brief({SPECTATOR: words.opening(self.settings, self.names, "", ()), ALL: everything})
 
     # --- the protocol ---
 
@@ -125,8 +132,66 @@ class AmongUs(LoggedGame):
             return "Vote"
         return f"Meeting: message {self._meeting.spoken + 1} of {self._meeting.length}"
 
-    def _zones(self, viewer: Viewer) -> tuple[Cells, ...]:
-        return rooms(self.world, self.names, None if self._sees_all(viewer) else viewer)
+    def show(self, viewer: Viewer) -> TableView:
+        """Return the map or the meeting, with the card of a player."""
+        offered = self._offered(viewer) if viewer in self._acting else ()
+        seat = viewer if viewer in range(len(self.names)) else None
+        title, mood = self._titled(viewer)
+        imposter, crew_won = self.world.imposter, self._crew_won()
+        return TableView(
+            zones=self._zones(viewer),
+            phase=title,
+            mood=mood,
+            ask=table.ask(self.world, viewer, offered),
+            story=table.story(self.settings, self.names),
+            rules=table.rules(self.settings),
+            brief=None if seat is None else table.brief(self.world, self.names, seat, self._tally.dealt[seat]),
+            headline=table.headline(self.names, imposter, seat, crew_won=crew_won) if self._end else "",
+            moment=self._moment,
+        )
+
+    def _titled(self, viewer: Viewer) -> tuple[str, Literal["", "day", "vote", "over"]]:
+        """Return the title and the mood of the phase; the round is the last one that the viewer was told of."""
+        if self._end:
+            return "The game is over", "over"
+        if self._meeting is None:
+            now = self.world.round if self._sees_all(viewer) else self._clock.get(viewer, 0)
+            return f"In the rooms, round {now}", ""
+        if self._meeting.speaker is None:
+            return f"Meeting {self._tally.meetings}: the vote", "vote"
+        return f"Meeting {self._tally.meetings}: speech {self._meeting.spoken + 1} of {self._meeting.length}", "day"
+
+    def _zones(self, viewer: Viewer) -> tuple[Zone, ...]:
+        """Return the meeting, or the map; the dead and spectators see no map."""
+        around = self._circle(viewer)
+        everything = self._sees_all(viewer)
+        inside = everything or (viewer in range(len(self.names)) and self.world.people[viewer].alive)
+        if self._meeting is not None or not inside:
+            return (around,)
+        offered = self._offered(viewer) if viewer in self._acting else ()
+        seat = None if everything else viewer
+        rooms = ship(self.world, seat, offered, 0 if seat is None else self._tally.dealt[seat])
+        if self._end:
+            return (around, rooms)
+        return (rooms, around if viewer in self._fresh else around.model_copy(update={"shape": "row"}))
+
+    def _circle(self, viewer: Viewer) -> Circle:
+        """Return the circle with what `viewer` may know: its own end, and those that everybody was told of."""
+        left, roles = dict(self._left), dict.fromkeys(self._left, "crewmate")
+        knows = self._sees_all(viewer) or bool(self._end)
+        for seat, role in enumerate(self.roles()):
+            if not self.world.people[seat].alive and (knows or seat == viewer):
+                left.setdefault(seat, "killed")
+            if knows or viewer in (seat, self.world.imposter):
+                roles[seat] = role
+        speaker = self._meeting.speaker if self._meeting else None
+        speaks = () if speaker is None else (speaker,)
+        offered = self._offered(viewer) if viewer in self._acting else ()
+        return circle(self.names, Known(left, roles, speaks, self._ballots, self._silent), offered)
+
+    def _deed(self, seat: Seat, action: Action, move: Move) -> str:
+        """Return what a seat does in the rooms; what is done in a meeting is told by the game."""
+        return table.deed(self.world, seat, move) if self._meeting is None else ""
 
     def probes(self) -> Mapping[Seat, Probe]:
         if self._meeting is None or not self.settings.probes:
@@ -194,11 +259,13 @@ class AmongUs(LoggedGame):
         statuses: dict[Viewer, str] = {
             seat: words.status(self.world, self.names, seat, offered) for seat, offered in self._options.items()
         }
-        self._log.tell_each(statuses, channel="private")
+        self._log.brief(statuses, channel="private")
+        self._clock |= dict.fromkeys(statuses, self.world.round)
 
     def _act(self, moves: Mapping[Seat, Move]) -> None:
         """Apply kills first, then reports; if nobody reports, apply the other moves and pass the round."""
         self._tally.decided(moves)
+        self._fresh -= moves.keys()
         choices = {seat: str(move.args["player"]) for seat, move in moves.items() if "player" in move.args}
         named = {seat: self.names.index(name) for seat, name in choices.items()}
         witnesses: frozenset[Seat] = frozenset()
@@ -221,11 +288,13 @@ class AmongUs(LoggedGame):
         self._pass_round()
 
     def _pass_round(self) -> None:
-        self._tell(self.world.pass_round())
+        events = self.world.pass_round()
+        self._tell(events)
         if not self.world.tasks_left():
-            self._finish("tasks")
+            workers = listed(self.names[event.who] for event in events if event.kind == "done")
+            self._finish("tasks", f"Round {self.world.round}: {workers} did the last of the work.")
         elif self.world.round >= self.settings.rounds:
-            self._finish("limit")
+            self._finish("limit", f"Round {self.world.round}, the last, was over.")
 
     def _kill(self, victim: Seat) -> frozenset[Seat]:
         """Apply the imposter's kill; return the witnesses, who stop waiting."""
@@ -235,38 +304,46 @@ class AmongUs(LoggedGame):
         self._tell([Event(event.kind, event.room, event.who, event.witnesses - {victim}, victim=victim)])
         killer = self.names[event.who] if victim in event.witnesses else None
         self._log.tell_each({victim: words.killed(self.names[victim], killer)}, channel="private")
-        self._check_crew()
+        self._check_crew(f"Round {self.world.round}: the death of {self.names[victim]}")
         return event.witnesses
 
-    def _check_crew(self) -> None:
-        """End the game if one crewmate is left, or if the living crewmates have no tasks left."""
+    def _check_crew(self, loss: str) -> None:
+        """End the game by `loss` if one crewmate is left, or if the living crewmates have no tasks left."""
         if len(self.world.crew()) <= 1:
-            self._finish("kills")
+            self._finish("kills", f"{loss} left one crewmate.")
         elif not self.world.tasks_left():
-            self._finish("tasks")
+            self._finish("tasks", f"{loss} left no work to do.")
 
     def _tell(self, events: list[Event]) -> None:
         """Show the events to their witnesses and to viewers who may see everything."""
         for event in events:
             if event.kind == "done":
                 self._tally.done[event.who] += 1
-            self._log.tell(words.happened(self.world.round, self.names, event), event.witnesses, channel="room")
+            lines = news(table.happened(self.names, event))
+            text = words.happened(self.world.round, self.names, event)
+            self._log.tell(text, event.witnesses, channel="room", lines=lines)
 
     # --- in the meeting ---
 
     def _meet(self, reports: Mapping[Seat, Seat]) -> None:
         self._tally.meetings += 1
-        self._log.tell(words.called(self.names, self.world.round, reports, self.world.bodies))
+        lines = news(table.called(self.names, reports, self.world.bodies))
+        self._log.tell(words.called(self.names, self.world.round, reports, self.world.bodies), lines=lines)
+        self._left |= dict.fromkeys(self.world.bodies, f"killed before meeting {self._tally.meetings}")
+        self._clock |= dict.fromkeys((*range(len(self.names)), SPECTATOR), self.world.round)
+        self._ballots, self._silent = {}, []
         self.world.gather()
         order = self.world.living()
         rng(self.scenario.seed, "among_us", "order", self._tally.meetings).shuffle(order)
         self._meeting = Meeting(order, self.settings.discussion)
-        self._log.tell(words.order(self.names, order, self.settings.discussion))
+        lines = news(table.order(self.names, order, self.settings.discussion))
+        self._log.tell(words.order(self.names, order, self.settings.discussion), lines=lines)
         self._call_vote()
 
     def _call_vote(self) -> None:
         if self._meeting and self._meeting.speaker is None:
-            self._log.tell(words.vote(self.names, self.world.living(), skip=self.settings.skip))
+            call = words.vote(self.names, self.world.living(), skip=self.settings.skip)
+            self._log.tell(call, lines=news("Everybody votes."))
 
     def _hold(self, moves: Mapping[Seat, Move]) -> None:
         """Apply a message or all ballots; seats that are not in `moves` stay silent."""
@@ -290,21 +367,30 @@ class AmongUs(LoggedGame):
         ejected_seat = ejected(ballots)
         silent = [seat for seat in self.world.living() if seat not in moves]
         self._tally.voted(moves.keys(), ballots)
-        self._log.tell(words.result(self.names, ballots, silent, ejected_seat))
+        lines = news(table.result(self.names, ballots, silent, ejected_seat))
+        self._log.tell(words.result(self.names, ballots, silent, ejected_seat), lines=lines)
         self._meeting = None
-        if ejected_seat == self.world.imposter:
-            self._finish("ejected")
-        elif ejected_seat is not None:
-            self._tally.wrong += 1
-            self._tally.lost(ejected_seat)
-            self._log.tell(f"{self.names[ejected_seat]} was not the imposter.")
-            self.world.people[ejected_seat].alive = False
-            self._check_crew()
+        self._ballots, self._silent = {seat: ballots[seat] for seat in sorted(moves)}, silent
+        self._fresh = frozenset(self.world.living())
+        if ejected_seat is not None:
+            self._eject(ejected_seat)
+
+    def _eject(self, seat: Seat) -> None:
+        vote = f"Meeting {self._tally.meetings}: the vote against {self.names[seat]}"
+        if seat == self.world.imposter:
+            self._finish("ejected", f"{vote} removed the imposter.")
+            return
+        self._tally.wrong += 1
+        self._tally.lost(seat)
+        self._log.tell(f"{self.names[seat]} was not the imposter.")
+        self.world.people[seat].alive = False
+        self._left[seat] = f"ejected at meeting {self._tally.meetings}"
+        self._check_crew(vote)
 
     # --- the end ---
 
-    def _finish(self, end: End) -> None:
-        self._end = end
+    def _finish(self, end: End, moment: str) -> None:
+        self._end, self._moment = end, moment
         self._log.tell(words.over(self.names[self.world.imposter], end, crew_won=self._crew_won()))
 
     def _crew_won(self) -> bool:

@@ -18,7 +18,8 @@ class Tally:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._dealt = [len(person.tasks) for person in world.people]
+        self.dealt = [len(person.tasks) for person in world.people]
+        """Number of tasks of each seat at the start."""
         self.done = [0] * len(world.people)
         """Number of tasks done by each seat."""
         self.kills = self.meetings = self.wrong = 0
@@ -58,7 +59,7 @@ class Tally:
             "kills": float(self.kills),
             "meetings": float(self.meetings),
             "ejected_wrong": float(self.wrong),
-            "tasks": sum(self.done) / sum(self._dealt),
+            "tasks": sum(self.done) / sum(self.dealt),
             **_share("silent", sum(self._silent), sum(self._messages)),
             **_share("waits", sum(self._waits), sum(self._decisions)),
         }

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 
 from training.games.prose import listed
-from training.games.werewolf import words
+from training.games.werewolf import table, words
 from training.games.werewolf.actions import BID, SPEAK, aimed
 from training.games.werewolf.village import Cause, Moves, Plan, Step, Village, leaders
 from training.records import Move, Seat
+from training.views import news
 
 
 def morning(v: Village, dead: Mapping[Seat, Cause]) -> Plan:
     """Announce the dead of the night, then play shots and last words."""
     v.enter(f"Day {v.day}: dawn")
-    v.bury(dead)
-    v.tell(words.dawn(v.names, v.roles, tuple(dead), reveal=v.settings.reveal))
+    v.bury(dead, "night")
+    to = {seat: table.own_dawn(v, dead, seat) for seat in dead}
+    v.tell(words.dawn(v.names, v.roles, tuple(dead), reveal=v.settings.reveal), to=to)
     yield from _departure(v, dead, heard=v.settings.last_words == "all")
 
 
@@ -27,8 +29,9 @@ def day(v: Village) -> Plan:
     eliminated = yield from _vote(v)
     role_line = words.was(v.names, v.roles, (eliminated,)) if eliminated is not None and v.settings.reveal else ""
     if eliminated is not None:
-        v.bury((eliminated,))
-    v.tell(words.verdict(v.names, eliminated) + role_line)
+        v.bury((eliminated,), "vote")
+    to = {} if eliminated is None else {eliminated: "You are voted out."}
+    v.tell(words.verdict(v.names, eliminated) + role_line, to=to)
     if eliminated is not None:
         yield from _departure(v, {eliminated: "vote"}, heard=v.settings.last_words != "nobody")
 
@@ -53,7 +56,7 @@ def _discussion(v: Village) -> Plan:
         yield from _bidding(v)
     elif v.settings.order == "simultaneous":
         for at in range(v.settings.rounds):
-            v.tell(f"All speak now, round {at + 1} of {v.settings.rounds}.")
+            v.tell(f"All speak now, round {at + 1} of {v.settings.rounds}.", "All speak at once.")
             _tell_silent(v, (yield _speech(v.alive)))
     else:
         yield from _in_turn(v, _speakers(v))
@@ -71,7 +74,7 @@ def _speakers(v: Village) -> list[Seat]:
 def _in_turn(v: Village, speakers: Sequence[Seat]) -> Plan:
     last: Seat | None = None
     for seat in speakers:
-        v.tell(f"{v.names[seat]} has the floor{' again' if seat == last else ''}.")
+        v.tell(f"{v.names[seat]} has the floor{' again' if seat == last else ''}.", "")
         _tell_silent(v, (yield _speech((seat,))))
         last = seat
 
@@ -80,7 +83,7 @@ def _bidding(v: Village) -> Plan:
     """Give the floor to the highest bid, up to `rounds` times the number of the living, or until nobody bids."""
     chance = v.chance("floor")
     for speeches_left in range(v.settings.rounds * len(v.alive), 0, -1):
-        v.tell(f"Bid for the floor now: <bid>0</bid> to <bid>4</bid>. Speeches left: {speeches_left}.")
+        v.tell(f"Bid for the floor now: <bid>0</bid> to <bid>4</bid>. Speeches left: {speeches_left}.", "")
         moves = yield Step(dict.fromkeys(v.alive, (BID,)), public=True)
         bids = {seat: int(move.args["level"]) for seat, move in moves.items()}
         wanting = [seat for seat, bid in bids.items() if bid == max(bids.values())]
@@ -115,7 +118,8 @@ def _ballot(
     v: Village, voters: Sequence[Seat], candidates: Sequence[Seat], *, everybody: bool
 ) -> Generator[Step, Moves, list[Seat]]:
     """Let `voters` vote simultaneously for `candidates`, not for themselves; announce the votes, return the leaders."""
-    v.tell(words.call(v.names, candidates, voters, everybody=everybody))
+    v.votes = {}
+    v.tell(words.call(v.names, candidates, voters, everybody=everybody), table.call(v, candidates, everybody=everybody))
     offers = {seat: (aimed("vote", v.named(c for c in candidates if c != seat)),) for seat in voters}
     moves = yield Step(offers, public=True)
     v.votes = {seat: v.target(move) for seat, move in moves.items()}
@@ -126,7 +130,7 @@ def _ballot(
     tied = leaders(v.votes.values())
     drawn = len(tied) > 1 and v.settings.tie == "random"
     by_chance = f" Tied: {listed(v.named(tied))}. Chance decides." if drawn else ""
-    v.tell(f"The votes: {words.ballots(v.names, v.votes)}.{by_chance}")
+    v.tell(f"The votes: {words.ballots(v.names, v.votes)}.{by_chance}", table.ballots(v.names, v.votes) + by_chance)
     return tied
 
 
@@ -152,7 +156,8 @@ def _departure(v: Village, dead: Mapping[Seat, Cause], *, heard: bool) -> Plan:
             _tell_silent(v, (yield _speech((seat,), last=True)))
     if v.settings.dead_see == "all":
         v.ghosts |= set(causes)
-        v.log.tell_each(dict.fromkeys(causes, words.cast(v.names, v.roles)), channel="private")
+        now = dict.fromkeys(causes, news("From now on you see the nights and everybody's role."))
+        v.log.tell_each(dict.fromkeys(causes, words.cast(v.names, v.roles)), channel="private", lines=now)
 
 
 def _shoot(v: Village, hunter: Seat, move: Move) -> Seat | None:
@@ -160,7 +165,8 @@ def _shoot(v: Village, hunter: Seat, move: Move) -> Seat | None:
     if target is None:
         v.tell_one(hunter, "You shoot nobody.", f"{v.names[hunter]} shoots nobody.")
         return None
-    v.bury((target,))
+    v.bury((target,), "shot", by=hunter)
     role_line = words.was(v.names, v.roles, (target,)) if v.settings.reveal else ""
-    v.tell(f"{v.names[hunter]}, dying, shoots {v.names[target]}.{role_line}")
+    to = {hunter: f"Dying, you shoot {v.names[target]}.{role_line}", target: f"{v.names[hunter]}, dying, shoots you."}
+    v.tell(f"{v.names[hunter]}, dying, shoots {v.names[target]}.{role_line}", to=to)
     return target

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from training.errors import BadInput
 from training.games.actions import tag
 from training.games.log import LoggedGame, check_names, elimination, read_settings
-from training.games.werewolf import words
+from training.games.werewolf import table, words
 from training.games.werewolf.actions import NOBODY, TARGET, aimed
-from training.games.werewolf.board import zone
+from training.games.werewolf.board import circle
 from training.games.werewolf.claims import claimed
 from training.games.werewolf.day import day, morning
 from training.games.werewolf.night import night
@@ -20,7 +20,7 @@ from training.games.werewolf.roles import Team, team
 from training.games.werewolf.settings import WerewolfSettings
 from training.games.werewolf.village import Plan, Step, Village
 from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer
-from training.views import Cells
+from training.views import TableView
 
 
 class Werewolf(LoggedGame):
@@ -44,11 +44,9 @@ class Werewolf(LoggedGame):
         """Show each viewer the rules with the roles that it may know."""
         names, roles = self.names, self.village.roles
         briefs = [words.brief(names, roles, seat) for seat in range(len(names))]
-        self._log.tell_each(
-            {s: words.opening(self.settings, names, brief) for s, brief in enumerate(briefs)}, "private"
-        )
+        self._log.brief({s: words.opening(self.settings, names, brief) for s, brief in enumerate(briefs)}, "private")
         public = words.opening(self.settings, names, "")
-        self._log.tell_each({SPECTATOR: public, ALL: f"{public}\n\n{words.cast(names, roles)}"})
+        self._log.brief({SPECTATOR: public, ALL: f"{public}\n\n{words.cast(names, roles)}"})
 
     def _tell_story(self) -> Plan:
         """Play nights and days until somebody has won."""
@@ -127,9 +125,27 @@ class Werewolf(LoggedGame):
     def phase(self, viewer: Viewer) -> str:
         return self.village.snapshot(viewer).phase
 
-    def _zones(self, viewer: Viewer) -> tuple[Cells, ...]:
+    def show(self, viewer: Viewer) -> TableView:
+        """Return the circle of seats with the role card of a player."""
+        v = self.village
         offered = self._offered(viewer) if viewer in self.to_act() else ()
-        return (zone(self.village, viewer, offered),)
+        speaking = self.acting(viewer) if self._step and self._step.speech else ()
+        title, mood = table.phase(self.phase(viewer))
+        return TableView(
+            zones=(circle(v, viewer, offered, speaking),),
+            phase=title,
+            mood=mood,
+            ask=table.ask(v, offered),
+            story=table.story(self.settings),
+            rules=table.rules(self.settings),
+            brief=table.brief(v, viewer) if viewer in range(len(self.names)) else None,
+            headline=table.headline(v, viewer),
+            moment=table.moment(v),
+        )
+
+    def _deed(self, seat: Seat, action: Action, move: Move) -> str:
+        """Return a bid; all other moves are told by the game's next sentence."""
+        return f"bids {move.args['level']} for the floor" if action.name == "bid" else ""
 
     def probes(self) -> Mapping[Seat, Probe]:
         """Return, before and after each speech, a question to each living player: its vote if it was now.

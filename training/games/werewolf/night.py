@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 
+from training.games.werewolf import table
 from training.games.werewolf.actions import PASS, SAVE, WHISPER, aimed
 from training.games.werewolf.village import Cause, Moves, Step, Village, leaders
 from training.games.werewolf.words import ballots
@@ -92,7 +93,8 @@ def _kill(v: Village, moves: Moves) -> Seat | None:
             victim = v.draw("prey", tied) if v.settings.wolf_tie == "random" else None
     target_name = "nobody" if victim is None else v.names[victim]
     how = "Its votes tie, and chance decides: it" if len(tied) > 1 and v.settings.wolf_tie == "random" else "It"
-    v.tell_pack(f"The pack votes: {ballots(v.names, votes)}. {how} attacks {target_name}.")
+    sentence = table.hunt(v.names, votes, victim, by_chance=how.startswith("Its"))
+    v.tell_pack(f"The pack votes: {ballots(v.names, votes)}. {how} attacks {target_name}.", sentence)
     return victim
 
 
@@ -100,7 +102,7 @@ def _inspect(v: Village, seat: Seat, target: Seat | None) -> None:
     if target is None:
         v.tell_one(seat, "You look at nobody tonight.", f"{v.names[seat]} looks at nobody.")
         return
-    v.learned[seat].add(target)
+    v.learned[seat].setdefault(target, v.day)
     finding = "a werewolf" if v.roles[target] == "werewolf" else "not a werewolf"
     line = f"{v.names[target]} is {finding}."
     v.tell_one(seat, f"You look at {v.names[target]}: {line}", f"{v.names[seat]} looks at {v.names[target]}: {line}")
@@ -108,6 +110,7 @@ def _inspect(v: Village, seat: Seat, target: Seat | None) -> None:
 
 def _second(v: Village, victim: Seat | None) -> Generator[Step, Moves, tuple[set[Seat], set[Seat]]]:
     """Let the witch act, who learns the victim while she has the antidote; return the saved and the poisoned."""
+    v.victim = victim
     offers: dict[Seat, tuple[Action, ...]] = {}
     for seat in v.having("witch"):
         potions = v.potions[seat]

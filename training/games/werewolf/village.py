@@ -12,11 +12,14 @@ from training.games.werewolf import roles, words
 from training.games.werewolf.actions import NOBODY, TARGET
 from training.games.werewolf.log import DelayedLog
 from training.games.werewolf.settings import Event, Role, WerewolfSettings
-from training.records import SPECTATOR, Action, Move, Scenario, Seat, Viewer
+from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer
 from training.seeding import rng
+from training.views import news
 
 OVER = "The game is over"
 Cause = Literal["wolves", "poison", "vote", "shot"]
+How = Literal["night", "vote", "shot"]
+"""How a seat has left, as everybody knows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,16 @@ class Snapshot:
     votes: Mapping[Seat, Seat | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Seats that left the game at the same time; `by` shot them."""
+
+    seats: tuple[Seat, ...]
+    how: How
+    day: int
+    by: Seat | None = None
+
+
 Moves = Mapping[Seat, Move]
 Plan = Generator[Step, Moves, None]
 
@@ -58,15 +71,17 @@ class Village:
         self.log = DelayedLog(len(scenario.seats), settings.spectator_delay)
         self.alive = list(range(len(scenario.seats)))
         self.died: dict[Seat, int] = {}  # the day on which, or in whose night
+        self.departures: list[Departure] = []
         self.ghosts: set[Seat] = set()  # the dead who may see everything
         self.day = 0
         self.phase = ""
         self.won: roles.Team | None = None
         self.votes: dict[Seat, Seat | None] = {}
         self.counts: dict[str, Counter[Seat]] = {"votes": Counter(), "votes_on_wolves": Counter()}
-        self.learned: dict[Seat, set[Seat]] = {seat: set() for seat in self.alive}
+        self.learned: dict[Seat, dict[Seat, int]] = {seat: {} for seat in self.alive}  # in which night
         self.potions: dict[Seat, set[str]] = {seat: {"save", "poison"} for seat in self.having("witch")}
         self.guarded: dict[Seat, Seat | None] = {}
+        self.victim: Seat | None = None  # of the wolves, tonight
         self._seed = scenario.seed
         self._snapshots: list[Snapshot] = []  # as each phase began
 
@@ -107,11 +122,14 @@ class Village:
         """Return the random generator of one event of this day; it does not depend on the players' roles or moves."""
         return rng(self._seed, "werewolf", event, self.day)
 
-    def bury(self, dead: Iterable[Seat]) -> None:
+    def bury(self, dead: Iterable[Seat], how: How, by: Seat | None = None) -> None:
         """Remove seats from the game."""
-        for seat in dead:
+        departure = Departure(tuple(dead), how, self.day, by)
+        for seat in departure.seats:
             self.alive.remove(seat)
             self.died[seat] = self.day
+        if departure.seats:
+            self.departures.append(departure)
 
     # --- messages ---
 
@@ -124,7 +142,8 @@ class Village:
     def finish(self, team: roles.Team) -> None:
         """End the game, and show the delayed messages to the spectators."""
         self.won = team
-        self.tell(words.end(self.names, self.roles, wolves=team == "wolves"))
+        end = words.end(self.names, self.roles, wolves=team == "wolves")
+        self.tell(end, "The werewolves win." if team == "wolves" else "The village wins.")
         self.enter(OVER)
         self.log.release()
 
@@ -139,23 +158,30 @@ class Village:
         then = self._snapshots[max(begun, 0)]
         return Snapshot(phase, then.died, then.votes)
 
-    def tell(self, text: str) -> None:
-        """Show a message to everybody."""
-        self.log.tell(text)
+    def tell(self, text: str, sentence: str | None = None, to: Mapping[Seat, str] | None = None) -> None:
+        """Show a message to everybody.
+
+        People read `sentence` of it (None: the same, empty: nothing), at the places in `to` another one.
+        """
+        lines = news(text if sentence is None else sentence) if sentence != "" else ()
+        everybody: tuple[Viewer, ...] = (*range(len(self.names)), SPECTATOR, ALL)
+        addressed = {seat: news(text) for seat, text in (to or {}).items()}
+        self.log.tell_each(dict.fromkeys(everybody, text), lines={**dict.fromkeys(everybody, lines), **addressed})
 
     def tell_one(self, seat: Seat, to_seat: str, about: str) -> None:
         """Show `to_seat` privately to one seat, and `about` to viewers who may see everything."""
         self.log.tell_each({seat: to_seat}, channel="private")
         self.log.tell(about, hearers=self.ghosts - {seat}, channel="private")
 
-    def tell_pack(self, text: str) -> None:
-        """Show a message to the living wolves, and to viewers who may see everything."""
-        self.log.tell(text, hearers=self.ghosts | set(self.having("werewolf")), channel="wolves")
+    def tell_pack(self, text: str, sentence: str | None = None) -> None:
+        """Show a message to the living wolves and to viewers who may see everything; people read `sentence` of it."""
+        pack = self.ghosts | set(self.having("werewolf"))
+        self.log.tell(text, hearers=pack, channel="wolves", lines=news(sentence or text))
 
     def ask(self, offers: Mapping[Seat, tuple[Action, ...]]) -> Step:
         """Return a hidden step; each acting seat gets a private message about it."""
         prompts: dict[Viewer, str] = {seat: words.your_turn(actions) for seat, actions in offers.items()}
-        self.log.tell_each(prompts, channel="private")
+        self.log.brief(prompts, channel="private")
         return Step(offers, hearers=frozenset(self.ghosts))
 
 

@@ -33,18 +33,19 @@ def opening(settings: WerewolfSettings, names: Names, brief: str) -> str:
 def _rules(settings: WerewolfSettings) -> str:
     parts = [
         "Nights and days take turns.",
-        _night(settings),
-        _DAY,
-        _TIES[settings.tie],
-        _talk(settings),
+        night(settings),
+        DAY,
+        TIES[settings.tie],
+        talk(settings),
         "When a player dies, the role is told." if settings.reveal else "The roles of the dead are not told.",
-        _LAST_WORDS[settings.last_words],
-        _winning(settings),
+        LAST_WORDS[settings.last_words],
+        winning(settings),
     ]
     return " ".join(part for part in parts if part)
 
 
-def _night(settings: WerewolfSettings) -> str:
+def night(settings: WerewolfSettings) -> str:
+    """Return what happens at night."""
     wolves_too = ", who may be one of them" if settings.prey == "anybody" else ""
     lines = [f"At night the werewolves choose a victim{wolves_too}."]
     lines += [text for role, text in _POWERS.items() if role in settings.roles]
@@ -63,23 +64,24 @@ _POWERS: dict[Role, str] = {
     "doctor": "The doctor keeps the werewolves off one player.",
     "hunter": "The hunter, unless poisoned, may shoot a player as it dies.",
 }
-_DAY = (
+DAY = (
     "By day the dead of the night are named, the living talk, and all vote at once; the votes are then read out with "
     "names, and who has most of them is out of the game. Votes for nobody do not count."
 )
-_TIES = {
+TIES = {
     "nobody": "When votes tie, nobody leaves.",
     "runoff": "When votes tie, the tied speak again and the others vote between them; tied again, nobody leaves.",
     "random": "When votes tie, chance decides among the tied.",
 }
-_LAST_WORDS = {
+LAST_WORDS = {
     "nobody": "The dead have no last words.",
     "voted": "Who is voted out may speak last words.",
     "all": "Who dies at night or by the vote may speak last words.",
 }
 
 
-def _talk(settings: WerewolfSettings) -> str:
+def talk(settings: WerewolfSettings) -> str:
+    """Return who speaks when by day, and how long."""
     rounds = "once" if settings.rounds == 1 else f"{settings.rounds} times"
     how = {
         "seat": f"In the discussion everybody speaks {rounds}, in turn, from a player drawn each day.",
@@ -93,7 +95,8 @@ def _talk(settings: WerewolfSettings) -> str:
     return f"{how} A speech has at most {words}{settings.max_chars} characters."
 
 
-def _winning(settings: WerewolfSettings) -> str:
+def winning(settings: WerewolfSettings) -> str:
+    """Return who wins when."""
     side = ", or when all plain villagers or all others with a power are dead" if settings.wolf_win == "side" else ""
     return (
         f"The werewolves win when they are at least as many as the others{side}. The village wins when no werewolf "
