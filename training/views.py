@@ -335,7 +335,10 @@ class Portraits(Record):
 
 
 class Passage(Record):
-    """A piece of text with a title; `by` found or wrote it. `aligned`: its columns line up, as in a drawn board."""
+    """A piece of text with a title, read after the name of `by`, whose text it is, if it is anybody's.
+
+    Title or text may be empty. `aligned`: its columns line up, as in a drawn board.
+    """
 
     title: str
     text: str

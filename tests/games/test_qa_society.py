@@ -35,6 +35,19 @@ def say(game, *texts):
     return game
 
 
+def read(game, viewer):
+    """What people read at a place, as (who, kind, text)."""
+    return [(line.seat, line.kind, line.text) for message in game.observe(viewer).messages for line in message.lines]
+
+
+def cards(game, viewer):
+    """The cards at a place, as (title of the zone, [(title, text, by), …])."""
+    return [
+        (zone.title, [(passage.title, passage.text, passage.by) for passage in zone.passages])
+        for zone in game.show(viewer).zones
+    ]
+
+
 def acting(game):
     return [*game.to_act()]
 
@@ -469,6 +482,202 @@ def test_samples_have_several_sizes_and_both_forms_and_mixed_orders_of_tools():
     for scenario in scenarios:  # a script that knows a right answer is paid for it, whichever form it takes
         for answer in scenario.settings["answers"]:
             assert say(make(scenario), f"<answer>{answer}</answer>").returns()[0] == 1
+
+
+# --- for people ---
+
+QUESTION = ("The question", [("", "Which river runs through Prague?", None)])
+
+
+def test_people_see_the_question_and_who_asks_and_who_helps():
+    game = make(society(TOOLS, cost=0.05, effort=4, turn_limit=9))
+    for viewer in (0, 1, 3, SPECTATOR, ALL):
+        view = game.show(viewer)
+        assert cards(game, viewer) == [QUESTION]
+        assert view.story == "Ada answers the question. First Ada may ask Ben, Cleo and Dan, who can search."
+        assert view.rules == (
+            "Ada answers the question in a few words.",
+            "When Ada asks, every helper replies once, one after the other, and may search before.",
+            "An answer says that its author is sure, a hedge that it is a guess; both are scored alike.",
+            "All get 0 to 1 for the words that the final answer shares with the right one, less 0.05 for each search.",
+            "There are at most 4 asks and searches and 9 moves.",
+            "When a limit ends the game, the latest reply counts, whoever gave it.",
+        )
+    briefs = {viewer: game.show(viewer).brief for viewer in (0, 2, SPECTATOR)}
+    assert (briefs[0].title, briefs[0].text) == (
+        "You answer",
+        ("You have no search.", "You read what the helpers say, not who said it."),
+    )
+    assert (briefs[2].title, briefs[2].text) == (
+        "You help",
+        ("You can search the corpus pubmed.", "Ada reads your reply, not what you find."),
+    )
+    assert briefs[SPECTATOR] is None
+    named = make(society(deanon=True)).show(0).brief
+    assert named.text[1] == "You read what the helpers say, who said it, with which corpus."
+
+
+def test_an_agent_alone_reads_its_search_with_its_task():
+    game = make(alone(society(TOOLS), "press"))
+    assert game.show(0).story == "Answer the question in a few words. You can search the corpus press."
+    assert game.show(SPECTATOR).story == "Ada answers the question alone."
+    assert game.show(0).brief.title == "You answer alone"
+    assert len(game.show(0).rules) == 5
+    assert not [rule for rule in game.show(0).rules if "ask" in rule or "All get" in rule]
+
+
+def test_people_are_asked_for_what_fits_what_they_were_told():
+    game = make(society())
+    asked = []
+    for text in ("<ask/>", "<search/>", "", "<answer>A</answer>", "<hedge>B</hedge>"):
+        asked.append({viewer: game.show(viewer).ask for viewer in (0, 1, 2, SPECTATOR) if game.show(viewer).ask})
+        say(game, text)
+    assert asked == [
+        {0: "Ask the helpers, or answer at once."},
+        {1: "Search, or answer at once."},
+        {},
+        {1: "Answer, hedge, or search again."},
+        {2: "Search, or answer at once."},
+    ]
+    assert game.show(0).ask == "Answer, hedge, or ask again."
+    assert make(alone(society())).show(0).ask == "Answer if you are sure, else hedge."
+
+
+def test_what_a_search_found_lies_before_who_searched():
+    game = say(make(society()), "<ask/>", "<search/>")
+    assert [game.show(viewer).phase for viewer in (1, 0, SPECTATOR)] == ["Searching", "", ""]
+    game.step({3: game.retrieval(["Prague: It lies on: the Vltava.", "No title here"])})
+    found = [("Prague", "It lies on: the Vltava.", None), ("", "No title here", None)]
+    assert cards(game, 1) == [QUESTION, ("What your search found", found)]
+    assert cards(game, ALL) == [QUESTION, ("What Ben found", found)]
+    assert [cards(game, viewer) for viewer in (0, 2, SPECTATOR)] == [[QUESTION]] * 3
+    assert read(game, 1) == [
+        (None, "news", "Ada asks you."),
+        (1, "deed", "searches"),
+        (None, "news", "Prague: It lies on: the Vltava."),
+        (None, "news", "No title here"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "answer, card",
+    [
+        (lambda game: game.retrieval([]), "Nothing was found."),
+        (lambda game: game.failure("no corpus called atlas"), "The search failed: no corpus called atlas."),
+        (
+            lambda game: game.default(3).model_copy(update={"origin": "timeout"}),
+            "The search failed: there was no answer in time.",
+        ),
+    ],
+)
+def test_a_search_without_a_result_says_so(answer, card):
+    game = say(make(society()), "<ask/>", "<search/>")
+    game.step({3: answer(game)})
+    assert cards(game, 1) == [QUESTION, ("What your search found", [("", card, None)])]
+    assert read(game, 1)[-1] == (None, "news", card)
+    assert game.show(1).ask == "Answer, hedge, or search again."
+
+
+def test_what_the_helpers_said_lies_before_the_asker():
+    texts = ("<ask/>", "<hedge>Z</hedge>", "!", "<answer>A</answer>")
+    game = say(make(society(TOOLS)), *texts)
+    told = [("A helper does not answer", "", None), ("A helper guesses", "Z", None), ("A helper is sure", "A", None)]
+    assert cards(game, 0) == [QUESTION, ("What the helpers say", told)]
+    assert read(game, 0) == [
+        (0, "deed", "asks the helpers"),
+        (None, "news", "A helper does not answer"),
+        (None, "news", "A helper guesses: Z"),
+        (None, "news", "A helper is sure: A"),
+    ]
+    named = say(make(society(TOOLS, deanon=True)), *texts)
+    told = [("(wiki) guesses", "Z", 1), ("(pubmed) does not answer", "", 2), ("(press) is sure", "A", 3)]
+    assert cards(named, 0) == [QUESTION, ("What the helpers say", told)]
+    assert cards(named, ALL) == [QUESTION, ("What Ada was told", told)]
+    assert [text for _, kind, text in read(named, 0) if kind == "news"] == [
+        "Ben (wiki) guesses: Z",
+        "Cleo (pubmed) does not answer",
+        "Dan (press) is sure: A",
+    ]
+    assert read(named, 1) == [(None, "news", "Ada asks you."), (1, "deed", "guesses: Z")]
+    assert read(named, SPECTATOR) == [(None, "news", "Ada asks.")]
+    say(named, "<ask/>", "<hedge>Y</hedge>", "!", "!")
+    assert cards(named, 0)[1][1][0] == ("(wiki) guesses", "Y", 1)
+
+
+@pytest.mark.parametrize(
+    "settings, texts, headline, verdict, moment",
+    [
+        (
+            {},
+            ["<answer>Vltava</answer>"],
+            "The final answer: Vltava.",
+            "The final answer is right: Vltava.",
+            "Ada was sure of the answer.",
+        ),
+        (  # {vltava, river} shares one of its two words with {vltava}: F1 = 2 / 3
+            {},
+            ["<hedge>Vltava river!</hedge>"],
+            "The final answer: Vltava river!",
+            "The final answer shares 67% with the right one: Vltava river! Right is: Vltava or the Moldau.",
+            "Ada guessed.",
+        ),
+        (
+            {},
+            ["<answer>Elbe</answer>"],
+            "The final answer: Elbe.",
+            "The final answer is wrong: Elbe. Right is: Vltava or the Moldau.",
+            "Ada was sure of the answer.",
+        ),
+        (
+            {},
+            ["!"],
+            "There is no final answer.",
+            "There is no final answer. Right is: Vltava or the Moldau.",
+            "Ada did not answer.",
+        ),
+        (
+            {"effort": 1},
+            ["<ask/>", "<answer>Vltava</answer>", "<search/>"],
+            "The final answer: Vltava.",
+            "The final answer is right: Vltava.",
+            "No ask or search was left; the latest reply counts.",
+        ),
+        (
+            {"turn_limit": 2},
+            ["<ask/>", "!"],
+            "There is no final answer.",
+            "There is no final answer. Right is: Vltava or the Moldau.",
+            "No move was left.",
+        ),
+    ],
+)
+def test_how_people_read_the_end(settings, texts, headline, verdict, moment):
+    game = say(make(society(**settings)), *texts)
+    for viewer in (0, 1, SPECTATOR):
+        view = game.show(viewer)
+        assert (view.headline, view.moment, view.mood, view.ask) == (headline, moment, "over", "")
+        assert read(game, viewer)[-1] == (None, "news", f"{moment} {headline}")
+    assert [game.show(viewer).headline for viewer in (ALL, 3)] == [verdict] * 2
+    assert read(game, ALL)[-2:] == [
+        (None, "news", f"{moment} {headline}"),
+        (None, "news", f"{verdict} The score is {game.returns()[0]:.2f}."),
+    ]
+
+
+def test_people_read_what_searches_cost():
+    """Two searches at 0.05 each, and 2 / 3 for the answer: 0.57."""
+    game = make(society(cost=0.05))
+    say(game, "<ask/>", "<search/>", "x", "<hedge>E</hedge>", "<search/>", "", "!", "<answer>Vltava river</answer>")
+    assert read(game, ALL)[-1][2].endswith("The score is 0.57: 0.67 for the answer, less 0.10 for 2 searches.")
+    single = say(make(alone(society(), "wiki")), "<search/>", "x", "<answer>Vltava</answer>")
+    assert read(single, ALL)[-1][2].endswith("The score is 0.99: 1.00 for the answer, less 0.01 for 1 search.")
+
+
+def test_people_read_who_gave_up():
+    game = say(make(society(["wiki"])), "<ask/>")
+    game.step({1: FORFEIT})
+    assert game.show(0).moment == "Ben gave up."
+    assert game.show(0).headline == "There is no final answer."
 
 
 # --- the script ---

@@ -79,7 +79,7 @@ class QaSociety(LoggedGame):
         self._asks = self._searches = self._found = self._turns = 0
         self._final: Reply | None = None
         self._evidence: dict[Seat, tuple[Passage, ...]] = {}  # what a seat read last
-        self._why = ""
+        self._moment = ""
         self._end: End | None = None
         self._open()
 
@@ -200,25 +200,32 @@ class QaSociety(LoggedGame):
     def show(self, viewer: Viewer) -> TableView:
         """Return the question with what the viewer was told or has found."""
         plays = viewer in range(len(self.names))
-        shown = self._evidence.get(viewer, ())
-        evidence = (Passages(title="What you know", passages=shown),) if shown else ()
+        informed = viewer in self._evidence
         return TableView(
-            zones=(table.question(self._question), *evidence),
+            zones=(table.question(self._question), *self._shown(viewer)),
             phase=self.phase(viewer),
             mood="over" if self._end else "",
-            ask=table.ask(self.settings, viewer, informed=bool(shown)) if plays and viewer in self.to_act() else "",
+            ask=table.ask(self.settings, viewer, informed=informed) if plays and viewer in self.to_act() else "",
+            story=table.story(self.settings, self.names, viewer if plays else None),
             rules=table.rules(self.settings, self.names),
             brief=table.brief(self.settings, self.names, viewer) if plays else None,
             headline=self._headline(viewer) if self._end else "",
-            moment=self._why,
+            moment=self._moment,
+        )
+
+    def _shown(self, viewer: Viewer) -> tuple[Passages, ...]:
+        """Return what the viewer was told or found last; what all were, to viewers who may see everything."""
+        asked = self.settings.asking
+        return tuple(
+            table.evidence(self.names, seat, passages, told=asked and seat == ASKER, mine=seat == viewer)
+            for seat, passages in sorted(self._evidence.items())
+            if viewer in (seat, ALL, self.scenario.tool_seat)
         )
 
     def _headline(self, viewer: Viewer) -> str:
-        """Return the final answer; viewers who may see everything read what is right."""
-        final = f"The final answer: {self._final.text}" if self._final else "There is no final answer"
-        if viewer not in (ALL, self.scenario.tool_seat):
-            return f"{final.removesuffix('.')}."
-        return f"{final.removesuffix('.')}. Right is: {table.right(self.settings)}."
+        if viewer in (ALL, self.scenario.tool_seat):
+            return table.verdict(self.settings, self._final, self._f1(self._final))
+        return table.headline(self._final)
 
     def _deed(self, seat: Seat, action: Action, move: Move) -> str:
         return table.deed(move.action, clean(str(move.args.get("answer", ""))))
@@ -267,9 +274,8 @@ class QaSociety(LoggedGame):
         self._found += bool(passages)
         why = LATE if move.origin == "timeout" else clean(str(move.args.get("why", "")))
         text = words.failure(why) if why else words.retrieval(passages)
-        shown = table.found(passages)
-        missed = f"The search failed: {why}." if why else "Nothing was found."
-        self._log.tell(text, {self._seat}, channel="private", lines=table.told(shown) or news(missed))
+        shown = table.found(passages, why)
+        self._log.tell(text, {self._seat}, channel="private", lines=table.lines(self.names, shown))
         self._evidence[self._seat] = shown
         self._wait_for(None)
 
@@ -302,7 +308,7 @@ class QaSociety(LoggedGame):
         if self._seat == ASKER:
             shown = table.replies(self.settings, self.names, self._replies)
             text = words.evidence(self.settings, self.names, self._replies)
-            self._log.tell(text, {ASKER}, channel="private", lines=table.told(shown))
+            self._log.tell(text, {ASKER}, channel="private", lines=table.lines(self.names, shown))
             self._evidence[ASKER] = shown
             return
         self._records[self._seat].asked = True
@@ -325,8 +331,9 @@ class QaSociety(LoggedGame):
         self._wait_for(None)
         self._end = end
         self._final = final if final and final.kind else None
-        self._why = why
-        self._log.tell(words.over(why, self._final))
-        f1 = self._f1(self._final)
-        score = words.score(self.settings, self._final, f1, self._searches, self._result())
-        self._log.tell_each({ALL: score})
+        self._moment = table.moment(self.settings, self.names, end, self._final, self._seat)
+        self._log.tell(words.over(why, self._final), lines=news(f"{self._moment} {table.headline(self._final)}"))
+        f1, result = self._f1(self._final), self._result()
+        score = words.score(self.settings, self._final, f1, self._searches, result)
+        shown = news(f"{self._headline(ALL)} {table.score(f1, self._searches, result)}")
+        self._log.tell_each({ALL: score}, lines={ALL: shown})
