@@ -40,7 +40,9 @@ def played(owner: Any) -> dict[str, Any]:
 def rated(owner: Any) -> dict[str, Any]:
     """A finished match whose host has rated the other seat: who sat there is no secret any more."""
     match = finished_match(host=owner)
-    services.rate(by=match.seats.get(user=owner), version=version(), values={1: FIVES}, guesses={1: False})
+    services.rate(
+        by=match.seats.get(user=owner), version=version(), values={1: FIVES}, guesses={1: services.Answer(person=False)}
+    )
     return {"pk": match.pk}
 
 
