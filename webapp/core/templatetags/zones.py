@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 from django import template
 from django.template.loader import render_to_string
 from django.templatetags.static import static
@@ -9,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from training.records import Action, Argument, Seat
-from training.views import Zone
+from training.views import Circle, Map, Place, Room, Zone
 from webapp.core.stage import Stage
 
 register = template.Library()
@@ -77,3 +80,61 @@ def icon(name: str) -> SafeString:
         name,
         static("icons.svg"),
     )
+
+
+RADIUS, GAP = 41.0, 10.5
+"""Of a circle of seats: its radius, and how far from a seat an arrow ends; in per cent of the drawing's width."""
+
+
+@dataclass(frozen=True)
+class Seated:
+    """A place of a circle with its number around it, from the bottom on, and its coordinates in per cent."""
+
+    place: Place
+    at: int
+    x: float
+    y: float
+
+
+@register.simple_tag
+def seated(zone: Circle, stage: Stage) -> list[Seated]:
+    """The places of a circle clockwise, the viewer's own at the bottom; the style sheet has the same angles."""
+    places = list(zone.places)
+    start = next((at for at, place in enumerate(places) if place.seat == stage.viewer), 0)
+    turned = [*places[start:], *places[:start]]
+    angles = [math.radians(90 + 360 * at / len(turned)) for at in range(len(turned))]
+    return [
+        Seated(place, at, 50 + RADIUS * math.cos(angle), 50 + RADIUS * math.sin(angle))
+        for at, (place, angle) in enumerate(zip(turned, angles, strict=True))
+    ]
+
+
+@register.filter
+def arrows(seats: list[Seated]) -> list[dict[str, float | str]]:
+    """An arrow for each vote, from the voter to whom it voted for, with the corners of its head."""
+    by_seat = {item.place.seat: item for item in seats}
+    votes = [(item, by_seat[item.place.voted]) for item in seats if item.place.voted in by_seat]
+    return [_arrow(voter, target) for voter, target in votes if voter is not target]
+
+
+def _arrow(voter: Seated, target: Seated) -> dict[str, float | str]:
+    length = math.hypot(target.x - voter.x, target.y - voter.y)
+    right, down = (target.x - voter.x) / length, (target.y - voter.y) / length
+    x2, y2 = target.x - GAP * right, target.y - GAP * down
+    corners = [f"{x2 - 4 * right + 1.8 * side * down:.1f} {y2 - 4 * down - 1.8 * side * right:.1f}" for side in (1, -1)]
+    return {
+        "seat": voter.place.seat,
+        "x1": round(voter.x + GAP * right, 1),
+        "y1": round(voter.y + GAP * down, 1),
+        "x2": round(x2, 1),
+        "y2": round(y2, 1),
+        "left": corners[0],
+        "right": corners[1],
+    }
+
+
+@register.simple_tag
+def map_rows(zone: Map) -> list[list[Room]]:
+    """The rooms of a map, row by row."""
+    rows = sorted({room.row for room in zone.rooms})
+    return [sorted((room for room in zone.rooms if room.row == row), key=lambda room: room.column) for row in rows]
