@@ -212,7 +212,8 @@ class PriceScale(Record):
 
     `target` is the price that the viewer hopes for (None: a viewer without a side); seat 0 buys, seat 1 sells. `action`
     is the offered action with the argument `price`; empty when the viewer cannot propose, whose proposal is `suggested`
-    at first. `offer` is the standing proposal, made by `by`, or the deal once `agreed`.
+    at first. `offer` is the standing proposal, made by `by`, or the deal once `agreed`; `worth` is what it is worth to
+    the viewer, in a few words.
     """
 
     kind: Literal["price"] = "price"
@@ -225,6 +226,7 @@ class PriceScale(Record):
     action: str = ""
     suggested: int | None = None
     offer: int | None = None
+    worth: str = ""
     by: Seat | None = None
     agreed: bool = False
 

@@ -172,19 +172,38 @@
 
   function lay() {
     for (const hidden of table.querySelectorAll("[data-step][hidden], .price-range[hidden]")) hidden.hidden = false;
-    for (const tray of table.querySelectorAll(".tray")) add(tray);
+    for (const tray of table.querySelectorAll(".tray[data-seat]")) add(tray);
+    for (const scale of table.querySelectorAll(".price[data-seat]")) weigh(scale);
   }
   function add(tray) {
-    const sum = tray.querySelector(".tray-sum");
-    if (!sum) return;
+    const { seat, alone } = tray.dataset;
+    const rest = [];
     let points = 0;
     for (const item of tray.querySelectorAll(".tray-item")) {
-      const kept = Math.min(Number(item.dataset.count), Math.max(0, Number(item.querySelector("input").value)));
-      item.querySelector(".tray-gets").textContent = String(item.dataset.count - kept);
-      points += kept * Number(item.dataset.worth);
+      const { count, name, worth } = item.dataset;
+      const kept = Math.min(Number(count), Math.max(0, Number(item.querySelector("input").value)));
+      if (kept < count) rest.push(`${count - kept} ${name}`);
+      points += kept * Number(worth);
+      item.querySelector(".tray-gets").textContent = String(count - kept);
+      item.querySelectorAll(".unit").forEach((unit, at) => {
+        unit.classList.toggle(`seat-${seat}`, at < kept);
+        unit.classList.toggle(`seat-${1 - seat}`, at >= kept);
+      });
     }
+    const sum = tray.querySelector(".tray-sum");
     sum.querySelector("[data-sum]").textContent = String(Math.round(100 * points) / 100);
+    sum.querySelector("[data-rest]").textContent = rest.join(", ") || "nothing";
+    sum.querySelector("[data-more]").textContent = points < Number(alone) ? ", which is more" : "";
     sum.hidden = false;
+  }
+  function weigh(scale) {
+    const { value } = byId("price-value");
+    const { seat, target } = scale.dataset;
+    const better = seat === "0" ? target - value : value - target;
+    const how = better > 0 ? `better than your target by ${better}` : `short of your target by ${-better}`;
+    const sum = scale.querySelector(".price-sum");
+    sum.textContent = `At ${value}: ${better ? how : "your target"}.`;
+    sum.hidden = value === "";
   }
   table.addEventListener("click", (event) => {
     const button = event.target.closest("[data-step]");
@@ -195,9 +214,11 @@
   });
   table.addEventListener("input", (event) => {
     const { target } = event;
-    if (target.closest(".tray")) add(target.closest(".tray"));
+    const [tray, scale] = [target.closest(".tray[data-seat]"), target.closest(".price[data-seat]")];
     if (target.matches(".price-range")) byId(target.dataset.for).value = target.value;
     else if (target.id === "price-value") table.querySelector(".price-range").value = target.value;
+    if (tray) add(tray);
+    if (scale) weigh(scale);
   });
 
   // On a phone the conversation takes the room; the private card opens with a tap.

@@ -38,10 +38,10 @@ def say(page: Page, text: str) -> None:
 
 
 def propose(page: Page) -> None:
-    """Propose to keep one of everything."""
-    for field in page.locator(".tray input[type=number]").all():
+    """Propose to keep one of everything, or a price of 1."""
+    for field in page.locator(".zone input[type=number]").all():
         field.fill("1")
-    page.locator(".tray button[name=action]").click()
+    page.locator(".zone button[name=action]").click()
 
 
 def play_to_the_end(page: Page, opening: str, seconds: float) -> None:

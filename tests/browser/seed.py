@@ -160,6 +160,20 @@ def invitation() -> str:
     return f"/play/guest/{links.invite(match=match, number=0)}/"
 
 
+def bargain(kind: str) -> str:
+    """A table at which pia begins to divide `items`, or bargains about a `price`, with a scripted player."""
+    from tests.games.cases.negotiation import price
+    from tests.webapp.arena.conftest import negotiation
+    from webapp.accounts.models import User
+    from webapp.arena.setup import tables
+
+    pia = User.objects.get(username="pia")
+    places = [tables.Place(user=pia), tables.Place(scripted="scripted")]
+    start = tables.Start(negotiation() if kind == "items" else price())
+    match = tables.create(host=pia, start=start, places=places, deadline_s=600, consent=True)
+    return f"/play/{match.pk}/"
+
+
 def judging() -> str:
     """The page at which anna judges the four seats of two games."""
     from django.db import transaction

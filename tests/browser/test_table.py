@@ -92,9 +92,9 @@ def rate_by_keyboard(page: Page) -> None:
     expect(page.locator("main")).to_contain_text("Scripted", ignore_case=True)
 
 
-def test_enter_sends_what_one_is_writing_in(visit):
+def test_enter_sends_what_one_is_writing_in(site, visit):
     page = visit("pia").page
-    set_up(page, "scripted:scripted")
+    page.goto(site.seed("bargain", "items"))
     expect(page.locator(".turn")).to_have_text(TURN)
     page.locator("#say").fill("A fair share for both.")
     fields = page.locator(".tray input[type=number]")
@@ -102,7 +102,43 @@ def test_enter_sends_what_one_is_writing_in(visit):
         fields.nth(number).fill("1")
     fields.last.press("Enter")
     expect(page.locator("#log")).to_contain_text("A fair share for both.")
-    expect(page.locator("#log")).to_contain_text("proposes to keep 1")
+    expect(page.locator("#log")).to_contain_text("and keeps 1")
+
+
+def test_a_tray_says_what_one_would_have(site, visit):
+    """Food is worth 5, water 4 and firewood 3, three units of each; no deal is worth 5."""
+    page = visit("pia").page
+    page.goto(site.seed("bargain", "items"))
+    said, fields = page.locator(".tray-sum"), page.locator(".tray input[type=number]")
+    expect(said).to_have_text("You would have 24 of 36 points; Ben gets 1 food, 1 water, 1 firewood. No deal: 5.")
+    for _ in range(3):  # there are no more than three
+        page.get_by_role("button", name="One food more").click()
+    expect(fields.first).to_have_value("3")
+    expect(said).to_contain_text("You would have 29 of 36 points; Ben gets 1 water, 1 firewood.")
+    page.get_by_role("button", name="One firewood less").click()
+    expect(said).to_contain_text("You would have 26 of 36 points; Ben gets 1 water, 2 firewood.")
+    expect(page.locator(".tray-gets")).to_have_text(["0", "1", "2"])
+    for number in range(3):
+        fields.nth(number).fill("0")
+    expect(said).to_contain_text("You would have 0 of 36 points; Ben gets 3 food, 3 water, 3 firewood.")
+    expect(said).to_contain_text("No deal: 5, which is more.")
+
+
+def test_a_price_is_compared_with_ones_target(site, visit):
+    """The buyer hopes for 180 and begins with the listing price, 300."""
+    page = visit("pia").page
+    page.goto(site.seed("bargain", "price"))
+    said, slider = page.locator(".price-sum"), page.get_by_role("slider", name="Your price")
+    expect(said).to_have_text("At 300: short of your target by 120.")
+    page.locator("#price-value").fill("150")
+    expect(said).to_have_text("At 150: better than your target by 30.")
+    expect(slider).to_have_value("150")
+    slider.press("ArrowRight")
+    expect(page.locator("#price-value")).to_have_value("151")
+    page.locator("#price-value").fill("180")
+    expect(said).to_have_text("At 180: your target.")
+    page.locator(".price button").click()
+    expect(page.locator("#log")).to_contain_text("offers to buy for 180 (your target)")
 
 
 FOCUSED = """() => {

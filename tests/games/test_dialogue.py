@@ -388,7 +388,7 @@ CLOSE = ("34-year-old nonbinary, Baker", "Pronouns: They/them.", "PUBLIC.", "Per
 def test_people_see_two_portraits_with_what_they_may_know(relationship, tie, known):
     people = [{"goal": "Mine"}, {"goal": "Theirs", "profile": {**PROFILE, "first_name": ""}}]
     game = make(dialogue(people, relationship=relationship))
-    assert game.show(0).zones[0].setting == f"Ada and Ben are {tie}."
+    assert game.show(0).zones[0].setting == f"Two people stand in a garage.\nAda and Ben are {tie}."
     assert portraits(game, 0) == [((), ""), (known, "")]
     mine = "You know nothing of them." if relationship == 0 else "You know nothing but the name."
     assert portraits(game, 1) == [((mine,), ""), (CLOSE, "")]
@@ -412,6 +412,7 @@ def test_a_card_says_the_goal_and_below_it_the_secret():
     assert game.show(1).brief.text == ("Theirs",)
     assert [game.show(v).brief for v in (SPECTATOR, ALL)] == [None, None]
     assert [game.show(v).story for v in (0, 1, SPECTATOR)] == ["A bench.", "A bench. It is yours.", "A bench."]
+    assert game.show(1).zones[0].setting == "A bench. It is yours.\nAda and Ben are strangers."
     assert portraits(game, 0)[0][0][0] == "Nora."
     assert portraits(game, 1)[0] == (("You know nothing of them.",), "")
     assert make(dialogue(people, show_hints=False)).show(0).brief.text[0] == "Ask"

@@ -419,6 +419,8 @@ def test_people_see_a_price_between_the_listing_and_their_target():
     say(game, 0, "<propose>150</propose>")
     scale = tray(game, 1)
     assert (scale.offer, scale.offer_at, scale.by, scale.agreed) == (150, 25, 0, False)
+    worth = ["better than your target by 30", "short of your target by 130", "", ""]
+    assert [tray(game, viewer).worth for viewer in (0, 1, SPECTATOR, ALL)] == worth
     say(game, 1, "<reject/>")
     assert (tray(game, 1).offer, tray(game, 1).suggested) == (None, 150)
 

@@ -22,6 +22,11 @@ class Stage:
     forms: Mapping[str, Action] = field(default_factory=dict)
     thinking: Collection[Seat] = ()
 
+    @property
+    def other(self) -> Seat:
+        """The other seat at a table for two."""
+        return 1 - self.viewer
+
     def press(self, choice: str) -> str:
         """The value of the button of a choice; empty if it cannot be pressed."""
         return self.presses.get(choice, "")

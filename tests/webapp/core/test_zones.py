@@ -1,10 +1,13 @@
-"""Boards, cards, stacks and chips as the templates of their zones draw them: buttons, labels, nothing hidden."""
+"""What lies on a table as the templates of its zones draw it: buttons, fields, labels, nothing hidden."""
 
 import re
 from html.parser import HTMLParser
 
 import pytest
 
+from tests.games.cases.dialogue import dialogue
+from tests.games.cases.negotiation import items, price
+from tests.games.cases.qa_society import society
 from training.games import make
 from training.records import ALL, SPECTATOR, Move, Scenario
 from webapp.arena.live.controls import presses
@@ -134,6 +137,107 @@ def test_every_legal_choice_is_one_button_of_the_zones(name):
             assert sorted(pressed) == (sorted(f"answer:{choice}" for choice in legal) if viewer == seat else [])
         game.step({seat: Move(action="answer", args={"choice": legal[len(legal) // 2]})})
     assert not game.to_act()
+
+
+def proposing(game, *moves):
+    """A game after some moves, as (seat, action, arguments)."""
+    for seat, action, args in moves:
+        game.step({seat: Move(action=action, text="x" if action == "talk" else "", args=args)})
+    return game
+
+
+HALF = {"food": 2, "tent pegs": 2, "oil": 0}
+
+
+def test_a_tray_edits_how_many_units_one_keeps():
+    html = drawn(make(items()), 0)
+    fields = re.findall(
+        r'<input form="move" type="number"[^>]* name="([^"]*)" min="0" max="(\d)" step="1" value="(\d)"', html
+    )
+    assert fields == [("propose.food", "3", "2"), ("propose.tent pegs", "2", "1"), ("propose.oil", "1", "1")]
+    assert re.findall(r'data-count="(\d)" data-name="([^"]*)" data-worth="(\d)"', html) == [
+        ("3", "food", "5"),
+        ("2", "tent pegs", "4"),
+        ("1", "oil", "3"),
+    ]
+    assert '<button form="move" name="action" value="propose">' in html
+    assert (html.count('class="unit seat-0"'), html.count('class="unit seat-1"')) == (4, 2)
+    assert "No deal: 5" in html
+    for viewer in (1, SPECTATOR):
+        other = drawn(make(items()), viewer)
+        assert "<button" not in other
+        assert "<input" not in other
+        assert other.count('class="unit"') == 6
+    assert "data-worth" not in drawn(make(items()), SPECTATOR)
+
+
+def test_a_unit_is_drawn_or_has_its_first_letter():
+    html = drawn(make(items()), SPECTATOR)
+    assert re.findall(r'icons.svg#(\w+)"/>(?:<text[^>]*>(\w)</text>)?', html) == [("food", "")] * 3 + [
+        ("piece", "T")
+    ] * 2 + [("piece", "O")]
+
+
+@pytest.mark.parametrize("viewer, worth", [(0, "18 of 26"), (1, "11 of 17"), (SPECTATOR, "")])
+def test_a_proposal_lies_on_two_sides(viewer, worth):
+    """Ada keeps 2·5 + 2·4 = 18 of 26; Ben gets one food at 2 and the oil at 9: 11 of 17."""
+    html = drawn(proposing(make(items()), (0, "propose", HALF)), viewer)
+    sides = re.findall(r'<td class="tray-side">(\d)(.*?)</td>', html)
+    assert [number for number, _ in sides] == ["2", "1", "2", "0", "0", "1"]
+    assert [part.count("seat-0") for _, part in sides] == [2, 0, 2, 0, 0, 0]
+    assert [part.count("seat-1") for _, part in sides] == [0, 1, 0, 0, 0, 1]
+    assert (f"<strong>{worth}</strong> points for you" in html) == (viewer != SPECTATOR)
+    assert ("points for you" in html) == (viewer != SPECTATOR)
+    assert "Your proposal" in html if viewer == 0 else "Ada's proposal" in html.replace("&#x27;", "'")
+    assert "The deal" in drawn(proposing(make(items()), (0, "propose", HALF), (1, "accept", {})), viewer)
+
+
+def test_many_units_are_a_number():
+    pool = {"kind": "items", "items": [{"name": "nails", "count": 40}], "sides": [{"values": {"nails": 1}}] * 2}
+    game = make(Scenario(id="x", game="negotiation", settings={"deal": pool}, seats=("Ada", "Ben")))
+    html = drawn(game, 0)
+    assert "40 nails" in html
+    assert "unit" not in html.replace("units", "")
+
+
+def test_a_price_has_a_field_a_slider_and_marks_that_the_viewer_may_know():
+    game = make(price())
+    html = drawn(game, 0)
+    assert 'name="propose.price" min="0" max="600" step="1" value="300"' in html
+    assert re.search(r'<input type="range"[^>]* min="0" max="600" step="1" value="300"', html)
+    assert 'aria-label="From 0 to 600; listed at 300; you hope for 180"' in html
+    assert "<input" not in drawn(game, 1)
+    assert "you hope for 280" in drawn(game, 1)
+    assert "hope" not in drawn(game, SPECTATOR)
+    proposing(game, (0, "propose", {"price": 150}))
+    assert 'cx="25.0"' in drawn(game, 1)
+    assert "Ada's proposal: 150" in drawn(game, 1).replace("&#x27;", "'")
+    assert "Your proposal: 150" in drawn(game, 0)
+
+
+def test_portraits_show_gestures_and_what_the_viewer_knows():
+    game = make(dialogue(relationship=2))
+    proposing(game, (0, "nonverbal", {"what": "waves <b>"}))
+    html = drawn(game, 1)
+    assert '<p class="portrait-mood">waves &lt;b&gt;</p>' in html
+    assert "public_info of Ada" in html
+    assert "personality_and_values of Ada" not in html
+    assert "secret" not in html
+    assert "public_info" not in drawn(game, SPECTATOR)
+
+
+def test_passages_have_a_heading_where_they_have_a_title():
+    game = proposing(make(society()), (0, "ask", {}), (1, "search", {}))
+    game.step({3: game.retrieval(["Prague: On the <i>Vltava</i>.", "No title"])})
+    html = drawn(game, 1)
+    assert re.findall(r"<h3>(.*?)</h3>", html) == ["Prague"]
+    assert "On the &lt;i&gt;Vltava&lt;/i&gt;." in html
+    named = proposing(make(society(deanon=True)), (0, "ask", {}), (1, "hedge", {"answer": "Elbe"}))
+    named.step({2: named.default(2)})
+    headings = [
+        " ".join(re.sub(r"<[^>]*>", "", heading).split()) for heading in re.findall(r"<h3>(.*?)</h3>", drawn(named, 0))
+    ]
+    assert headings == ["Ben (wiki) guesses", "Cleo (pubmed) does not answer"]
 
 
 def test_names_are_no_markup():

@@ -18,9 +18,10 @@ DOES = {"speak": "speak", "nonverbal": "gesture", "action": "act", "none": "do n
 
 def scene(settings: DialogueSettings, names: Names, gestures: Sequence[str], viewer: Viewer) -> Portraits:
     """Return the two participants, as far as the viewer may know them; `gestures` are their newest ones."""
+    tie = words.RELATIONSHIPS[settings.relationship]
     return Portraits(
         title="The scene",
-        setting=f"{names[0]} and {names[1]} are {words.RELATIONSHIPS[settings.relationship]}.",
+        setting=f"{story(settings, viewer)}\n{names[0]} and {names[1]} are {tie}.",
         portraits=tuple(
             Portrait(seat=seat, about=_about(settings, names, seat, viewer), mood=gestures[seat]) for seat in (0, 1)
         ),

@@ -84,6 +84,7 @@ def _tray(
 def _price(
     deal: Price, viewer: Viewer, offer: Offer | None, latest: Offer | None, action: str, *, agreed: bool
 ) -> PriceScale:
+    price = int(offer[1]["price"]) if offer is not None else None
     return PriceScale(
         title=f"{deal.title}, listed at {deal.listing_price}",
         about=deal.description,
@@ -93,7 +94,8 @@ def _price(
         target=deal.sides[viewer].target if viewer in SIDES else None,
         action=action,
         suggested=(int(latest[1]["price"]) if latest is not None else deal.listing_price) if action else None,
-        offer=int(offer[1]["price"]) if offer is not None else None,
+        offer=price,
+        worth=_compared(deal, price, viewer) if price is not None and viewer in SIDES else "",
         by=offer[0] if offer is not None else None,
         agreed=agreed,
     )
@@ -208,14 +210,19 @@ def _goods(terms: ItemTerms, seat: Seat, offer: Offer) -> str:
 
 
 def _worth(settings: NegotiationSettings, terms: Terms, names: Names, offer: Offer, reader: Viewer) -> str:
-    """Return what a deal is worth to its reader, or to both sides; a side compares a price with its own target only."""
+    """Return what a deal is worth to its reader, or to both sides."""
     points = [number(terms.points(seat, *offer)) for seat in SIDES]
     if reader not in SIDES:
         return f"{points[0]} for {names[0]}, {points[1]} for {names[1]}"
     if isinstance(settings.deal, Items):
         return f"{points[reader]} of {number(terms.maximum(reader))} points for you"
-    difference = int(offer[1]["price"]) - settings.deal.sides[reader].target
-    better = -difference if reader == 0 else difference
+    return _compared(settings.deal, int(offer[1]["price"]), reader)
+
+
+def _compared(deal: Price, price: int, seat: Seat) -> str:
+    """Return what a price is to a seat, which compares it with its own target only."""
+    difference = price - deal.sides[seat].target
+    better = -difference if seat == 0 else difference
     if not better:
         return "your target"
     return f"better than your target by {better}" if better > 0 else f"short of your target by {-better}"

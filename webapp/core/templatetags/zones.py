@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django import template
 from django.template.loader import render_to_string
 from django.templatetags.static import static
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from training.records import Action, Argument, Seat
@@ -42,17 +42,33 @@ def named(stage: Stage, seat: Seat | None) -> str:
 @register.filter
 def other_name(stage: Stage) -> str:
     """The name of the other seat at a table for two."""
-    return stage.name(1 - stage.viewer) if stage.viewer in (0, 1) else ""
+    return stage.name(stage.other) if stage.viewer in (0, 1) else ""
 
 
-PIECES = {"food": "food", "water": "water", "firewood": "wood", "book": "book", "hat": "hat", "ball": "ball"}
+PIECES = {
+    "food": "food",
+    "apple": "food",
+    "water": "water",
+    "firewood": "wood",
+    "book": "book",
+    "hat": "hat",
+    "ball": "ball",
+}
 """Drawings of items that are often divided, by the item's name without the ending of its plural."""
 
 
-@register.filter
-def piece(name: str) -> str:
-    """The icon of an item; a plain piece for one without a drawing."""
-    return PIECES.get(name.lower().removesuffix("s"), PIECES.get(name.lower(), "piece"))
+@register.simple_tag
+def units(name: str, number: int, seat: Seat | None = None) -> SafeString:
+    """So many units of an item, in the colour of who gets them; with its first letter where it has no drawing."""
+    drawing = PIECES.get(name.lower().removesuffix("s"), "")
+    letter = "" if drawing else format_html('<text x="12" y="17" text-anchor="middle">{}</text>', name[:1].upper())
+    owner = "" if seat is None else f" seat-{seat}"
+    sprite = static("icons.svg")
+    return format_html_join(
+        "",
+        '<svg class="unit{}" viewBox="0 0 24 24"><use href="{}#{}"/>{}</svg>',
+        [(owner, sprite, drawing or "piece", letter)] * number,
+    )
 
 
 @register.filter
