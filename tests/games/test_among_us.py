@@ -415,9 +415,9 @@ def test_the_map_shows_the_own_room_and_tasks():
     step(game, Ada="<wait/>", Ben="<go>east</go>", Cleo="<go>east</go>", Dan="<wait/>", Eva="<wait/>")
     assert rooms(game, 0) == [((0, 3, 4), (), 0, True), ((), (), 1, False)]
     west, east = game.show(0).zones[0].rooms
-    assert (west.name, west.seen, east.name, east.seen) == ("Canteen", True, "Weapons", False)
+    assert (west.name, west.seen, east.name, east.seen) == ("Canteen", True, "Arsenal", False)
     assert rooms(game, 2) == [((), (), 0, False), ((), (), 1, False)]
-    assert game.show(2).zones[0].note == "You are on the way to the Weapons, and see nothing."
+    assert game.show(2).zones[0].note == "You are on the way to the Arsenal, and see nothing."
     assert rooms(game, ALL) == [((0, 3, 4), (), 0, False), ((), (), 0, False)]
     assert rooms(game, SPECTATOR) is None
 
@@ -454,7 +454,7 @@ def test_a_body_is_on_the_map_of_those_who_see_it_and_known_to_all_after_the_rep
     for viewer in (0, 2, SPECTATOR):
         game = to_meeting()
         (circle,) = game.show(viewer).zones
-        assert [(place.seat, place.left) for place in circle.places if place.out] == [(2, "killed before meeting 1")]
+        assert [(place.seat, place.left) for place in circle.places if place.out] == [(2, "dead, meeting 1")]
         assert [place.seat for place in circle.places if place.speaks] == list(game.to_act())
 
 
@@ -463,7 +463,8 @@ def test_who_knows_which_role():
     roles = {viewer: [place.role for place in game.show(viewer).zones[0].places] for viewer in (0, 1, SPECTATOR, ALL)}
     assert roles[0] == ["crewmate", "", "crewmate", "", ""]
     assert roles[SPECTATOR] == ["", "", "crewmate", "", ""]
-    assert roles[1] == roles[ALL] == ["crewmate", "imposter", *["crewmate"] * 3]
+    assert roles[1] == ["", "imposter", "crewmate", "", ""], "its card names the crew"
+    assert roles[ALL] == ["crewmate", "imposter", *["crewmate"] * 3]
 
 
 def test_votes_are_pressed_and_then_shown_until_one_has_moved_on():
@@ -489,14 +490,14 @@ def test_the_card_says_what_one_is_and_what_is_left_to_do():
     game = make(among_us(CREW[:3], 1, [[[0, 0], [0, 0], [1, 0]]] * 3, tasks=3))
     crew, imposter = game.show(0).brief, game.show(1).brief
     assert (crew.title, crew.emblem) == ("You are a crewmate", "crew")
-    assert crew.text[-1] == "Your tasks: 0 of 3 done. Still to do: Canteen (2) and Weapons."
+    assert crew.text[-1] == "Your tasks: 0 of 3 done. Still to do: Canteen (2) and Arsenal."
     assert (imposter.title, imposter.emblem) == ("You are the imposter", "imposter")
     assert imposter.text[-2:] == ("The crew: Ada and Cleo.", "You can kill from round 3 on.")
     step(game, Ada="<task/>", Ben="<wait/>", Cleo="<wait/>")
     assert game.show(0).zones[0].note == "You work on a task, and see nothing."
     while 0 not in game.to_act():
         game.step({seat: game.default(seat) for seat in game.to_act()})
-    assert game.show(0).brief.text[-1] == "Your tasks: 1 of 3 done. Still to do: Canteen and Weapons."
+    assert game.show(0).brief.text[-1] == "Your tasks: 1 of 3 done. Still to do: Canteen and Arsenal."
     assert (game.show(0).zones[0].done, game.show(0).zones[0].tasks) == (1, 3)
     assert game.show(SPECTATOR).brief is game.show(ALL).brief is None
 
@@ -529,16 +530,26 @@ def test_people_read_names_of_rooms_and_votes_in_words():
     order = next(text for text in read(game, SPECTATOR) if text.startswith("All meet in the Canteen and speak in this"))
     assert [text for text in read(game, 0) if text not in ("Hm.", order)] == [
         "waits",
-        *[f"{name} leaves the Canteen for the Weapons." for name in ("Ben", "Cleo", "Eva")],
+        *[f"{name} leaves the Canteen for the Arsenal." for name in ("Ben", "Cleo", "Eva")],
         "waits",
-        "Eva reports the body of Cleo in the Weapons.",
+        "Eva reports the body of Cleo in the Arsenal.",
         "Everybody votes.",
         "Ada and Eva vote for Ben. Ben votes for Ada. Dan does not vote. Ben is ejected.",
         "The crew wins: the imposter is ejected. The imposter was Ben.",
     ]
-    assert "Ben kills Cleo in the Weapons." in read(game, 4)
-    assert "goes to the Weapons" in read(game, 1)
+    assert "Ben kills Cleo in the Arsenal." in read(game, 4)
+    assert "goes to the Arsenal" in read(game, 1)
     assert "kills Cleo" in read(game, 1)
+
+
+def test_people_read_names_of_rooms_in_what_is_said_and_models_the_words_as_they_are():
+    game = to_meeting()
+    (seat,) = game.to_act()
+    said = "I was in room (1,0), then in (0,0); the room (1, 0) was empty. (7,7) does not exist."
+    game.step({seat: Move(action="talk", text=said)})
+    assert said in [message.text for message in game.observe(SPECTATOR).messages]
+    named = "I was in the Arsenal, then in Canteen; the Arsenal was empty. (7,7) does not exist."
+    assert named in read(game, SPECTATOR)
 
 
 def ending(game, *viewers):

@@ -666,7 +666,7 @@ def test_the_end_is_told_from_each_place_and_names_the_vote_that_decided():
     ]
     moment = "Day 2: the vote against Ben removed the last werewolf."
     assert {game.show(viewer).moment for viewer in (0, 3, SPECTATOR)} == {moment}
-    assert game.show(2).phase == "The game is over"
+    assert (game.show(2).phase, game.show(2).mood) == ("", "over")
 
 
 MOMENTS = [

@@ -17,7 +17,7 @@ from training.games.among_us.meeting import Ballot, Meeting, ejected
 from training.games.among_us.settings import AmongUsSettings, draw
 from training.games.among_us.tally import Tally
 from training.games.among_us.world import Event, Order, World
-from training.games.log import LoggedGame, check_names, read_settings
+from training.games.log import LoggedGame, Reply, check_names, read_settings
 from training.games.prose import listed
 from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer
 from training.seeding import rng
@@ -153,10 +153,10 @@ class AmongUs(LoggedGame):
     def _titled(self, viewer: Viewer) -> tuple[str, Literal["", "day", "vote", "over"]]:
         """Return the title and the mood of the phase; the round is the last one that the viewer was told of."""
         if self._end:
-            return "The game is over", "over"
+            return "", "over"
         if self._meeting is None:
             now = self.world.round if self._sees_all(viewer) else self._clock.get(viewer, 0)
-            return f"In the rooms, round {now}", ""
+            return f"In the rooms{f', round {now}' if now else ''}", ""
         if self._meeting.speaker is None:
             return f"Meeting {self._tally.meetings}: the vote", "vote"
         return f"Meeting {self._tally.meetings}: speech {self._meeting.spoken + 1} of {self._meeting.length}", "day"
@@ -172,7 +172,7 @@ class AmongUs(LoggedGame):
         seat = None if everything else viewer
         rooms = ship(self.world, seat, offered, 0 if seat is None else self._tally.dealt[seat])
         if self._end:
-            return (around, rooms)
+            return (around, rooms.model_copy(update={"note": ""}))
         return (rooms, around if viewer in self._fresh else around.model_copy(update={"shape": "row"}))
 
     def _circle(self, viewer: Viewer) -> Circle:
@@ -182,12 +182,18 @@ class AmongUs(LoggedGame):
         for seat, role in enumerate(self.roles()):
             if not self.world.people[seat].alive and (knows or seat == viewer):
                 left.setdefault(seat, "killed")
-            if knows or viewer in (seat, self.world.imposter):
+            if knows or viewer == seat:
                 roles[seat] = role
         speaker = self._meeting.speaker if self._meeting else None
         speaks = () if speaker is None else (speaker,)
         offered = self._offered(viewer) if viewer in self._acting else ()
         return circle(self.names, Known(left, roles, speaks, self._ballots, self._silent), offered)
+
+    def _reply(self, seat: Seat, move: Move) -> Reply:
+        """Return a move as others read it; people read the names of rooms where models write their positions."""
+        reply = super()._reply(seat, move)
+        lines = (line.model_copy(update={"text": table.named(self.settings, line.text)}) for line in reply.lines)
+        return Reply(reply.text, tuple(lines))
 
     def _deed(self, seat: Seat, action: Action, move: Move) -> str:
         """Return what a seat does in the rooms; what is done in a meeting is told by the game."""
@@ -329,7 +335,7 @@ class AmongUs(LoggedGame):
         self._tally.meetings += 1
         lines = news(table.called(self.names, reports, self.world.bodies))
         self._log.tell(words.called(self.names, self.world.round, reports, self.world.bodies), lines=lines)
-        self._left |= dict.fromkeys(self.world.bodies, f"killed before meeting {self._tally.meetings}")
+        self._left |= dict.fromkeys(self.world.bodies, f"dead, meeting {self._tally.meetings}")
         self._clock |= dict.fromkeys((*range(len(self.names)), SPECTATOR), self.world.round)
         self._ballots, self._silent = {}, []
         self.world.gather()
@@ -384,7 +390,7 @@ class AmongUs(LoggedGame):
         self._tally.lost(seat)
         self._log.tell(f"{self.names[seat]} was not the imposter.")
         self.world.people[seat].alive = False
-        self._left[seat] = f"ejected at meeting {self._tally.meetings}"
+        self._left[seat] = f"vote, meeting {self._tally.meetings}"
         self._check_crew(vote)
 
     # --- the end ---

@@ -1,18 +1,18 @@
-"""The names of rooms, for people; models read their positions."""
+"""The names of rooms, for people; models read their positions. Each reads well after `the`."""
 
 from __future__ import annotations
 
 from training.games.among_us.settings import MOST, Room
 
 _NAMES: tuple[tuple[str, ...], ...] = (
-    ("Canteen", "Weapons", "Bridge", "Shields", "Lookout", "Garden", "Library", "Workshop"),
-    ("Sickbay", "Office", "Oxygen", "Radio", "Laundry", "Kitchen", "Gym", "Chapel"),
-    ("Reactor", "Electrics", "Storage", "Hangar", "Pantry", "Archive", "Studio", "Aviary"),
-    ("Security", "Engine", "Boiler", "Fuel", "Cabins", "Lounge", "Lab", "Vault"),
-    ("Airlock", "Turbine", "Coolant", "Battery", "Bath", "Theatre", "Clinic", "Armoury"),
-    ("Probes", "Drill", "Foundry", "Crane", "Nursery", "Cinema", "Optics", "Court"),
-    ("Cargo", "Mill", "Bakery", "Dock", "Sauna", "Chess", "Robots", "Bank"),
-    ("Ballast", "Pumps", "Silo", "Winch", "Stables", "Gallery", "Antenna", "Keel"),
+    ("Canteen", "Arsenal", "Bridge", "Lookout", "Observatory", "Garden", "Library", "Workshop"),
+    ("Sickbay", "Office", "Greenhouse", "Telegraph", "Laundry", "Kitchen", "Gym", "Chapel"),
+    ("Reactor", "Turbine", "Store", "Hangar", "Pantry", "Archive", "Studio", "Aviary"),
+    ("Guardroom", "Engine", "Boiler", "Tank", "Cabin", "Lounge", "Lab", "Vault"),
+    ("Airlock", "Compressor", "Cooler", "Battery", "Bath", "Theatre", "Clinic", "Foyer"),
+    ("Probe", "Drill", "Foundry", "Crane", "Nursery", "Cinema", "Darkroom", "Court"),
+    ("Hold", "Mill", "Bakery", "Dock", "Sauna", "Parlour", "Garage", "Bank"),
+    ("Bilge", "Pump", "Silo", "Winch", "Stable", "Gallery", "Antenna", "Keel"),
 )
 assert len(_NAMES) == MOST == len(_NAMES[0])
 

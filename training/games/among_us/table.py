@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -15,6 +16,7 @@ from training.records import Action, Move, Seat
 from training.views import Brief
 
 Names = Sequence[str]
+_POSITION = re.compile(r"((?:the )?room )?\((\d), ?(\d)\)", re.IGNORECASE)
 
 # --- the rules -------------------------------------------------------------------------------------------------------
 
@@ -151,6 +153,18 @@ def happened(names: Names, event: Event) -> str:
             f"{who} leaves the {room} for the {other}." if event.kind == "leaves" else f"{who} comes from the {other}."
         )
     return f"{who} {'begins' if event.kind == 'begins' else 'is done with'} a task in the {room}."
+
+
+def named(settings: AmongUsSettings, speech: str) -> str:
+    """Return a speech with the names of the rooms that it names by position: `room (1,0)` is `the Arsenal`."""
+
+    def name(match: re.Match[str]) -> str:
+        room = int(match[2]), int(match[3])
+        if room[0] >= settings.width or room[1] >= settings.height:
+            return match[0]
+        return f"the {room_name(room)}" if match[1] else room_name(room)
+
+    return _POSITION.sub(name, speech)
 
 
 def called(names: Names, reports: Mapping[Seat, Seat], bodies: Mapping[Seat, Room]) -> str:

@@ -42,11 +42,11 @@ _POWERS: Mapping[Role, str] = {
 
 
 def phase(name: str) -> tuple[str, Mood]:
-    """Return the title and the mood of a phase."""
+    """Return the title and the mood of a phase; the end has no title."""
+    if name == OVER:
+        return "", "over"
     when, _, part = name.partition(": ")
     title = f"{when}: the {part}" if part in ("vote", "run-off") else name
-    if name == OVER:
-        return title, "over"
     if part in ("vote", "run-off"):
         return title, "vote"
     return title, "day" if part else "night" if name else ""
