@@ -10,9 +10,10 @@ from tests.games.cases.negotiation import items, price
 from tests.games.cases.qa_society import society
 from training.games import make
 from training.records import ALL, SPECTATOR, Move, Scenario
+from training.views import Circle, Map, Place, Room
 from webapp.arena.live.controls import presses
 from webapp.core.stage import Stage
-from webapp.core.templatetags.zones import draw
+from webapp.core.templatetags.zones import arrows, draw, seated
 
 
 def strategic(game, *choices, **settings):
@@ -238,6 +239,86 @@ def test_passages_have_a_heading_where_they_have_a_title():
         " ".join(re.sub(r"<[^>]*>", "", heading).split()) for heading in re.findall(r"<h3>(.*?)</h3>", drawn(named, 0))
     ]
     assert headings == ["Ben (wiki) guesses", "Cleo (pubmed) does not answer"]
+
+
+def circle(seats=4, **votes):
+    """A circle of seats; `_0=2`: seat 0 voted for seat 2."""
+    voted = {int(voter[1:]): target for voter, target in votes.items()}
+    return Circle(title="All", places=tuple(Place(seat=seat, voted=voted.get(seat)) for seat in range(seats)))
+
+
+def test_seats_go_clockwise_from_the_viewers_own_at_the_bottom():
+    around = seated(circle(), Stage(("Ada", "Ben", "Cleo", "Dan"), 1))
+    assert [(item.place.seat, item.at, round(item.x), round(item.y)) for item in around] == [
+        *[(1, 0, 50, 91), (2, 1, 9, 50), (3, 2, 50, 9), (0, 3, 91, 50)]
+    ]
+    assert seated(circle(), Stage(("Ada", "Ben", "Cleo", "Dan"), SPECTATOR))[0].place.seat == 0
+
+
+def test_an_arrow_leads_from_each_voter_to_its_choice_and_ends_before_the_seat():
+    stage = Stage(("Ada", "Ben", "Cleo", "Dan"), 0)
+    # seat 0 is at (50, 91) and seat 2 at (50, 9); the arrow begins and ends 10.5 away, its head is 4 long and 3.6 wide
+    assert arrows(seated(circle(_0=2), stage)) == [
+        {"seat": 0, "x1": 50, "y1": 80.5, "x2": 50, "y2": 19.5, "left": "48.2 23.5", "right": "51.8 23.5"}
+    ]
+    html = draw(circle(_0=2, _1=2), stage)
+    assert html.count('class="arrow seat-') == 2
+    assert html.count("voted for Cleo") == 2
+
+
+def test_arrows_between_neighbours_of_a_full_table_point_the_right_way():
+    (arrow,) = arrows(seated(circle(12, _0=1), Stage(("A",) * 12, 0)))
+    length = ((arrow["x2"] - arrow["x1"]) ** 2 + (arrow["y2"] - arrow["y1"]) ** 2) ** 0.5
+    assert length == pytest.approx(0.4 * 82 * 0.2588, abs=0.1), "two fifths of a chord of 30 degrees"
+    assert arrow["x2"] < arrow["x1"]
+    assert arrow["y2"] < arrow["y1"]
+
+
+def village(*moves):
+    """Ada is the wolf, Ben the seer; after the moves of the first steps."""
+    roles = ("werewolf", "seer", "villager", "villager")
+    game = make(Scenario(id="x", game="werewolf", settings={"roles": roles, "deal": roles}, seats=("A", "B", "C", "D")))
+    for step in moves:
+        game.step({seat: Move(action=name, args={"target": target}) for seat, (name, target) in step.items()})
+    return game
+
+
+def test_a_target_is_chosen_by_its_seat_and_nobody_in_the_middle():
+    game = village()
+    assert Buttons(drawn(game, 0)).all == [
+        *[("kill:nobody", "Attack nobody"), ("kill:B", "B"), ("kill:C", "C"), ("kill:D", "D")]
+    ]
+    assert [value for value, _ in Buttons(drawn(game, 1)).all] == [
+        *["inspect:nobody", "inspect:C", "inspect:D", "inspect:A"]  # from her left around
+    ]
+    for viewer in (2, 3, SPECTATOR, ALL):
+        assert not Buttons(drawn(game, viewer)).all
+
+
+def test_a_circle_says_who_is_out_and_what_is_known():
+    html = drawn(village({0: ("kill", "C"), 1: ("inspect", "A")}), 1)
+    seats = [re.sub(r"<[^>]+>|\s+", " ", seat).split() for seat in html.split("<li ")[1:]]
+    assert [word for word in seats[3] if word in ("A", "werewolf")] == ["A", "werewolf"]
+    assert "icon-wolf" in html
+    assert " ".join(seats[1]).endswith("C villager out: night 1")
+    assert html.count("icon-skull") == 1
+
+
+def test_a_wide_ship_scrolls_inside_its_map_and_a_small_one_does_not():
+    stage = Stage(("Ada",), 0)
+    for columns in (4, 5):
+        rooms = tuple(Room(name=f"R{column}", row=0, column=column) for column in range(columns))
+        assert ('tabindex="0"' in draw(Map(title="The ship", rooms=rooms), stage)) == (columns > 4)
+
+
+def test_a_room_next_door_is_a_button_and_says_who_is_in_it():
+    settings = {"width": 2, "height": 1, "tasks": 1, "deal": {"imposter": 1, "tasks": [[[1, 0]]] * 3}}
+    game = make(Scenario(id="x", game="among_us", settings=settings, seats=("Ada", "Ben", "Cleo")))
+    html = drawn(game, 0)
+    assert Buttons(html).all == [("go:east", "Arsenal")]
+    assert html.index("(you are here)") < html.index("Ada (you)") < html.index("Arsenal")
+    assert "your tasks here: </span>1" in html
+    assert not Buttons(drawn(game, SPECTATOR)).all
 
 
 def test_names_are_no_markup():

@@ -136,12 +136,13 @@ def arrows(seats: list[Seated]) -> list[dict[str, float | str]]:
 def _arrow(voter: Seated, target: Seated) -> dict[str, float | str]:
     length = math.hypot(target.x - voter.x, target.y - voter.y)
     right, down = (target.x - voter.x) / length, (target.y - voter.y) / length
-    x2, y2 = target.x - GAP * right, target.y - GAP * down
+    gap = min(GAP, 0.3 * length)  # neighbours around a full table sit closer
+    x2, y2 = target.x - gap * right, target.y - gap * down
     corners = [f"{x2 - 4 * right + 1.8 * side * down:.1f} {y2 - 4 * down - 1.8 * side * right:.1f}" for side in (1, -1)]
     return {
         "seat": voter.place.seat,
-        "x1": round(voter.x + GAP * right, 1),
-        "y1": round(voter.y + GAP * down, 1),
+        "x1": round(voter.x + gap * right, 1),
+        "y1": round(voter.y + gap * down, 1),
         "x2": round(x2, 1),
         "y2": round(y2, 1),
         "left": corners[0],
