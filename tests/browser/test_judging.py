@@ -147,4 +147,4 @@ def test_revealing_without_rating_is_confirmed(visit, compared):
     page.goto(compared["rate"])
     page.get_by_role("button", name="Show me without rating").click()
     expect(page.get_by_text("No guess was recorded")).to_be_visible()
-    expect(page.get_by_role("table")).to_contain_text("scripted")
+    expect(page.locator(".reveals")).to_contain_text("scripted")

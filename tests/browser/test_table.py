@@ -67,9 +67,6 @@ def test_a_whole_negotiation_by_keyboard(visit):
         press(page, "Enter")
         page.wait_for_function("count => document.querySelectorAll('#log > li').length > count", arg=count)
     expect(page.locator(".turn")).to_contain_text("The game is over")
-    tab_to(page, "a[href$='/result/']")
-    press(page, "Enter")
-    page.wait_for_url("**/result/")
     tab_to(page, "a[href^='/judgments/rate/']")
     press(page, "Enter")
     page.wait_for_url("**/judgments/rate/*/")
@@ -97,7 +94,7 @@ def test_enter_sends_what_one_is_writing_in(site, visit):
     page.goto(site.seed("bargain", "items"))
     expect(page.locator(".turn")).to_have_text(TURN)
     page.locator("#say").fill("A fair share for both.")
-    fields = page.locator(".tray input[type=number]")
+    fields = page.locator("#part-stage input[type=number]")
     for number in range(fields.count()):
         fields.nth(number).fill("1")
     fields.last.press("Enter")
@@ -175,7 +172,7 @@ def test_tab_follows_the_order_of_reading(visit, size):
     else:  # the column of what lies on the table, that of the conversation, and what one rarely needs below
         columns = [stop["left"] for stop in stops if stop["top"] > 100]
         assert names.index("propose.") < names.index('id="say"') < names.index("Rules")
-        assert columns[0] == min(columns)
+        assert columns[0] <= min(columns) + 20, "the first stop is in the first column"
 
 
 def two_people(host: Visitor, guest: Visitor) -> tuple[Visitor, Visitor]:

@@ -45,7 +45,8 @@ def test_a_village_with_chosen_rules_is_played_by_buttons(visit):
     page.wait_for_url(re.compile(r"/play/\d+/$"))
     page.set_viewport_size({"width": 360, "height": 740})
     play(page)
-    page.get_by_role("link", name="See the result").click()
+    page.get_by_role("button", name="Rate it, and see who they were").click()
+    page.get_by_role("link", name="Back to the game").click()
     roles = page.locator("article.reveal .role").all_inner_texts()
     assert sorted(role.lower() for role in roles) == ["seer", *["villager"] * 4, *["werewolf"] * 2, "witch"]
 
