@@ -137,7 +137,7 @@ def test_every_viewpoint_shows_its_own_log_step_by_step(page, researcher):
             moves = [SeatMove.from_dict(move) for move in record["episode"]["moves"][: course.ends[step]]]
             game = replay(scenario, moves)
             assert shown.count('class="row-line') == len(game.observe(viewer).messages)
-            phase = game.phase(viewer)
+            phase = game.show(viewer).phase
             assert re.findall(r'<p class="phase">(.*?)</p>', shown) == ([phase] if phase else [])
             revealed = viewer == ALL or step == course.steps
             assert re.findall(r'<span class="role">(\w+)</span>', shown) == (list(game.roles()) if revealed else [])
