@@ -27,7 +27,9 @@ def strategic(game, *choices, **settings):
 
 def drawn(game, viewer):
     """All zones of a view as a page has them."""
-    stage = Stage(game.names, viewer, presses(game.observe(viewer).actions), thinking=game.acting(viewer))
+    actions = game.observe(viewer).actions
+    forms = {action.name: action for action in actions}
+    stage = Stage(game.names, viewer, presses(actions), forms, thinking=game.acting(viewer))
     return "".join(draw(zone, stage) for zone in game.show(viewer).zones)
 
 
@@ -326,3 +328,13 @@ def test_names_are_no_markup():
     html = drawn(make(scenario), 0)
     assert "B&amp;amp;n&quot;&#x27;" in html
     assert 'B&amp;n"' not in html
+
+
+def test_a_zone_edits_nothing_where_nothing_is_offered():
+    """In a replay, and while the game is paused, the view is the same as at one's turn."""
+    for game in (make(items()), make(price())):
+        zones = game.show(0).zones
+        assert any(zone.action for zone in zones)
+        assert "<input" in drawn(game, 0)
+        html = "".join(draw(zone, Stage(game.names, 0)) for zone in zones)
+        assert not re.search("<input|<button", html)

@@ -11,7 +11,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from training.records import Action, Argument, Seat
+from training.records import Seat
 from training.views import Circle, Map, Place, Room, Zone
 from webapp.core.stage import Stage
 
@@ -69,12 +69,6 @@ def units(name: str, number: int, seat: Seat | None = None) -> SafeString:
         '<svg class="unit{}" viewBox="0 0 24 24"><use href="{}#{}"/>{}</svg>',
         [(owner, sprite, drawing or "piece", letter)] * number,
     )
-
-
-@register.filter
-def argument(action: Action, name: str) -> Argument | None:
-    """The argument of an action by its name."""
-    return next((argument for argument in action.args if argument.name == name), None)
 
 
 @register.simple_tag
