@@ -331,6 +331,9 @@ def test_a_view_says_what_to_do_and_how_the_game_ended(name, scenario, seed):
                 assert bool(view.ask) == (viewer in players), f"{view.ask!r} to {viewer}"
             assert bool(view.headline) == bool(view.moment) == (not players), (view.headline, view.moment)
             assert view.rules or view.story
+            if view.analysis:  # it holds what was hidden
+                assert viewer in (scenario.tool_seat, ALL)
+                assert not players
         assert game.show(SPECTATOR).brief is None
 
 

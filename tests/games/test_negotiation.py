@@ -8,8 +8,10 @@ from tests.games.cases.negotiation import items, price
 from training.errors import BadInput, IllegalMove
 from training.games import make
 from training.games.base import FORFEIT
+from training.games.negotiation import table
 from training.games.negotiation.terms import terms
-from training.records import ALL, SPECTATOR, Move
+from training.records import ALL, SPECTATOR, Move, Scenario
+from training.seeding import rng
 from training.text.parsing import parse
 
 
@@ -509,3 +511,48 @@ def test_a_pool_that_could_not_be_enumerated_is_refused():
     }
     with pytest.raises(BadInput, match="100000 ways"):
         make(items().model_copy(update={"settings": {"deal": deal}}))
+
+
+def better_for_one(other, outcome):
+    return other != outcome and all(theirs >= ours for theirs, ours in zip(other, outcome, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_frontier_is_what_nothing_else_improves(seed):
+    """Against the definition, by comparing every pair."""
+    chance = rng(seed, "outcomes")
+    outcomes = {(float(chance.randrange(8)), float(chance.randrange(8))) for _ in range(20)}
+    expected = sorted(seen for seen in outcomes if not any(better_for_one(other, seen) for other in outcomes))
+    assert list(table.efficient(outcomes)) == expected
+
+
+def test_afterwards_the_all_seeing_view_has_the_proposals_among_all_deals():
+    """Two pens, worth 1 each to Ada and 3 each to Ben: three deals, and none is better for both than another."""
+    game = make(
+        Scenario(
+            id="pens",
+            game="negotiation",
+            seats=("Ada", "Ben"),
+            settings={
+                "deal": {
+                    "kind": "items",
+                    "items": [{"name": "pen", "count": 2}],
+                    "sides": [{"values": {"pen": 1}, "walk_away": 0.5}, {"values": {"pen": 3}}],
+                }
+            },
+        )
+    )
+    propose = Move(action="propose", args={"pen": 2})
+    for move in (
+        propose,
+        Move(action="reject"),
+        propose.model_copy(update={"args": {"pen": 1}}),
+        Move(action="accept"),
+    ):
+        assert game.show(ALL).analysis == ()
+        game.step({next(iter(game.to_act())): move})
+    (frontier,) = game.show(ALL).analysis
+    assert frontier.outcomes == frontier.efficient == ((0, 6), (1, 3), (2, 0))
+    assert [(proposal.by, proposal.points) for proposal in frontier.proposals] == [(0, (2, 0)), (1, (1, 3))]
+    assert (frontier.alone, frontier.most, frontier.agreed) == ((0.5, 0), (2, 6), True)
+    assert game.show(0).analysis == game.show(SPECTATOR).analysis == ()

@@ -10,10 +10,10 @@ from tests.games.cases.negotiation import items, price
 from tests.games.cases.qa_society import society
 from training.games import make
 from training.records import ALL, SPECTATOR, Move, Scenario
-from training.views import Circle, Map, Place, Room
+from training.views import Circle, Frontier, Map, Place, Proposal, Room
 from webapp.arena.live.controls import presses
 from webapp.core.stage import Stage
-from webapp.core.templatetags.zones import arrows, draw, seated
+from webapp.core.templatetags.zones import arrows, draw, plotted, seated
 
 
 def strategic(game, *choices, **settings):
@@ -338,3 +338,25 @@ def test_a_zone_edits_nothing_where_nothing_is_offered():
         assert "<input" in drawn(game, 0)
         html = "".join(draw(zone, Stage(game.names, 0)) for zone in zones)
         assert not re.search("<input|<button", html)
+
+
+def test_a_frontier_is_drawn_to_scale_and_said_in_words():
+    frontier = Frontier(
+        title="f",
+        outcomes=((0, 6), (1, 3), (2, 0)),
+        efficient=((0, 6), (1, 3), (2, 0)),
+        proposals=(Proposal(by=0, points=(2, 0)), Proposal(by=1, points=(1, 3))),
+        alone=(0.5, 0),
+        most=(2, 6),
+        agreed=True,
+    )
+    plot = plotted(frontier)
+    assert plot["outcomes"] == [(0, 0), (50, 50), (100, 100)], "the origin is at the bottom left"
+    assert (plot["front"], plot["alone"]) == ("0.0,0.0 50.0,50.0 100.0,100.0", (25, 100))
+    assert [(mark["number"], mark["by"], mark["x"], mark["y"], mark["deal"]) for mark in plot["marks"]] == [
+        (1, 0, 100, 100, False),
+        (2, 1, 50, 50, True),
+    ]
+    html = draw(frontier, Stage(("Ada", "<b>Ben</b>"), ALL))
+    assert "1 for Ada, 3 for &lt;b&gt;Ben&lt;/b&gt; <strong>agreed</strong>" in html
+    assert html.count("<strong>agreed</strong>") == 1

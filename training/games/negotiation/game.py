@@ -10,11 +10,11 @@ from typing import Literal
 
 from training.games.log import LoggedGame, read_settings
 from training.games.negotiation import table, words
-from training.games.negotiation.settings import NegotiationSettings
+from training.games.negotiation.settings import Items, NegotiationSettings
 from training.games.negotiation.terms import terms
 from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer
 from training.seeding import rng
-from training.views import Line, TableView, news
+from training.views import Line, TableView, Zone, news
 
 TALK = Action(name="talk", text="required", bare=True, label="Say something")
 ACCEPT = Action(name="accept", label="Accept the proposal")
@@ -40,6 +40,7 @@ class Negotiation(LoggedGame):
         self._turn = 0
         self._proposals = 0
         self._offer: table.Offer | None = None
+        self._made: list[table.Offer] = []
         self._latest: table.Offer | None = None
         self._end: End | None = None
         self._loser: Seat | None = None
@@ -141,7 +142,14 @@ class Negotiation(LoggedGame):
             brief=table.brief(self.settings, self.terms, self.names, viewer),
             headline=self._headline(viewer) if self._end else "",
             moment=self._moment,
+            analysis=self._analysis() if self._end and viewer not in (0, 1, SPECTATOR) else (),
         )
+
+    def _analysis(self) -> tuple[Zone, ...]:
+        """Return what could have been agreed on, for items; of a price the two points always add up to the same."""
+        if not isinstance(self.settings.deal, Items):
+            return ()
+        return (table.frontier(self.terms, self._made, agreed=self._end == "deal"),)
 
     def _headline(self, viewer: Viewer) -> str:
         deal = self._offer if self._end == "deal" else None
@@ -176,6 +184,7 @@ class Negotiation(LoggedGame):
         if move.action == "propose":
             self._proposals += 1
             self._offer = self._latest = (seat, dict(move.args))
+            self._made.append(self._offer)
             self._seat = 1 - seat
             self._tell_offer()
         elif move.action == "reject":

@@ -5,14 +5,14 @@ The two seats have a side of their own; of the other viewers, spectators know ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from training.games.negotiation.settings import Items, NegotiationSettings, Price
 from training.games.negotiation.terms import Deal, ItemTerms, Terms
 from training.games.negotiation.words import Names, number
 from training.games.prose import count, listed
 from training.records import SPECTATOR, Seat, Viewer
-from training.views import Brief, Item, PriceScale, Tray, Zone
+from training.views import Brief, Frontier, Item, PriceScale, Proposal, Tray, Zone
 
 Offer = tuple[Seat, Deal]
 """Who proposes, and what."""
@@ -268,3 +268,34 @@ def _price_headline(
         return f"{head}." if offer is None else f"Deal: {names[0]} buys for {offer[1]['price']}."
     buyer, seller = settings.deal.sides
     return f"{head}: {names[0]} hoped for {buyer.target}, and {names[1]} for {seller.target}."
+
+
+# --- afterwards ------------------------------------------------------------------------------------------------------
+
+MOST_OUTCOMES = 400
+"""Possible deals that are drawn one by one; of more, only the efficient ones."""
+
+
+def frontier(terms: Terms, made: Sequence[Offer], *, agreed: bool) -> Frontier:
+    """Return what could have been agreed on, with the proposals that were made."""
+    outcomes = terms.outcomes()
+    return Frontier(
+        title="What could have been agreed on",
+        outcomes=outcomes if len(outcomes) <= MOST_OUTCOMES else (),
+        efficient=efficient(outcomes),
+        proposals=tuple(
+            Proposal(by=by, points=(terms.points(0, by, deal), terms.points(1, by, deal))) for by, deal in made
+        ),
+        alone=(terms.walk_away(0), terms.walk_away(1)),
+        most=(terms.maximum(0), terms.maximum(1)),
+        agreed=agreed,
+    )
+
+
+def efficient(outcomes: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Return the outcomes that no other improves for one seat without harm to the other, by rising first points."""
+    best: list[tuple[float, float]] = []
+    for first, second in sorted(outcomes, reverse=True):
+        if not best or second > best[-1][1]:
+            best.append((first, second))
+    return tuple(reversed(best))

@@ -28,6 +28,7 @@ from webapp.arena.setup import tables
 from webapp.arena.setup.alone import again as begin_again
 from webapp.core import queue
 from webapp.core.http import integer, render_page
+from webapp.core.stage import Stage
 from webapp.runs.episodes import viewer
 from webapp.runs.episodes.beliefs import BeliefPoint
 from webapp.runs.episodes.discussions import SpokenMove, discussions
@@ -155,8 +156,11 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
         return alone.result(request, match)
     reveals = ALL in access.viewpoints(match, user)
     seat = access.own_seat(match, user)
+    state = client_state.folded(match) if reveals else None
     context = {
         "match": match,
+        "analysis": state.game.show(ALL).analysis if state is not None else (),
+        "stage": Stage(match.scenario["seats"], ALL),
         "spec": lookup(match.game),
         "bounds": lookup(match.game).range_of(match.scenario["settings"]),
         "mine": seat,
@@ -164,7 +168,7 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
         "revealed": access.players_revealed(match, user),
         "may_repeat": access.players_revealed(match, user) or access.chose_seats(match, user),
         "following": match.rematches.visible_to(user).filter(state=Match.State.OPEN).order_by("pk").first(),
-        "lines": _lines(match, reveals=reveals),
+        "lines": _lines(match, state, reveals=reveals),
         "advice": _advice(match, seat, revealed=reveals and access.players_revealed(match, user)),
         "metrics": _metrics(match) if reveals else {},
         "view": client_state.look(match, access.viewer_of(match, user)).view,
@@ -196,10 +200,12 @@ def _metrics(match: Match) -> dict[str, float]:
     }
 
 
-def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
-    """One entry per seat: its result, and (if allowed) its private information and role."""
+def _lines(match: Match, state: services.MatchState | None, *, reveals: bool) -> list[dict[str, Any]]:
+    """One entry per seat: its result, and (if allowed) its private information and role.
+
+    `state` is None where nothing is revealed, and where the game cannot be replayed any more.
+    """
     origins: dict[Seat, list[str]] = defaultdict(list)
-    state = client_state.folded(match) if reveals else None
     briefs = [state.game.show(seat).brief for seat in range(len(match.scenario["seats"]))] if state else []
     for seat, move in match.moves.values_list("seat", "move"):
         origins[seat].append(move["origin"])

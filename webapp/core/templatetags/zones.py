@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
@@ -12,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from training.records import Seat
-from training.views import Circle, Map, Place, Room, Zone
+from training.views import Circle, Frontier, Map, Place, Room, Zone
 from webapp.core.stage import Stage
 
 register = template.Library()
@@ -149,3 +151,28 @@ def map_rows(zone: Map) -> list[list[Room]]:
     """The rooms of a map, row by row."""
     rows = sorted({room.row for room in zone.rooms})
     return [sorted((room for room in zone.rooms if room.row == row), key=lambda room: room.column) for row in rows]
+
+
+@register.simple_tag
+def plotted(zone: Frontier) -> dict[str, Any]:
+    """The coordinates of a frontier's drawing, 100 by 100 with the origin at the bottom left."""
+
+    def at(points: tuple[float, float]) -> tuple[float, float]:
+        x, y = (100 * value / most for value, most in zip(points, zone.most, strict=True))
+        return round(x, 1), round(100 - y, 1)
+
+    def joined(points: Iterable[tuple[float, float]]) -> str:
+        return " ".join(f"{x},{y}" for x, y in map(at, points))
+
+    marks = []
+    for number, proposal in enumerate(zone.proposals, 1):
+        x, y = at(proposal.points)
+        deal = zone.agreed and number == len(zone.proposals)
+        marks.append({"number": number, "by": proposal.by, "x": x, "y": y, "deal": deal})
+    return {
+        "outcomes": [at(points) for points in zone.outcomes],
+        "front": joined(zone.efficient),
+        "path": joined(proposal.points for proposal in zone.proposals),
+        "marks": marks,
+        "alone": at(zone.alone),
+    }
