@@ -14,6 +14,7 @@ from training.errors import BadInput, IllegalMove
 from training.games import lookup, make
 from training.games.base import FORFEIT
 from training.games.openspiel import generic as spec
+from training.games.openspiel import solved
 from training.games.openspiel.generic import refusal
 from training.games.openspiel.hanabi import SIZES
 from training.records import ALL, SPECTATOR, Move, Scenario
@@ -638,3 +639,41 @@ def test_another_game_declares_what_openspiel_says_of_it():
     assert not spec("openspiel:hex").hidden
     with pytest.raises(IllegalMove):
         make(Scenario(id="x", game="openspiel:hex", seats=("A", "B"))).step({0: Move(action="answer")})
+
+
+# --- the moves against a solver ---
+
+
+def test_tic_tac_toe_is_solved():
+    """It is a draw, and has 5478 positions that can be reached."""
+    solved._VALUES.clear()
+    assert solved.value(pyspiel.load_game("tic_tac_toe").new_initial_state()) == 0
+    assert len(solved._VALUES) == 5478
+
+
+def test_the_answer_to_the_centre_is_a_corner():
+    """On an edge the second player loses to perfect play; in a corner it keeps the draw."""
+    state = pyspiel.load_game("tic_tac_toe").new_initial_state()
+    for action in (4, 1, 0, 8):
+        state.apply_action(action)
+    centre, edge, corner, block = solved.judged(state)
+    assert (centre.seat, centre.before, centre.after) == (0, 0, 0)
+    assert (edge.seat, edge.before, edge.after, edge.best) == (1, 0, -1, (0, 2, 6, 8))
+    assert (corner.before, corner.after) == (1, 1)
+    assert (block.before, block.after) == (-1, -1)
+
+
+def test_afterwards_the_all_seeing_view_names_mistakes():
+    game = make(strategic("tic_tac_toe", opening=[4]))
+    for row, column in ((0, 1), (0, 0), (2, 2), (1, 0), (0, 2), (2, 0)):
+        (seat,) = game.to_act()
+        assert game.show(ALL).analysis == ()
+        game.step({seat: Move(action="answer", args={"choice": f"{'XO'[seat]}({row},{column})"})})
+    assert game.show(0).headline.startswith("You win")
+    (moves,) = game.show(ALL).analysis
+    first, second = moves.entries[:2]
+    assert first.name == "2. Ben puts a nought at the top"
+    corners = [f"in the {place} corner" for place in ("top left", "top right", "bottom left", "bottom right")]
+    assert first.detail == ("a mistake: from a draw to a loss", f"better: {', '.join(corners[:3])} or {corners[3]}")
+    assert second.detail == ("keeps a win",)
+    assert game.show(0).analysis == game.show(SPECTATOR).analysis == ()

@@ -16,7 +16,7 @@ from training.games.openspiel.settings import OpenSpielSettings
 from training.games.openspiel.view import View, pays
 from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
 from training.seeding import rng
-from training.views import Line, TableView, news
+from training.views import Line, TableView, Zone, news
 
 FORM = (
     "Each turn you are shown the state and your legal choices. Think if you like, then end with exactly one of them: "
@@ -159,11 +159,16 @@ class OpenSpielGame(LoggedGame):
             mood="" if self.to_act() else "over",
             headline="" if self.to_act() else self._headline(viewer),
             moment="" if self.to_act() else self._moment(),
+            analysis=self._analysis() if viewer in (ALL, self.scenario.tool_seat) else (),
         )
 
     def _headline(self, viewer: Viewer) -> str:
         """Return how the game ended for a viewer."""
         return self.view.headline(self.state, self._result(), viewer)
+
+    def _analysis(self) -> tuple[Zone, ...]:
+        """Return what a solver says of the moves of an ended game."""
+        return () if self.to_act() else self.view.analysis(self.state)
 
     def _moment(self) -> str:
         """Return what ended the game."""

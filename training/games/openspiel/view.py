@@ -115,6 +115,10 @@ class View(ABC):
     def moment(self, state: pyspiel.State) -> str:
         """Return what ended a game that nobody gave up, as one sentence."""
 
+    def analysis(self, state: pyspiel.State) -> tuple[Zone, ...]:
+        """Return what a solver says of the moves of an ended game; nothing for a game without one."""
+        return ()
+
     def headline(self, state: pyspiel.State, result: Sequence[float], viewer: Viewer) -> str:
         """Return how the game ended for a viewer, by the results of all seats; the state may be that of giving up."""
         best = [seat for seat, value in enumerate(result) if value == max(result)]
