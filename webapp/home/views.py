@@ -1,7 +1,7 @@
 """The home page: active runs, open tables, pending judgments; on a new installation, those of three beginnings that
 nobody has tried.
 
-A guest's first page is their match.
+A player's begins with the games, and a guest's is their match.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from django.views.decorators.http import require_GET, require_POST
 from training import bases
 from training.config import RunConfig
 from training.errors import BadInput
-from webapp.accounts.models import User
+from webapp.accounts.models import Role, User
 from webapp.accounts.permissions import current_user, everyone, researchers
 from webapp.arena.models import Match
+from webapp.arena.setup import finding
 from webapp.core.http import STOP_ASKING, render_block, wants_fragment
 from webapp.judgments.models import Judgment, Queue
 from webapp.runs import services
@@ -52,6 +53,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "recent": runs.over().order_by("-pk")[:SHOWN],
         "waiting": tables.waiting().not_of(user).order_by("-created_at")[:SHOWN],
         "mine": tables.of(user).filter(state__in=["open", "running"]).order_by("-pk")[:SHOWN],
+        "offers": finding.offers(user) if user.role == Role.PLAYER else [],
         "judging": Queue.objects.assigned_to(user, unfinished=True)[:SHOWN],
     }
     return render(request, "home/index.html", context)

@@ -25,7 +25,7 @@ from training.errors import BadInput
 from training.store import write_json
 from webapp.accounts.models import User
 from webapp.arena.models import Match
-from webapp.arena.setup import tables
+from webapp.arena.setup import finding, tables
 from webapp.home.management.commands import demo_data
 from webapp.judgments import services as judging
 from webapp.runs import attempts
@@ -70,6 +70,13 @@ def test_nothing_of_the_beginnings_is_read_for_a_player(client_of, player):
     context = client_of(player).get(reverse("home:index")).context
     assert context["begins"] == 0
     assert "finished" not in context
+
+
+def test_a_player_lands_on_the_games(client_of, player, annotator):
+    shown = page(client_of(player))
+    for spec in finding.games():
+        assert reverse("arena:play-now", args=[spec.name]) in shown
+    assert "/play/now/" not in page(client_of(annotator))
 
 
 def test_an_installation_at_work_offers_no_beginnings(client_of, researcher):
