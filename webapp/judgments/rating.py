@@ -58,12 +58,14 @@ class GuessForm(forms.Form):
 class RatedSeat:
     """One other seat with its two forms.
 
-    `guess` is None for a host who chose the player, `values` where the game's rubric asks nothing about the seat.
+    `guess` is None for a host who chose the player, `values` where the game's rubric asks nothing about the seat. One
+    question is asked first, about the seat with `asked_first`.
     """
 
     seat: MatchSeat
     guess: GuessForm | None
     values: ValuesForm | None
+    asked_first: bool = False
 
     def is_valid(self) -> bool:
         """Whether both forms are; each keeps its own errors."""
@@ -73,12 +75,12 @@ class RatedSeat:
     @property
     def first(self) -> list[forms.BoundField]:
         """The question that is asked first; empty where there is none."""
-        return [field for field in self.values or () if field.name in ASKED_FIRST]
+        return [field for field in self.values or () if self.asked_first and field.name in ASKED_FIRST]
 
     @property
     def more(self) -> list[forms.BoundField]:
         """The questions that are asked on wish."""
-        return [field for field in self.values or () if field.name not in ASKED_FIRST]
+        return [field for field in self.values or () if not self.asked_first or field.name not in ASKED_FIRST]
 
 
 @require_http_methods(["GET", "POST"])
@@ -147,7 +149,7 @@ def _others(match: Match, own_seat: MatchSeat, version: RubricVersion | None, re
     data = request.POST or None
     record = version.record() if version is not None else None
     knows = access.chose_seats(match, current_user(request))
-    return [
+    others = [
         RatedSeat(
             seat,
             None if knows else GuessForm(data, prefix=f"guess{seat.seat}"),
@@ -155,6 +157,9 @@ def _others(match: Match, own_seat: MatchSeat, version: RubricVersion | None, re
         )
         for seat in match.seats.exclude(pk=own_seat.pk).order_by("seat")
     ]
+    for other in [other for other in others if other.values is not None][:1]:
+        other.asked_first = True
+    return others
 
 
 def _values_form(record: RubricRecord | None, match: Match, seat: int, data: object) -> ValuesForm | None:
