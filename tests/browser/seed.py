@@ -19,6 +19,8 @@ NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
     "runs:live",
     "runs:metrics",
     "runs:event-files",
+    "runs:curves-csv",
+    "runs:comparison-csv",
     "runs:calibration-rows",
     "runs:download",
     "scenarios:export",
@@ -146,6 +148,38 @@ def ended_run(metric: str = "reward") -> int:
     for step in (1, 2):
         Metric.objects.create(run=run, step=step, fence=1, at=Now(), values={metric: step / 10})
     return run.pk
+
+
+def curves() -> int:
+    """A run that is over, with several metrics of twenty steps; its KL divergence is never above zero."""
+    from django.db.models.functions import Now
+
+    from tests.webapp.runs.making import make_run
+    from webapp.accounts.models import User
+    from webapp.runs.models import Metric
+
+    run = make_run(User.objects.get(username="rosa"), name="curves", state="succeeded", steps=20, step=20)
+    for step in range(1, 21):
+        rates = {"reward": (step * 7 % 5) / 5, "agreement": step / 20, "parse_rate": 1.0}
+        values = {**rates, "loss": 10 / step, "kl": -0.1}
+        Metric.objects.create(run=run, step=step, fence=1, at=Now(), values=values)
+    return run.pk
+
+
+def seeds() -> list[int]:
+    """Three runs that differ in their seed."""
+    from django.db.models.functions import Now
+
+    from tests.webapp.runs.making import CONFIG, make_run
+    from webapp.accounts.models import User
+    from webapp.runs.models import Metric
+
+    owner = User.objects.get(username="rosa")
+    made = [make_run(owner, name=f"seed {n}", state="succeeded", config={**CONFIG, "seed": n}) for n in range(3)]
+    for n, run in enumerate(made):
+        for step in range(1, 11):
+            Metric.objects.create(run=run, step=step, fence=1, at=Now(), values={"reward": (step + n) / 10})
+    return [run.pk for run in made]
 
 
 def invitation() -> str:

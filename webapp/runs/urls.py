@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from webapp.runs.views import by_role, calibration, checkpoints, episodes, league, lists, new, provision, run, suite
+from webapp.runs.preferences import views as preferences
+from webapp.runs.views import (
+    by_role,
+    calibration,
+    checkpoints,
+    csv_files,
+    episodes,
+    league,
+    lists,
+    new,
+    provision,
+    run,
+    suite,
+)
 
 app_name = "runs"
 urlpatterns = [
@@ -10,6 +23,9 @@ urlpatterns = [
     path("runs/new/", new.new, name="new"),
     path("runs/several/", lists.bulk, name="bulk"),
     path("runs/compare/", lists.compare, name="compare"),
+    path("runs/compare/comparison.csv", csv_files.comparison, name="comparison-csv"),
+    path("runs/curves.csv", csv_files.curves, name="curves-csv"),
+    path("runs/charts/", preferences.charts, name="charts"),
     path("runs/<int:run_id>/", run.detail, name="detail"),
     path("runs/<int:run_id>/live/", run.live, name="live"),
     path("runs/<int:run_id>/metrics.json", run.metrics, name="metrics"),

@@ -37,7 +37,7 @@ def run(researcher, amount):
 @pytest.mark.parametrize(
     "name, queries",
     [
-        ("detail", 6),
+        ("detail", 7),
         ("live", 3),
         ("metrics", 4),
         ("conversations", 8),
@@ -61,7 +61,7 @@ def test_a_list(client, run, name, queries, django_assert_max_num_queries):
 def test_a_comparison(client, run, researcher, django_assert_max_num_queries):
     several = "&".join(f"run={pk}" for pk in researcher.runs.values_list("pk", flat=True)[:7])
     other = make_run(researcher)
-    with django_assert_max_num_queries(SESSION_AND_PERSON + 2):
+    with django_assert_max_num_queries(SESSION_AND_PERSON + 3):
         assert client.get(reverse("runs:compare") + f"?{several}&run={other.pk}").status_code == 200
 
 

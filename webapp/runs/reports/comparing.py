@@ -8,8 +8,9 @@ from typing import Any
 from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 
+from webapp.accounts.models import User
 from webapp.runs.models import Metric, Run
-from webapp.runs.reports import curves
+from webapp.runs.reports import chart_page, curves
 
 MISSING = "—"
 
@@ -38,8 +39,9 @@ def last_metrics(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     return {pk: values for pk, values in with_newest.values_list("pk", "newest") if values is not None}
 
 
-def comparison(runs: Sequence[Run]) -> dict[str, Any]:
-    """The context of the comparison page."""
+def comparison(runs: Sequence[Run], user: User) -> dict[str, Any]:
+    """The context of the comparison page, with this person's choices of charts."""
+    bundles = chart_page.bundles(runs)
     last = last_metrics(runs)
     names = curves.in_order({name for values in last.values() for name in values})
     metrics = [(name, curves.title(name), [last.get(run.pk, {}).get(name) for run in runs]) for name in names]
@@ -47,7 +49,12 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
         "runs": runs,
         "metrics": metrics,
         "differences": differences([run.config for run in runs]),
+        "seeds": any(len(bundle["runs"]) > 1 for bundle in bundles),
+        "csv": "&".join(f"run={run.pk}" for run in runs),
         "curves": {
+            **chart_page.drawn({}, user),
+            "bundles": bundles,
+            "quantiles": chart_page.quantiles(len(runs)),
             "live": False,
             "groups": curves.groups(names),
             "runs": [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -15,8 +15,9 @@ from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 from webapp.runs import services
 from webapp.runs.models import Run
-from webapp.runs.querysets import SORTS, RunQuerySet
+from webapp.runs.querysets import SORTS
 from webapp.runs.reports import comparing, suite_charts
+from webapp.runs.views.selecting import MOST_COMPARED, MOST_SUITES, selected
 
 PAGE = 50
 FILTERS = ("kind", "state", "method", "game", "base")
@@ -32,9 +33,6 @@ TITLES = {
     "trend": "Trend",
     "age": "Age",
 }
-MOST_COMPARED = 8
-MOST_SUITES = 24
-"""Several models, each with the suites of several seeds."""
 
 
 @require_GET
@@ -72,11 +70,6 @@ def _options() -> dict[str, list[str]]:
     return {"kind": kinds, "state": list(Run.State.values), **occurring}
 
 
-def _selected(runs: RunQuerySet, data: QueryDict) -> list[Run]:
-    keys = [key for key in data.getlist("run") if key.isascii() and key.isdigit() and len(key) <= 18][:200]
-    return list(runs.filter(pk__in=keys).order_by("pk"))
-
-
 @require_POST
 @researchers
 def bulk(request: HttpRequest) -> HttpResponse:
@@ -84,12 +77,12 @@ def bulk(request: HttpRequest) -> HttpResponse:
     user, action = current_user(request), request.POST.get("action", "")
     back = redirect(request.POST.get("back", "") if _own_list(request.POST.get("back", "")) else "runs:list")
     if action == "compare":
-        runs = _selected(Run.objects.visible_to(user).experiments(), request.POST)
+        runs = selected(Run.objects.visible_to(user).experiments(), request.POST)
         query = "&".join(f"run={run.pk}" for run in runs)
         return redirect(f"{reverse('runs:compare')}?{query}")
     if action not in {"stop", "delete"}:
         raise Http404
-    runs = _selected(Run.objects.changeable_by(user).experiments(), request.POST)
+    runs = selected(Run.objects.changeable_by(user).experiments(), request.POST)
     done = 0
     for run in runs:
         try:
@@ -115,10 +108,10 @@ def compare(request: HttpRequest) -> HttpResponse:
     """Two or more runs side by side: curves, last values, and where their configurations differ."""
     experiments = Run.objects.visible_to(current_user(request)).experiments()
     visible = experiments.select_related("start_checkpoint__run__start_checkpoint__run")
-    runs = _selected(visible, request.GET)
+    runs = selected(visible, request.GET)
     most = MOST_SUITES if runs and all(run.kind == Run.Kind.SUITE for run in runs) else MOST_COMPARED
     if not 2 <= len(runs) <= most:
         messages.error(request, f"Select two to {most} runs to compare, not {len(runs)}.")
         return redirect("runs:list")
-    context = {**comparing.comparison(runs), "suites": suite_charts.side_by_side(runs)}
+    context = {**comparing.comparison(runs, current_user(request)), "suites": suite_charts.side_by_side(runs)}
     return render(request, "runs/compare.html", context)

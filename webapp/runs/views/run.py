@@ -20,7 +20,7 @@ from webapp.corpora.models import Corpus
 from webapp.runs import archive, services
 from webapp.runs.models import Checkpoint, Run, RunCorpus
 from webapp.runs.querysets import OVER
-from webapp.runs.reports import by_role, comparing, curves, lineage, pulse, suite_charts, suites
+from webapp.runs.reports import by_role, chart_page, comparing, curves, lineage, pulse, suite_charts, suites
 from webapp.runs.reports import evaluation as reports
 
 
@@ -61,9 +61,11 @@ def detail(request: HttpRequest, run_id: int) -> HttpResponseBase:
         "groups": curves.groups(names),
         "runs": [{"name": run.name, "url": address}],
     }
+    data = chart_page.drawn(data, current_user(request))
     events = run.events.filter(kind__in=("warning", "error", "interrupted", "lapsed", "watchdog")).order_by("-pk")[:20]
     good = last_good_checkpoint(run)
     context = {"curves": data, "events": events, "has_metrics": bool(names), "good": good, "phases": curves.phases(run)}
+    context["csv"] = f"run={run.pk}"
     return page(request, run, "curves", context)
 
 

@@ -1,0 +1,1 @@
+"""What a person has chosen for the pages of runs: charts, and columns of the list."""
