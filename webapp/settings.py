@@ -181,8 +181,8 @@ SIGN_IN_LIMITS = {
     "account": "100/h/key",
     "device": "8/300s/key",
 }
-# Guests that one address may become by links to tables, in the same notation.
-GUEST_LIMITS = {"guest": "60/m/ip"}
+# Guests that one address may become, by links to tables and from the page of visitors, in the same notation.
+GUEST_LIMITS = {"guest": "60/m/ip", "visitor": "20/m/ip,200/h/ip"}
 ALLAUTH_TRUSTED_PROXY_COUNT = 0
 # Failed tries with an API key, in the same notation.
 API_KEY_FAILURES = "20/m/ip"
@@ -274,8 +274,8 @@ QUOTAS = _quotas(
         "active_runs": {"researcher": 20, "admin": 100},
         "runs_per_hour": {"researcher": 60, "admin": 300},
         "games_per_run": {"researcher": 2_000_000, "admin": 20_000_000},
-        "open_tables": {"player": 25, "annotator": 25, "researcher": 50, "admin": 100},
-        "tables_per_hour": {"player": 120, "annotator": 120, "researcher": 600, "admin": 2000},
+        "open_tables": {"guest": 3, "player": 25, "annotator": 25, "researcher": 50, "admin": 100},
+        "tables_per_hour": {"guest": 30, "player": 120, "annotator": 120, "researcher": 600, "admin": 2000},
         "open_imports": {"researcher": 5, "admin": 20},
         "imports_per_hour": {"researcher": 60, "admin": 300},
         "corpora": {"researcher": 50, "admin": 500},

@@ -18,9 +18,14 @@ from django.http import HttpRequest, HttpResponse
 
 from training.errors import BadInput
 from webapp.accounts import devices, names
-from webapp.accounts.models import User
+from webapp.accounts.models import Role, User
 
 LOOKS_LIKE_ANOTHER = "This name looks like somebody else's. Choose another."
+
+
+def is_guest(request: HttpRequest) -> bool:
+    """Whether a guest is signed in."""
+    return isinstance(request.user, User) and request.user.is_guest
 
 
 class Adapter(DefaultAccountAdapter):
@@ -49,6 +54,15 @@ class Adapter(DefaultAccountAdapter):
         response: HttpResponse = super().post_login(request, user, **more)
         devices.remember(request, response, user)
         return response
+
+    def new_user(self, request: HttpRequest) -> User:
+        """Return the account to fill in: a guest's own row, so that their games stay theirs, else a new one."""
+        if not is_guest(request):
+            user: User = super().new_user(request)
+            return user
+        guest = User.objects.get(username=request.user.get_username())
+        guest.first_name, guest.role = "", Role.PLAYER
+        return guest
 
     def clean_username(self, username: str, shallow: bool = False) -> str:
         """Return the name; raise `ValidationError` if it is taken or could be taken for another's."""

@@ -1,15 +1,28 @@
 """The page on which people make their accounts."""
 
+from typing import Any
+
 from allauth.account.forms import SignupForm
+from allauth.account.mixins import RedirectAuthenticatedUserMixin
 from allauth.account.views import SignupView
 from django.db import IntegrityError, transaction
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 
-from webapp.accounts.adapter import LOOKS_LIKE_ANOTHER
+from webapp.accounts.adapter import LOOKS_LIKE_ANOTHER, is_guest
 
 
 class SignUp(SignupView):
-    """allauth's page; the database decides between people who ask for lookalike names at the same time."""
+    """allauth's page; the database decides between people who ask for lookalike names at the same time.
+
+    A guest's account is their own row with a name and a password, so that their games stay theirs.
+    """
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Redirect who has an account already; a guest has none."""
+        after: Any = super(RedirectAuthenticatedUserMixin, self) if is_guest(request) else super()
+        response: HttpResponseBase = after.dispatch(request, *args, **kwargs)
+        return response
 
     def form_valid(self, form: SignupForm) -> HttpResponse:
         """Make the account and sign its owner in, or show the form again if the name was taken meanwhile."""

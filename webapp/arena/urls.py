@@ -2,13 +2,13 @@
 
 from django.urls import path
 
-from webapp.arena.pages import alone, host_views, replays, views
+from webapp.arena.pages import alone, host_views, now, replays, views
 
 app_name = "arena"
 urlpatterns = [
     path("", views.lobby, name="lobby"),
     path("new/", views.new, name="new"),
-    path("now/<str:game>/", views.play_now, name="play-now"),
+    path("now/<str:game>/", now.play_now, name="play-now"),
     path("alone/", alone.begin, name="alone"),
     path("matches/", views.matches, name="matches"),
     path("guest/<str:token>/", views.guest, name="guest"),

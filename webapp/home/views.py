@@ -1,7 +1,7 @@
 """The home page: active runs, open tables, pending judgments; on a new installation, those of three beginnings that
 nobody has tried.
 
-A player's begins with the games, and a guest's is their match.
+A player's begins with the games. A visitor's and a guest's are in `webapp.home.welcome`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from training import bases
 from training.config import RunConfig
 from training.errors import BadInput
 from webapp.accounts.models import Role, User
-from webapp.accounts.permissions import current_user, everyone, researchers
+from webapp.accounts.permissions import current_user, researchers
 from webapp.arena.models import Match
 from webapp.arena.setup import finding
 from webapp.core.http import STOP_ASKING, render_block, wants_fragment
+from webapp.home import welcome
 from webapp.judgments.models import Judgment, Queue
 from webapp.runs import services
 from webapp.runs.models import Checkpoint, Run
@@ -36,12 +37,12 @@ NEW = 5
 
 
 @require_GET
-@everyone
 def index(request: HttpRequest) -> HttpResponse:
+    if not request.user.is_authenticated:
+        return welcome.page(request)
     user = current_user(request)
     if user.is_guest:
-        match = Match.objects.visible_to(user).order_by("-pk").first()
-        return redirect("arena:table", match.pk) if match else render(request, "arena/left.html")
+        return welcome.guest_page(request)
     if user.is_researcher and wants_fragment(request):
         begin = _begin(user)
         return render_block(request, "home/index.html", "begin", begin, STOP_ASKING if begin["ready"] else 200)

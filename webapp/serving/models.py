@@ -38,8 +38,10 @@ class DeploymentQuerySet(models.QuerySet["Deployment"]):
         """Return those that this person may play against: researchers all, others the open ones, guests none."""
         if user.is_researcher:
             return self
-        if user.is_guest:
-            return self.none()
+        return self.none() if user.is_guest else self.open_to_players()
+
+    def open_to_players(self) -> DeploymentQuerySet:
+        """Return those that are open to everybody who plays."""
         return self.filter(Q(checkpoint__open_to_players=True) | Q(remote__open_to_players=True))
 
     def local(self) -> DeploymentQuerySet:

@@ -116,7 +116,7 @@ ROUTES = [
     Route("arena:lobby", MEMBERS),
     Route("arena:new", MEMBERS),
     Route("arena:new", MEMBERS, method="POST", data={"game": "negotiation", "consent": "yes"}),
-    Route("arena:play-now", MEMBERS, method="POST", make=lambda owner: {"game": "negotiation"}),
+    Route("arena:play-now", (), public=True, method="POST", make=lambda owner: {"game": "negotiation"}),
     Route("arena:alone", MEMBERS),
     Route(
         "arena:alone",

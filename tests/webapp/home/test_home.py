@@ -142,12 +142,15 @@ def test_a_game_is_offered_for_judging_only_if_everybody_agreed_to_its_use(clien
     assert "Play a game first" in page(client)
 
 
-def test_the_first_page_of_a_guest_is_their_match(client_of, guest, player):
+def test_the_first_page_of_a_guest_is_their_match_or_the_next_game(client_of, guest, player):
     client = client_of(guest)
-    assert "ask the host for a new one" in page(client)
     match = seated(guest, consent=None)
     seated(player)
     assert client.get(reverse("home:index")).url == reverse("arena:table", args=[match.pk])
+    tables.close(match=match)
+    between = page(client)
+    assert reverse("arena:table", args=[match.pk]) in between
+    assert between.count("/play/now/") == len(finding.games())
 
 
 def test_every_link_that_a_guest_is_shown_leads_somewhere(client_of, guest, player):

@@ -193,7 +193,7 @@ def rights_of(user: User, state: ClientState) -> Rights:
     match = state.match
     free = match.state == Match.State.OPEN and any(is_free(chair.seat) for chair in state.chairs)
     return Rights(
-        hosting=user.is_admin or match.host_id == user.pk,
+        hosting=user.is_admin or (match.host_id == user.pk and not user.is_guest),
         knows_kinds=access.chose_seats(match, user),
         can_sit=free and state.yours is None and not user.is_guest,
     )

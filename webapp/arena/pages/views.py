@@ -65,20 +65,6 @@ def lobby(request: HttpRequest) -> HttpResponse:
     return render(request, "arena/lobby.html", context)
 
 
-@require_POST
-@members
-def play_now(request: HttpRequest, game: str) -> HttpResponse:
-    """Sit down at once: with a person who waits, else against a model or a scripted player."""
-    if game not in {spec.name for spec in finding.games()}:
-        raise Http404
-    try:
-        match = finding.play_now(user=current_user(request), game=game)
-    except BadInput as error:
-        messages.error(request, f"You are not seated: {error.why}.")
-        return redirect("arena:lobby")
-    return redirect("arena:table", match.pk)
-
-
 @require_GET
 @members
 def matches(request: HttpRequest) -> HttpResponse:
@@ -303,9 +289,9 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     return _invitation(request, match, partial(links.join, token=token), seat=None, used=used)
 
 
-def _too_many_guests(request: HttpRequest) -> bool:
+def too_many_guests(request: HttpRequest, action: str = "guest") -> bool:
     """Whether this address has become too many guests: each is a row, and leaving a table makes room for the next."""
-    return ratelimit.consume(request, app="parley", action="guest", config=settings.GUEST_LIMITS) is None
+    return ratelimit.consume(request, app="parley", action=action, config=settings.GUEST_LIMITS) is None
 
 
 def _invitation(
@@ -326,7 +312,7 @@ def _invitation(
     form = GuestName(request.POST or None, initial={"shown_name": "Guest"})
     problem = ""
     if request.method == "POST" and (user is not None or form.is_valid()):
-        if user is None and _too_many_guests(request):
+        if user is None and too_many_guests(request):
             return render(request, "429.html", status=429)
         try:
             seat_taken, person = sit_down(user=user, shown_name=form.cleaned_data["shown_name"] if user is None else "")

@@ -1,4 +1,7 @@
-"""Finding a game at once: beside a person who waits, else against a model that is ready, else a scripted player."""
+"""Finding a game at once: beside a person who waits, else against a model that is ready, else a scripted player.
+
+Guests play alone, and against small models only: they need no account, so nobody answers for what they use.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from datetime import timedelta
 
 from django.db import transaction
 
+from training import bases
 from training.games import REGISTRY, GameSpec, lookup
 from webapp.accounts.models import User
 from webapp.arena import opponents
@@ -20,6 +24,8 @@ HERE = timedelta(minutes=1)
 """A host who was seen that lately is still waiting at the table."""
 LARGE = 2
 """At tables with more seats, seats and names are drawn."""
+SMALL = 500_000_000
+"""Most parameters of a model that guests may play against."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +53,19 @@ def games() -> list[GameSpec]:
 
 def offers(user: User) -> list[Offer]:
     """What every game offers to this user now."""
+    if user.is_guest:
+        return guest_offers()
     waiting = {match.game: match for match in _waiting(user)}
     model = _ready(user)
     return [Offer(spec, waiting.get(spec.name), model) for spec in games()]
+
+
+def guest_offers() -> list[Offer]:
+    """What every game offers to a guest now."""
+    small = [entry.name for entry in bases.REGISTRY.values() if entry.parameters <= SMALL]
+    ready = Deployment.objects.open_to_players().filter(checkpoint__base__in=small, state=Deployment.State.READY)
+    model = ready.named().order_by("-pk").first()
+    return [Offer(spec, None, model) for spec in games()]
 
 
 def _waiting(user: User) -> list[Match]:
@@ -70,9 +86,13 @@ def _ready(user: User) -> Deployment | None:
 def play_now(*, user: User, game: str) -> Match:
     """Seat this user in a game: at a table that waits, else at a new one, which begins after the answer about consent.
 
-    Raises `BadInput` if the user has too many tables, or somebody else took the seat.
+    A guest who has not answered about consent at a table of this game yet gets that table again. Raises `BadInput` if
+    the user has too many tables, or somebody else took the seat.
     """
     spec = lookup(game)
+    unanswered = Match.objects.filter(host=user, game=game, state=Match.State.OPEN)
+    if user.is_guest and (before := unanswered.order_by("-pk").first()):
+        return before
     offer = next(offer for offer in offers(user) if offer.spec.name == spec.name)
     if offer.table is not None:
         tables.take_seat(match=offer.table, user=user)

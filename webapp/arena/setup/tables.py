@@ -301,10 +301,12 @@ def sit(match: Match, seat: MatchSeat, user: User) -> MatchSeat:
 
 @transaction.atomic
 def leave(*, match: Match, user: User) -> None:
-    """Leave the table before the game begins; the seat becomes open."""
+    """Leave the table before the game begins; the seat becomes open. A guest's own table is closed."""
     locked = still_open(match)
     seat = locked.seats.filter(user=user).first()
-    if seat is not None:
+    if user.is_guest and locked.host_id == user.pk:
+        close(match=locked)
+    elif seat is not None:
         free(locked, seat)
 
 
