@@ -22,6 +22,15 @@
     event.target.click();
   });
 
+  // Notes of what was done can be put away; those of errors have no such button.
+  for (const button of document.querySelectorAll(".note .dismiss")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      button.closest(".note").remove();
+      document.getElementById("main").focus();
+    });
+  }
+
   // A refused form begins at its first wrong field, which may be far below.
   document.querySelector("main form [aria-invalid=true]")?.focus();
 

@@ -27,6 +27,10 @@ class People(UserManager["User"]):
 
     use_in_migrations = False
 
+    def members(self) -> "models.QuerySet[User]":
+        """Return all people with an account."""
+        return self.exclude(role=Role.GUEST)
+
     def create_superuser(
         self, username: str, email: str | None = None, password: str | None = None, **fields: Any
     ) -> "User":

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
 
-from training.games import lookup
+from training.games import REGISTRY, lookup
 from training.records import Message, Scenario
 from training.views import Line
 from webapp.arena import opponents
@@ -106,6 +106,21 @@ class MatchQuerySet(models.QuerySet["Match"]):
             unjudged = assigned.annotate(assigned=Count("targets", distinct=True), judged=judged)
             withheld |= ~Q(Exists(seats)) & Q(Exists(unjudged.filter(judged__lt=F("assigned"))))
         return self.filter(withheld, state=Match.State.FINISHED)
+
+    def named(self, text: str) -> MatchQuerySet:
+        """Matches with this number, or whose game's title or host's name contains the text.
+
+        The names and texts of a scenario are not searched: they may say what a viewer must not know.
+        """
+        games = [spec.name for spec in REGISTRY.values() if text.casefold() in spec.title.casefold()]
+        named = Q(game__in=games) | Q(host__username__icontains=text, host__first_name="")
+        digits = text.removeprefix("match").strip()
+        return self.filter(named | Q(pk=int(digits)) if digits.isdecimal() and len(digits) < 19 else named)
+
+    def undisclosed_to(self, user: User) -> MatchQuerySet:
+        """Matches of others that this user has yet to judge: a change of the ladder could reveal their players."""
+        is_player = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
+        return self.unrevealed_to(user).exclude(is_player)
 
     def matching(self, *, game: str = "", state: str = "") -> MatchQuerySet:
         """Matches of this game and in this state; an empty value filters nothing."""

@@ -11,7 +11,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import models
 from django.db.models import Count, Exists, F, Func, OuterRef, Q, TextField, Value
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Cast, Coalesce, Now
 
 from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
@@ -58,6 +58,18 @@ def _source(row: type[F]) -> Coalesce:
     return Coalesce(match, _Joined(Value("run:"), *parts), row("conversation__source"), output_field=TextField())
 
 
+class RubricQuerySet(models.QuerySet["Rubric"]):
+    """Reads of rubrics."""
+
+    def visible_to(self, user: User) -> RubricQuerySet:
+        """Return what this person may read: researchers all, others none outside of their queues."""
+        return self if user.is_researcher else self.none()
+
+    def matching(self, text: str) -> RubricQuerySet:
+        """Return rubrics whose name or title contains the text, by name."""
+        return self.filter(Q(name__icontains=text) | Q(title__icontains=text)).order_by("name")
+
+
 class Rubric(models.Model):
     """A named line of rubric versions; those that come with Parley have no owner and are changed by admins."""
 
@@ -67,6 +79,8 @@ class Rubric(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="rubrics"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = RubricQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.name
@@ -308,6 +322,11 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         if user is None:
             return self
         return self.filter(Q(author=user) | ~of_same_seat(Target.objects.open_for(user)))
+
+    def saying(self, text: str) -> JudgmentQuerySet:
+        """Judgments whose comment or reasons contain the text."""
+        reasons = self.annotate(said=Cast("reasons", TextField()))
+        return reasons.filter(Q(reason__icontains=text) | Q(said__icontains=text))
 
     def scored(self) -> JudgmentQuerySet:
         """Judgments with values."""

@@ -46,6 +46,10 @@ class StandingQuerySet(models.QuerySet["Standing"]):
         spoken = Q(speaker=None) | Q(speaker__in=visible)
         return self.filter(Q(deployment=None) | Q(deployment__in=visible) & spoken)
 
+    def of_people(self, text: str) -> StandingQuerySet:
+        """Those of people whose name contains the text."""
+        return self.filter(kind=Standing.Kind.PERSON, user__username__icontains=text)
+
     def matching(self, *, kind: str = "") -> StandingQuerySet:
         """Those of one kind; empty filters nothing."""
         return self.filter(kind=kind) if kind else self

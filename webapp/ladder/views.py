@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
@@ -19,7 +18,7 @@ from training.evaluate import ratings
 from training.games import REGISTRY
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, members
-from webapp.arena.models import Match, MatchQuerySet, MatchSeat
+from webapp.arena.models import Match, MatchQuerySet
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 from webapp.ladder.models import Fit, Standing
@@ -122,9 +121,7 @@ def _undisclosed(game: str, user: User) -> MatchQuerySet:
     """
     if user.is_admin:
         return Match.objects.none()
-    is_player = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
-    hidden = Match.objects.filter(game=game).unrevealed_to(user).exclude(is_player)
-    return hidden.order_by("-ended_at")[:HIDDEN_SHOWN]
+    return Match.objects.filter(game=game).undisclosed_to(user).order_by("-ended_at")[:HIDDEN_SHOWN]
 
 
 @require_GET

@@ -1,9 +1,11 @@
 """Who may use the first page."""
 
-from tests.trust.matrix.base import RESEARCHERS, Route
+from tests.trust.matrix.base import MEMBERS, RESEARCHERS, Route
 
 ROUTES = [
     Route("home:index", (), public=True),
     Route("home:running", RESEARCHERS),
+    Route("home:search", MEMBERS),
+    Route("home:palette", MEMBERS),
     Route("home:watch", RESEARCHERS, method="POST"),
 ]

@@ -14,7 +14,15 @@ from django.utils.html import format_html, format_html_join, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
+from webapp.core.keys import KEYS, Key
+
 register = template.Library()
+
+
+@register.simple_tag
+def keys() -> tuple[Key, ...]:
+    """The keys of all pages."""
+    return KEYS
 
 
 @register.filter

@@ -1,0 +1,35 @@
+"""The keys of the pages, which the help of the keyboard lists.
+
+`static/js` handles them. `when` is a CSS selector: the help of a page lists a key where something matches it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key or combination, each of `keys` as it is written on the keyboard."""
+
+    keys: tuple[str, ...]
+    what: str
+    when: str = "body"
+    script: str = "palette.js"
+    single: bool = False
+
+
+KEYS = (
+    Key(("Ctrl", "K"), "Search, or go to any page (on a Mac: ⌘ K)", "#palette"),
+    Key(("/",), "The same", "#palette", single=True),
+    Key(("?",), "This list", single=True),
+    Key(("Esc",), "Close what is open", script="parley.js"),
+    Key(("↑", "↓"), "Choose a result of the search", "#palette"),
+    Key(("Enter",), "Go to the chosen result", "#palette"),
+    Key(("Enter",), "Say it, or make the move beside the field", "#table #move", "table.js"),
+    Key(("Shift", "Enter"), "A new line in what you say", "#say", "table.js"),
+    Key(("0–9",), "Give this value in the row that has the focus", "[data-scale]", "scale.js"),
+    Key(("←", "→"), "The next value of a row, or step of a replay", "[data-scale], #scrub", "scale.js"),
+    Key(("Space",), "Press the button that has the focus", script="parley.js"),
+)
+"""All keys, in the order of the list. `single` ones can be switched off: speech input may write them by mistake."""
