@@ -2,13 +2,15 @@
 
 from django.urls import path
 
-from webapp.home import search, views
+from webapp.home import guided, search, views
 
 app_name = "home"
 urlpatterns = [
     path("", views.index, name="index"),
     path("running/", views.running, name="running"),
-    path("watch/", views.watch, name="watch"),
+    path("circle/", guided.circle, name="circle"),
+    path("circle/hide/", guided.hide, name="hide"),
+    path("circle/<str:step>/", guided.begin, name="begin"),
     path("search/", search.search_page, name="search"),
     path("search/palette/", search.palette, name="palette"),
 ]

@@ -232,6 +232,12 @@ PRESETS: dict[str, Preset] = {
         "Supervised learning on a dataset's conversations, so that self-play begins with a model that can play.",
         "sft/negotiation.toml",
     ),
+    "sft-quick": Preset(
+        "Quick imitation",
+        "The tiny model imitates conversations about items, in seconds on a CPU core: a demonstration.",
+        "sft/quick.toml",
+        {"name": "Quick imitation"},
+    ),
     "eval": Preset(
         "Head-to-head of two models",
         "Two models play the same scenarios in both seatings; points, agreement and intervals.",

@@ -11,23 +11,14 @@ from django.utils.html import strip_tags
 from tests.trust.matrix.arena import seated
 from tests.webapp.arena.conftest import negotiation
 from tests.webapp.judgments.make import (
-    FIVES,
-    conversation,
     finished_match,
-    imported,
-    outside,
     people_queue,
-    version,
 )
 from tests.webapp.runs.making import make_run
-from training import bases, samples
-from training.errors import BadInput
-from training.store import write_json
+from training import samples
 from webapp.accounts.models import User
-from webapp.arena.models import Match
 from webapp.arena.setup import finding, tables
 from webapp.home.management.commands import demo_data
-from webapp.judgments import services as judging
 from webapp.runs import attempts
 from webapp.runs.models import Run
 from webapp.scenarios.models import Dataset
@@ -39,51 +30,11 @@ def page(client, name="home:index"):
     return client.get(reverse(name)).content.decode()
 
 
-def test_a_new_installation_offers_three_ways_to_begin(client_of, researcher):
-    client = client_of(researcher)
-    first = page(client)
-    assert "Watch a model learn" in first
-    assert "Play a game first" in first
-    started = client.post(reverse("home:watch"), follow=True)
-    run = Run.objects.get()
-    assert started.redirect_chain[-1][0] == reverse("runs:detail", args=[run.pk])
-    assert (run.base, run.state) == ("tiny", "queued")
-    left = page(client)
-    assert "Watch a model learn" not in left
-    for heading in ("Not tried yet", "Play against it", "Judge a game"):
-        assert heading in left
-    finished_match(researcher)
-    left = page(client)
-    assert "Play against it" not in left
-    assert "Queue the last game" in left
-    seat = Match.objects.get().seats.get(user=researcher)
-    judging.rate(by=seat, version=version(), values={1: FIVES}, guesses={1: judging.Answer(person=False)})
-    assert "Judge a game" not in page(client)
-
-
-def test_judgments_of_an_import_are_no_beginning_of_ones_own(client_of, researcher):
-    imported(researcher, conversation(0, (outside("gpt-4", 0, FIVES),)))
-    assert "Judge a game" in page(client_of(researcher))
-
-
-def test_nothing_of_the_beginnings_is_read_for_a_player(client_of, player):
-    context = client_of(player).get(reverse("home:index")).context
-    assert context["begins"] == 0
-    assert "finished" not in context
-
-
 def test_a_player_lands_on_the_games(client_of, player, annotator):
     shown = page(client_of(player))
     for spec in finding.games():
         assert reverse("arena:play-now", args=[spec.name]) in shown
     assert "/play/now/" not in page(client_of(annotator))
-
-
-def test_an_installation_at_work_offers_no_beginnings(client_of, researcher):
-    for number in range(5):
-        assert "Play against it" in page(client_of(researcher))
-        make_run(researcher, name=f"run {number}")
-    assert "Play against it" not in page(client_of(researcher))
 
 
 def test_ones_own_open_table_waits_for_others(client_of, player, annotator):
@@ -96,29 +47,6 @@ def test_ones_own_open_table_waits_for_others(client_of, player, annotator):
     assert "<h3>Yours</h3>" in own
 
 
-def test_the_cards_say_how_far_the_tiny_model_is(client_of, researcher, monkeypatch, tmp_path):
-    monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
-    entry, client = bases.REGISTRY["tiny"], client_of(researcher)
-    with bases.PreparationLog(entry) as log:
-        now = time.time()
-        write_json(log.path, {"began": now - 30, "at": now, "share": 0.25})
-        first = page(client)
-        assert "being prepared: 25 %, 1 min 2" in first or "being prepared: 25 %, 1 min 30 s left" in first
-        assert "<button disabled>Start the quick trial" in first
-        part = client.get(reverse("home:index"), headers={"HX-Request": "true"})
-        assert (part.status_code, 'id="begin"' in part.content.decode()) == (200, True)
-        with pytest.raises(BadInput, match=r"being prepared on this machine; try again in (8|9)\d s"):
-            bases.resolve("tiny")
-        write_json(log.path, {"began": now - 900, "at": now - 200, "share": 0.25})  # nobody works on it any more
-        left = page(client)
-        assert "being prepared" not in left
-        assert "models prepare tiny" in left
-        assert "<button disabled>Start the quick trial" in left
-    monkeypatch.setattr(bases, "is_prepared", lambda entry: True)
-    part = client.get(reverse("home:index"), headers={"HX-Request": "true"})
-    assert (part.status_code, "<button>Start the quick trial" in part.content.decode()) == (286, True)
-
-
 def test_the_first_page_shows_what_is_ones_own(client_of, researcher, annotator, player):
     queue = people_queue(researcher, finished_match(researcher), [annotator])
     assert f"{queue.targets.count()} left" in page(client_of(annotator))
@@ -126,20 +54,6 @@ def test_the_first_page_shows_what_is_ones_own(client_of, researcher, annotator,
     assert "Running" not in shown
     assert "To judge" not in shown
     assert "No table is waiting" in shown
-
-
-def test_a_game_is_offered_for_judging_only_if_everybody_agreed_to_its_use(client_of, researcher):
-    agreed, refused = finished_match(researcher), finished_match(researcher)
-    refused.seats.update(consent=False)
-    client = client_of(researcher)
-    (offered,) = re.findall(r"/queues/new/[^\"]*match=[^\"]*", page(client))
-    assert f"match={agreed.pk}&" in offered.replace("&amp;", "&")
-    query = offered.split("?")[1].replace("&amp;", "&")
-    form = client.get(f"{reverse('judgments:queue-new')}?{query}").context["form"]
-    listed = [str(value) for value, _ in form.fields["match"].choices]
-    assert listed == [str(agreed.pk)]
-    agreed.seats.update(consent=False)
-    assert "Play a game first" in page(client)
 
 
 def test_the_first_page_of_a_guest_is_their_match_or_the_next_game(client_of, guest, player):

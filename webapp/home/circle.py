@@ -1,0 +1,205 @@
+"""The guided circle of a researcher: watch a model learn, beat it, judge the game, train on that; each with real runs.
+
+The record of a person names what they made, and its state says how far each step is. So the circle can be left and gone
+on with at any point, and a step that failed can be done again. Every function is one transaction, and raises `BadInput`
+without changing anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db import transaction
+
+from training.config import RunConfig
+from training.errors import BadInput
+from training.games import redrawn
+from training.rewards.rubrics import RATED_AFTER
+from training.seeding import rng
+from webapp.accounts.models import User
+from webapp.arena import access
+from webapp.arena.models import Match
+from webapp.arena.setup import scenarios, speakers, tables
+from webapp.home.models import Circle
+from webapp.judgments import export
+from webapp.judgments import services as judging
+from webapp.judgments.models import RubricVersion
+from webapp.runs import services as runs
+from webapp.runs.models import Checkpoint, Run
+from webapp.runs.presets import PRESETS
+from webapp.runs.querysets import ALIVE
+from webapp.serving import services as serving
+
+
+class State(StrEnum):
+    """How far a step is. A locked one waits for the step before it."""
+
+    LOCKED = "locked"
+    READY = "ready"
+    WORKING = "working"
+    FAILED = "failed"
+    DONE = "done"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of a step; `said` is what is going on, or what went wrong and what to do.
+
+    `instead` is the step that must be done again, where it is another one.
+    """
+
+    state: State
+    said: str = ""
+    done: int = 0
+    of: int = 0
+    instead: str = ""
+
+
+def of(user: User) -> Circle:
+    """The record of a person, unsaved before their first step."""
+    return Circle.objects.select_related("run", "match", "queue", "trained").filter(user=user).first() or Circle(
+        user=user
+    )
+
+
+def progress(circle: Circle) -> dict[str, Progress]:
+    """The progress of every step, in their order."""
+    played = _beaten(circle)
+    judged = _judged(circle, played)
+    return {
+        "watch": _of_run(circle.run),
+        "beat": played,
+        "judge": judged,
+        "train": _of_run(circle.trained) if judged.state == State.DONE or circle.trained else Progress(State.LOCKED),
+    }
+
+
+def _of_run(run: Run | None) -> Progress:
+    if run is None:
+        return Progress(State.READY)
+    if run.state in ALIVE:
+        began = f"Step {run.step} of {run.steps}" if run.step and run.steps else "It begins"
+        said = "Waiting for a worker" if run.state == Run.State.QUEUED else began
+        return Progress(State.WORKING, said, run.step, run.steps)
+    if run.state == Run.State.SUCCEEDED:
+        return Progress(State.DONE)
+    why = "The run was stopped" if run.state == Run.State.STOPPED else "The run failed"
+    return Progress(State.FAILED, f"{why}: its log says more. Start another, or resume it on its page.")
+
+
+def opponent(circle: Circle) -> Checkpoint | None:
+    """The newest checkpoint that the watched run has written."""
+    return circle.run.checkpoints.order_by("-step").first() if circle.run else None
+
+
+def _beaten(circle: Circle) -> Progress:
+    match = circle.match
+    if match is None:
+        return Progress(State.READY if opponent(circle) else State.LOCKED)
+    if match.state == Match.State.ABORTED:
+        return Progress(State.FAILED, f"The game ended without a result: {match.aborted_why}. Play another.")
+    return Progress(State.DONE if match.over else State.WORKING, "" if match.over else "Your game is not over.")
+
+
+def _judged(circle: Circle, played: Progress) -> Progress:
+    queue, match = circle.queue, circle.match
+    if queue is None and (match is None or played.state != State.DONE):
+        return Progress(State.LOCKED)
+    if queue is None:
+        if match is not None and not Match.objects.exportable().filter(pk=match.pk).exists():
+            why = "You kept this game out of exports, or it is not rated, so it cannot be judged."
+            return Progress(State.FAILED, f"{why} Play another, and say yes to its use.", instead="beat")
+        return Progress(State.READY)
+    left, seats = queue.targets.open_for(circle.user).count(), queue.targets.count()
+    if left:
+        return Progress(State.WORKING, f"{seats - left} of {seats} seats judged", seats - left, seats)
+    if not queue.targets.filter(judgments__values__isnull=False).exists():
+        return Progress(State.FAILED, "No seat was given values, so nothing can be learned. Queue it again.")
+    return Progress(State.DONE)
+
+
+@transaction.atomic
+def watch(*, user: User) -> Run:
+    """Start the quick trial; a game and judgments of an earlier one are kept outside of the circle."""
+    circle = _locked(user)
+    if circle.run is not None and circle.run.state in ALIVE:
+        return circle.run
+    run = runs.create_run(owner=user, config=RunConfig.from_dict(PRESETS["quick"].config()))
+    Circle.objects.filter(pk=circle.pk).update(run=run, match=None, queue=None, trained=None)
+    return run
+
+
+@transaction.atomic
+def beat(*, user: User) -> Match:
+    """Set up a table against the newest checkpoint of the watched run, with one of the scenarios that it learned from;
+    a game of the circle that is not over is returned.
+    """
+    circle = _locked(user)
+    if circle.match is not None and not circle.match.over:
+        return circle.match
+    checkpoint = opponent(circle)
+    if circle.run is None or checkpoint is None:
+        raise BadInput("there is no checkpoint yet: wait until the run has written one", "checkpoint")
+    seed = tables.new_seed()
+    learned = scenarios.samples(circle.run.game)[: circle.run.config["data"]["limit"] or None]
+    start = tables.Start(redrawn(rng(seed, "sample").choice(learned), seed))
+    place = speakers.place_of(serving.of_checkpoint(checkpoint), speakers.AS_TRAINED, user)
+    match = tables.create(host=user, start=start, places=[tables.Place(user=user), place])
+    Circle.objects.filter(pk=circle.pk).update(match=match, queue=None, trained=None)
+    return match
+
+
+@transaction.atomic
+def judge(*, user: User) -> None:
+    """Queue the game of the circle for its player, who is not asked any more who the others were."""
+    circle = _locked(user)
+    match = circle.match
+    if match is None or not match.over:
+        raise BadInput("play the game to its end first", "match")
+    if circle.queue is not None and progress(circle)["judge"].state != State.FAILED:
+        return
+    seat = match.seats.filter(user=user).first()
+    if seat is not None and not access.players_revealed(match, user):
+        judging.reveal_unrated(by=seat)
+    rubric = RATED_AFTER[match.game].name
+    version = RubricVersion.objects.filter(rubric__name=rubric).order_by("-number").first()
+    if version is None:
+        raise BadInput(f"the rubric {rubric} is gone: make it again", "rubric")
+    queue = judging.create_queue(
+        name=f"First circle, match {match.pk}", owner=user, rubric_version=version, matches=[match], annotators=[user]
+    )
+    Circle.objects.filter(pk=circle.pk).update(queue=queue, trained=None)
+
+
+@transaction.atomic
+def train(*, user: User) -> Run:
+    """Export the judged game as a dataset, and start a run that learns from it where the watched run ended."""
+    circle = _locked(user)
+    if circle.trained is not None and circle.trained.state in ALIVE:
+        return circle.trained
+    if circle.queue is None or progress(circle)["judge"].state != State.DONE:
+        raise BadInput("judge the game first", "queue")
+    version, _ = export.store(queue=circle.queue, name=f"first-circle-{circle.queue_id}", by=user)
+    config = PRESETS["sft-quick"].config() | {"name": "Trained on my judged game"}
+    run = runs.create_run(
+        owner=user, config=RunConfig.from_dict(config), dataset_version=version, start_checkpoint=opponent(circle)
+    )
+    Circle.objects.filter(pk=circle.pk).update(trained=run)
+    return run
+
+
+def set_hidden(*, user: User, hidden: bool) -> None:
+    """Put the cards away, or bring them back."""
+    Circle.objects.update_or_create(user=user, defaults={"hidden": hidden})
+
+
+def _locked(user: User) -> Circle:
+    """The record of a person under its lock."""
+    Circle.objects.get_or_create(user=user)
+    return Circle.objects.select_for_update().get(user=user)
+
+
+STEPS: Mapping[str, Callable[..., object]] = {"watch": watch, "beat": beat, "judge": judge, "train": train}
+"""What begins each step, in their order."""

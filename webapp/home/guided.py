@@ -1,0 +1,152 @@
+"""The cards of the guided circle on a researcher's first page, and what their buttons do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from training import bases
+from training.errors import BadInput
+from webapp.accounts.models import User
+from webapp.accounts.permissions import current_user, researchers
+from webapp.core.http import STOP_ASKING
+from webapp.home import circle as circles
+from webapp.home.circle import Progress, State
+from webapp.home.models import Circle
+
+TINY = "tiny"
+
+
+@dataclass(frozen=True)
+class Card:
+    """One step: what happens and how long it takes, how far it is, its button, and a link to what it made."""
+
+    name: str
+    title: str
+    takes: str
+    about: str
+    button: str
+    progress: Progress
+    address: str = ""
+    link: str = ""
+
+    @property
+    def begins(self) -> bool:
+        """Whether its button is offered."""
+        return self.progress.state in {State.READY, State.FAILED}
+
+    @property
+    def step(self) -> str:
+        """The step that its button begins."""
+        return self.progress.instead or self.name
+
+
+TEXTS = {
+    "watch": (
+        "Watch it learn",
+        "3 minutes",
+        "The tiny model bargains with itself and learns from it. Then it plays against its own start.",
+        "Start the quick trial",
+    ),
+    "beat": (
+        "Beat it",
+        "3 minutes",
+        "Sit down against the newest checkpoint of your run, over items that it learned to divide.",
+        "Play against it",
+    ),
+    "judge": (
+        "Judge it",
+        "2 minutes",
+        "Score how both of you talked, by the rubric of the game. Anybody whom you invite could judge the same game.",
+        "Queue the game",
+    ),
+    "train": (
+        "Train on that",
+        "1 minute",
+        "Your judged game becomes a dataset, and the model imitates what was said in it: the circle is closed.",
+        "Export it and train",
+    ),
+}
+
+
+def cards(circle: Circle) -> list[Card]:
+    """The cards of a person's circle, in their order."""
+    links = {
+        "watch": lambda: (circle.run_id and reverse("runs:detail", args=[circle.run_id]), "To the run"),
+        "beat": lambda: (circle.match_id and reverse("arena:table", args=[circle.match_id]), "To the game"),
+        "judge": lambda: (circle.queue_id and _queue_link(circle), "To the judgments"),
+        "train": lambda: (circle.trained_id and reverse("runs:detail", args=[circle.trained_id]), "To the run"),
+    }
+    return [
+        Card(name, *TEXTS[name][:3], TEXTS[progress.instead or name][3], progress, *_link(links[name]))
+        for name, progress in circles.progress(circle).items()
+    ]
+
+
+def _link(link: Callable[[], tuple[Any, str]]) -> tuple[str, str]:
+    address, text = link()
+    return (address, text) if address else ("", "")
+
+
+def _queue_link(circle: Circle) -> str:
+    judging = circle.queue is not None and circle.queue.targets.open_for(circle.user).exists()
+    return reverse("judgments:annotate" if judging else "judgments:queue", args=[circle.queue_id])
+
+
+def context(user: User, refused: tuple[str, str] = ("", "")) -> dict[str, Any]:
+    """The context of the cards; `refused` are a step and why it did not begin. `moving`: they change by themselves."""
+    circle = circles.of(user)
+    shown = cards(circle)
+    entry = bases.REGISTRY[TINY]
+    ready = bases.is_prepared(entry)
+    preparing = None if ready else bases.preparation(entry)
+    working = {card.name for card in shown if card.progress.state == State.WORKING}
+    return {
+        "cards": shown,
+        "refused": refused[0],
+        "why": refused[1],
+        "closed": all(card.progress.state == State.DONE for card in shown),
+        "hidden": circle.hidden,
+        "moving": bool(working) or not ready,
+        "ready": ready,
+        "preparing": preparing,
+        "seconds_left": preparing.seconds_left(time.time()) if preparing else None,
+    }
+
+
+@require_GET
+@researchers
+def circle(request: HttpRequest) -> HttpResponse:
+    """The cards alone, for the page that asks again while something works."""
+    filled = context(current_user(request))
+    return render(request, "home/circle.html", filled, status=200 if filled["moving"] else STOP_ASKING)
+
+
+@require_POST
+@researchers
+def begin(request: HttpRequest, step: str) -> HttpResponse:
+    """Begin a step and go to what it made; a refused one says why on its card."""
+    if step not in circles.STEPS:
+        raise Http404
+    user = current_user(request)
+    try:
+        circles.STEPS[step](user=user)
+    except BadInput as error:
+        return render(request, "home/circle_page.html", context(user, (step, error.why)), status=400)
+    card = next(card for card in cards(circles.of(user)) if card.name == step)
+    return redirect(card.address)
+
+
+@require_POST
+@researchers
+def hide(request: HttpRequest) -> HttpResponse:
+    """Put the cards away, or bring them back."""
+    circles.set_hidden(user=current_user(request), hidden=request.POST.get("hidden") == "1")
+    return redirect("home:index")

@@ -1,0 +1,25 @@
+"""How far each person is on the guided way through Parley: which run, game, queue and dataset they made on it."""
+
+from django.conf import settings
+from django.db import models
+
+
+class Circle(models.Model):
+    """One person's guided circle. A step is done when what it made is; see `webapp.home.circle`."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="circle")
+    run = models.ForeignKey("runs.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    match = models.ForeignKey("arena.Match", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    queue = models.ForeignKey("judgments.Queue", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    trained = models.ForeignKey(
+        "runs.Run",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="The run that learns from the judged game.",
+    )
+    hidden = models.BooleanField(default=False, help_text="Whether the person has put the cards away.")
+
+    def __str__(self) -> str:
+        return f"circle of {self.user_id}"
