@@ -16,34 +16,6 @@ from webapp.judgments.models import Judgment, JudgmentQuerySet, Target, TargetQu
 router = Router(tags=["judgments"])
 
 
-class Shown(JudgmentOut):
-    """A judgment, read from its row."""
-
-    @staticmethod
-    def resolve_queue(row: Judgment) -> int | None:
-        return row.target.queue_id if row.target else None
-
-    @staticmethod
-    def resolve_match(row: Judgment) -> int | None:
-        return row.match_id
-
-    @staticmethod
-    def resolve_episode(row: Judgment) -> int | None:
-        return row.episode_id
-
-    @staticmethod
-    def resolve_conversation(row: Judgment) -> int | None:
-        return row.conversation_id
-
-    @staticmethod
-    def resolve_rubric(row: Judgment) -> str:
-        return str(row.rubric_version)
-
-    @staticmethod
-    def resolve_author(row: Judgment) -> str:
-        return row.by
-
-
 def _visible(request: HttpRequest) -> JudgmentQuerySet:
     user = caller(request)
     if not user.is_annotator:
@@ -51,7 +23,7 @@ def _visible(request: HttpRequest) -> JudgmentQuerySet:
     return Judgment.objects.readable_by(user).with_authors().select_related("target", "judge__remote")
 
 
-@router.get("", response=list[Shown])
+@router.get("", response=list[JudgmentOut])
 @paginate(LimitOffsetPagination)
 def list_judgments(request: HttpRequest, queue: int | None = None, match: int | None = None) -> JudgmentQuerySet:
     """Judgments in order of creation: an annotator's own, or all except of seats yet to be judged."""
@@ -74,7 +46,7 @@ def list_targets(request: HttpRequest, queue: int | None = None) -> TargetQueryS
     return targets if queue is None else targets.filter(queue=queue)
 
 
-@router.post("", response={201: Shown})
+@router.post("", response={201: JudgmentOut})
 def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
     """Judge one target of a queue that is assigned to the caller; another answer replaces it until an export."""
     user, visible = caller(request), _visible(request)

@@ -1,9 +1,10 @@
-"""Matches over the API: set up a table, read it, move. The services are those of the table's pages."""
+"""Matches over the API: set up a table, sit down at one, read it, move. The services are those of the table's pages."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from django.db import transaction
 from django.http import Http404, HttpRequest
 from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
@@ -14,7 +15,7 @@ from training.records import ALL
 from webapp.accounts.models import User
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import caller
-from webapp.api.shapes import AdviceIn, AdviceOut, MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn
+from webapp.api.shapes import AdviceIn, AdviceOut, MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn, SeatIn
 from webapp.arena import access, opponents
 from webapp.arena.live import client_state
 from webapp.arena.models import Advice, Match, MatchMove, MatchQuerySet, MatchSeat
@@ -39,7 +40,7 @@ def match_as_seen(match: Match, user: User) -> dict[str, object]:
         "turn": state.turn,
         "seats": [_seat(chair.seat, revealed=players_shown or chair.you, you=chair.you) for chair in state.chairs],
         "messages": [{"number": row.number, **row.message} for row in client_state.rows_after(match, viewer, 0)],
-        "actions": [action.to_dict() for action in state.observation.actions],
+        "actions": list(state.observation.actions),
         "max_chars": state.observation.max_chars,
         "deadline": state.deadline,
         "returns": match.returns if revealed else None,
@@ -120,6 +121,33 @@ def get_match(request: HttpRequest, pk: int) -> dict[str, object]:
     match = _match(request, pk)
     hosting.note_presence(match_id=match.pk, user=caller(request))
     return match_as_seen(match, caller(request))
+
+
+@router.post("/{int:pk}/seat", response=MatchOut)
+def take_seat(request: HttpRequest, pk: int, data: SeatIn) -> dict[str, object]:
+    """Take the first free seat and answer about consent; who sits there already keeps their seat.
+
+    The game begins once every seat is taken and everybody has answered and, where asked, is ready.
+    """
+    match, user = _match(request, pk), caller(request)
+    if user.is_guest:
+        raise Http404
+    with transaction.atomic():
+        tables.take_seat(match=match, user=user)
+        tables.answer_consent(match=match, user=user, agreed=data.consent)
+    match.refresh_from_db()
+    return match_as_seen(match, user)
+
+
+@router.post("/{int:pk}/ready", response=MatchOut)
+def say_ready(request: HttpRequest, pk: int) -> dict[str, object]:
+    """Say that the caller is ready, at a table of more than two seats that waits for it."""
+    match, user = _match(request, pk), caller(request)
+    if access.own_seat(match, user) is None:
+        raise Http404
+    tables.say_ready(match=match, user=user)
+    match.refresh_from_db()
+    return match_as_seen(match, user)
 
 
 @router.post("/{int:pk}/moves", response=MoveOut)

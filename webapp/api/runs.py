@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from ninja import Router, Status
+from ninja.errors import HttpError
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.config import parse
@@ -14,7 +16,8 @@ from webapp.accounts.permissions import get_or_404
 from webapp.api.access import Key, caller
 from webapp.api.datasets import version_named
 from webapp.api.shapes import CheckpointOut, MetricOut, RunIn, RunOut
-from webapp.runs import services
+from webapp.core import files
+from webapp.runs import archive, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import CheckpointQuerySet, RunQuerySet
 from webapp.runs.reports import calibration, league
@@ -111,12 +114,28 @@ def delete_run(request: HttpRequest, pk: int) -> Status[None]:
 
 @checkpoints.get("", response=list[CheckpointOut])
 @paginate(LimitOffsetPagination)
-def list_checkpoints(request: HttpRequest) -> CheckpointQuerySet:
-    """Checkpoints that the caller may use, newest first."""
-    return Checkpoint.objects.visible_to(caller(request)).order_by("-pk")
+def list_checkpoints(request: HttpRequest, run: int | None = None) -> CheckpointQuerySet:
+    """Checkpoints that the caller may use, newest first; with `run` those that a run wrote, for researchers."""
+    rows = Checkpoint.objects.visible_to(caller(request)).order_by("-pk")
+    if run is None:
+        return rows
+    return rows.filter(run=run) if caller(request).is_researcher else rows.none()
 
 
 @checkpoints.get("/{int:pk}", response=CheckpointOut)
 def get_checkpoint(request: HttpRequest, pk: int) -> Checkpoint:
     """One checkpoint."""
     return get_or_404(Checkpoint.objects.visible_to(caller(request)), pk=pk)
+
+
+@checkpoints.get("/{int:pk}/download", response=str)
+def download_checkpoint(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The checkpoint's folder as a zip file, for researchers; 409 if its files are gone."""
+    user = caller(request)
+    if not user.is_researcher:
+        raise Http404
+    row = get_or_404(Checkpoint.objects.visible_to(user), pk=pk)
+    names = list(files.walk(row.path))
+    if not names:
+        raise HttpError(409, "its files are gone")
+    return archive.zip_response(request, row.name, row.path, names)

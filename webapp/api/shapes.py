@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Self
 
-from ninja import Field, ModelSchema, Schema
+from ninja import Field, Schema
 from pydantic import ValidationInfo, model_validator
 
+from training.records import Action
 from webapp.api.access import caller
-from webapp.judgments.models import Target
+from webapp.judgments.models import Judgment, Target
 from webapp.runs.models import Run
-from webapp.scenarios.models import DatasetVersion
 
 
 class Problem(Schema):
@@ -21,14 +21,17 @@ class Problem(Schema):
     why: str = Field(description="What is wrong, and what to change.")
 
 
-class VersionOut(ModelSchema):
+class VersionOut(Schema):
     """One version of a dataset."""
 
     dataset: str = Field(alias="dataset.name")
-
-    class Meta:
-        model = DatasetVersion
-        fields = ["number", "note", "created_at", "sha256", "scenario_count", "conversation_count", "games"]
+    number: int
+    note: str
+    created_at: datetime
+    sha256: str
+    scenario_count: int
+    conversation_count: int
+    games: list[str] = Field(description="Names of the games its scenarios play.")
 
 
 class DatasetOut(Schema):
@@ -93,19 +96,30 @@ class PassageOut(Schema):
     cut: bool
 
 
-class RunOut(ModelSchema):
+class RunOut(Schema):
     """One run."""
 
+    id: int
+    kind: str = Field(description="train, sft, eval, suite")
+    name: str
     owner: str = Field(alias="owner.username")
+    state: str = Field(description="queued, starting, running, stopping, succeeded, stopped, failed")
+    queue: str
+    config: dict[str, Any] = Field(description="The RunConfig with every default.")
+    method: str
+    game: str
+    base: str = Field(description="The base model's name.")
     dataset: str | None = None
     start_checkpoint_id: int | None = None
-
-    class Meta:
-        model = Run
-        fields = [
-            "id", "kind", "name", "state", "queue", "config", "method", "game", "base", "step", "steps", "key_metric",
-            "result", "error", "code_version", "created_at", "started_at", "ended_at",
-        ]  # fmt: skip
+    step: int
+    steps: int = Field(description="Planned number of training steps.")
+    key_metric: float | None
+    result: dict[str, Any] | None = Field(description="An evaluation's result.")
+    error: str = Field(description="Why it failed.")
+    code_version: str
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
 
     @staticmethod
     def resolve_dataset(run: Run) -> str | None:
@@ -202,7 +216,7 @@ class MatchOut(Schema):
     turn: int
     seats: list[SeatOut]
     messages: list[MessageOut]
-    actions: list[dict[str, Any]] = Field(description="What the caller may do now; empty unless it is their turn.")
+    actions: list[Action] = Field(description="What the caller may do now; empty unless it is their turn.")
     max_chars: int
     deadline: datetime | None
     returns: dict[str, Any] | None = Field(description="Each seat's result, once the game is over and open to you.")
@@ -239,6 +253,12 @@ class MatchIn(Schema):
     visibility: str = Field("private", pattern="^(private|open|public)$")
     deadline_s: int | None = None
     coaching: bool = Field(True, description="Whether players may ask a coach.")
+    consent: bool = Field(description="Whether your part may be stored in datasets and used for training.")
+
+
+class SeatIn(Schema):
+    """A request for a free seat."""
+
     consent: bool = Field(description="Whether your part may be stored in datasets and used for training.")
 
 
@@ -285,6 +305,30 @@ class JudgmentOut(Schema):
     prompt_sha256: str
     created_at: datetime
     updated_at: datetime | None = Field(description="When its author last saved it; null if an import does not say.")
+
+    @staticmethod
+    def resolve_queue(row: Judgment) -> int | None:
+        return row.target.queue_id if row.target else None
+
+    @staticmethod
+    def resolve_match(row: Judgment) -> int | None:
+        return row.match_id
+
+    @staticmethod
+    def resolve_episode(row: Judgment) -> int | None:
+        return row.episode_id
+
+    @staticmethod
+    def resolve_conversation(row: Judgment) -> int | None:
+        return row.conversation_id
+
+    @staticmethod
+    def resolve_rubric(row: Judgment) -> str:
+        return str(row.rubric_version)
+
+    @staticmethod
+    def resolve_author(row: Judgment) -> str:
+        return row.by
 
 
 class TargetOut(Schema):

@@ -81,7 +81,10 @@ def refuse_request(request: HttpRequest, error: HttpError) -> HttpResponse:
     """What no field is wrong in: a body that is not JSON (400), too many wrong keys (429), a version that holds
     judgments of seats that the caller has yet to judge (409).
     """
-    return _refuse(request, error.status_code, str(error))
+    response = _refuse(request, error.status_code, str(error))
+    if error.status_code == 429:
+        response.headers["Retry-After"] = "60"
+    return response
 
 
 @api.exception_handler(BadInput)

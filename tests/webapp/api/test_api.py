@@ -49,6 +49,7 @@ def test_every_refusal_has_the_same_shape(call, researcher):
     guess = Client(REMOTE_ADDR="10.9.8.7", headers={"Authorization": "Bearer parley_wrong"})
     tries = [refusal(guess.get("/api/v1/runs")) for _ in range(21)]
     assert tries == [(401, "Authorization")] * 20 + [(429, "")]
+    assert guess.get("/api/v1/runs").headers["Retry-After"] == "60"
 
 
 def test_the_description_says_how_everything_is_refused(db):
@@ -255,6 +256,15 @@ def test_a_match_is_set_up_and_played(call, player, researcher):
     assert again.json() == moved.json()
     other.post(f"matches/{pk}/moves", turn=0, action="accept")
     assert other.get(f"matches/{pk}").json()["returns"] == {"0": pytest.approx(1 / 3), "1": pytest.approx(2 / 3)}
+
+
+def test_a_seat_is_taken_where_one_is_free_and_by_members(call, player, guest):
+    pk = table(call, visibility="open").json()["id"]
+    assert refusal(Caller(guest).post(f"matches/{pk}/seat", consent=True)) == (404, "")
+    seated = Caller(player).post(f"matches/{pk}/seat", consent=True)
+    assert (seated.json()["state"], [seat["you"] for seat in seated.json()["seats"]]) == ("running", [False, True])
+    hidden = table(call).json()["id"]
+    assert refusal(Caller(player).post(f"matches/{hidden}/seat", consent=True)) == (404, "")
 
 
 def test_a_seat_sees_only_its_own_side(call, player, researcher):
