@@ -11,9 +11,10 @@ from packaging.utils import canonicalize_name
 from tools import locks
 
 ROOT = locks.REQUIREMENTS.parent
-OURS = {"training", "webapp", "worker", "bench", "tests", "tools", "conftest"}
+OURS = {"parley_client", "training", "webapp", "worker", "bench", "tests", "tools", "conftest"}
 RUNNING = ("base", "vllm", "vllm-cpu", "torch", "dense")
 CODE = {"training": RUNNING, "webapp": ("base",), "worker": ("base",), "bench": (*RUNNING, "dev")}
+CODE["client"] = ("base",)
 ALONE = {ROOT / "training" / "to_wandb.py", ROOT / "training" / "evaluate" / "transfer" / "autogen_chat.py"}
 """Scripts that run elsewhere and say themselves what they need."""
 OPTIONAL = {"alfworld", "textworld"}

@@ -6,6 +6,7 @@ from typing import Any
 from tests.trust.matrix import corpora, scenarios
 from tests.trust.matrix.base import ANNOTATORS, EVERYONE, MEMBERS, METHODS, NOBODY, RESEARCHERS, Route
 from tests.webapp.judgments.make import finished_match
+from tests.webapp.runs.making import make_checkpoint, make_run
 from webapp.runs.models import Checkpoint, Run
 
 ADMIN = ("admin",)
@@ -20,6 +21,10 @@ def run(owner: Any) -> dict[str, Any]:
 def checkpoint(owner: Any) -> dict[str, Any]:
     made = Checkpoint.objects.create(name=f"base-{owner.pk}", kind="base", base="x", path="x")
     return {"pk": made.pk}
+
+
+def written(owner: Any) -> dict[str, Any]:
+    return {"pk": make_checkpoint(make_run(owner, state="stopped")).pk}
 
 
 def match(owner: Any) -> dict[str, Any]:
@@ -59,7 +64,7 @@ ROUTES = [
     api("api:delete_run", RESEARCHERS, ADMIN, method="DELETE", make=run),
     api("api:list_checkpoints", EVERYONE),
     api("api:get_checkpoint", RESEARCHERS, RESEARCHERS, make=checkpoint),
-    api("api:download_checkpoint", RESEARCHERS, RESEARCHERS, make=checkpoint),
+    api("api:download_checkpoint", RESEARCHERS, RESEARCHERS, make=written),
     api("api:list_matches", EVERYONE),
     api("api:create_match", MEMBERS, method="POST", data=TABLE),
     api("api:get_match", EVERYONE, ADMIN, make=match),

@@ -263,7 +263,7 @@ def test_a_seat_is_taken_where_one_is_free_and_by_members(call, player, guest):
     assert refusal(Caller(guest).post(f"matches/{pk}/seat", consent=True)) == (404, "")
     seated = Caller(player).post(f"matches/{pk}/seat", consent=True)
     assert (seated.json()["state"], [seat["you"] for seat in seated.json()["seats"]]) == ("running", [False, True])
-    hidden = table(call).json()["id"]
+    hidden = table(call, places=[{"me": True}, {"scripted": "scripted"}]).json()["id"]
     assert refusal(Caller(player).post(f"matches/{hidden}/seat", consent=True)) == (404, "")
 
 
