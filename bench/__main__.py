@@ -153,6 +153,8 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
     sockets.set_defaults(module="bench.sockets")
     sockets.add_argument("--moves", type=SEVERAL, default=200, metavar="N", help="counted moves of a run (200)")
     sockets.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="runs (3)")
+    move = add("move", "where the milliseconds of a player's move go, stage by stage")
+    move.add_argument("--moves", type=SEVERAL, default=200, metavar="N", help="counted moves (200)")
     table = add("table", "the latency from an event at a table to its viewers' sockets, many tables at once")
     table.add_argument("--tables", type=COUNT, default=20, metavar="N", help="games at once (20)")
     table.add_argument("--watchers", type=COUNT, default=5, metavar="N", help="sockets per game (5)")

@@ -83,11 +83,11 @@ def _answers(port: int) -> bool:
 
 
 def _run(port: int, moves: int) -> list[float]:
-    match, sessions = _match(moves + UNCOUNTED)
+    match, sessions = match_of_two(moves + UNCOUNTED)
     return asyncio.run(_play(port, match, sessions, moves + UNCOUNTED))[UNCOUNTED:]
 
 
-def _match(turns: int) -> tuple[int, list[str]]:
+def match_of_two(turns: int) -> tuple[int, list[str]]:
     """Set up a running dialogue of two people; return its number and their sessions."""
     tables = import_module("webapp.arena.setup.tables")
     records = import_module("training.records")

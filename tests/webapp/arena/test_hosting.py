@@ -12,8 +12,8 @@ from training.errors import BadInput, IllegalMove
 from training.records import Move
 from webapp.arena import clock
 from webapp.arena.live import client_state, consumers
-from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat
-from webapp.arena.play import hosting, human_moves, model_seats, pace, services
+from webapp.arena.models import DueSeat, Match, MatchSeat
+from webapp.arena.play import hosting, human_moves, model_seats, pace, services, statements
 from webapp.arena.setup import links, tables
 from worker.play import play
 
@@ -144,14 +144,14 @@ def test_a_move_that_the_clock_outruns_is_not_taken_for_the_next_turn(player, be
     match = tables.create(host=player, start=tables.Start(dialogue(order="simultaneous")), places=places, consent=True)
     tables.answer_consent(match=match, user=ben, agreed=True)
     DueSeat.objects.update(deadline=services.database_now() - timedelta(seconds=1))
-    look = MatchMove.objects.filter
+    read = statements.steps_of
 
-    def after_the_clock(**kwargs):
-        monkeypatch.setattr(MatchMove.objects, "filter", look)
+    def before_the_clock(match_id, seat):
+        steps = read(match_id, seat)
         assert clock.time_out() == 2
-        return look(**kwargs)
+        return steps
 
-    monkeypatch.setattr(MatchMove.objects, "filter", after_the_clock)
+    monkeypatch.setattr(statements, "steps_of", before_the_clock)
     with pytest.raises(IllegalMove, match="too late") as refused:
         human_moves.play(match_id=match.pk, user=player, data={"turn": "0", "action": "speak", "text": "hello"})
     assert "kept" not in human_moves.explain(refused.value)

@@ -12,8 +12,8 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef
 
 from training.errors import BadInput, IllegalMove
-from training.games import GameSpec, lookup
-from training.records import Observation, Scenario, Seat, Viewer
+from training.games import GameSpec, lookup, make
+from training.records import Observation, Scenario, Seat, SeatMove, Viewer
 from training.views import TableView
 from webapp.accounts.models import User
 from webapp.arena import access
@@ -178,10 +178,15 @@ def folded(match: Match) -> services.MatchState | None:
 
     Raises `BadInput` or `IllegalMove` for a running match that cannot be replayed.
     """
+    return started(match, services.moves_of(match))
+
+
+def started(match: Match, moves: Sequence[SeatMove]) -> services.MatchState | None:
+    """The same, from all moves of the match."""
     if match.state == Match.State.OPEN:
         return None
     try:
-        return services.fold(match)
+        return services.catch_up(services.MatchState(make(services.scenario_of(match))), moves)
     except (BadInput, IllegalMove):
         if match.over:
             return None

@@ -14,14 +14,13 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, ClassVar
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
-from django.db import DatabaseError
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import DatabaseError, connection
 from django.utils.crypto import constant_time_compare
 from redis.exceptions import RedisError
 
@@ -64,14 +63,39 @@ def viewer_for(user: User, match_id: int) -> Viewer | None:
     return None if match is None else access.viewer_of(match, user)
 
 
-def still_signed_in(session_key: str, user_id: int) -> User | None:
-    """Reload the user of a socket; None once they have signed out, changed their password or been deactivated."""
-    session = import_module(settings.SESSION_ENGINE).SessionStore(session_key).load()
-    user = User.objects.filter(pk=user_id, is_active=True).first()
-    if user is None or str(session.get(SESSION_KEY)) != str(user_id):
-        return None
-    same = constant_time_compare(session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
-    return user if same else None
+class SignIn:
+    """Whether the user of a socket is still signed in, checked before every move; blocking.
+
+    The session and the user are loaded again only when a row of theirs has changed.
+    """
+
+    STATEMENT = """
+        SELECT md5(session_data || to_jsonb(person)::text) FROM django_session, accounts_user person
+        WHERE session_key = %s AND expire_date > now() AND person.id = %s"""
+
+    def __init__(self, session_key: str, user_id: int) -> None:
+        self._place = session_key, user_id
+        self._version: str | None = None
+        self._user: User | None = None
+
+    def user(self) -> User | None:
+        """The user as they are now; None once they have signed out, changed their password or been deactivated."""
+        with connection.cursor() as cursor:
+            cursor.execute(self.STATEMENT, self._place)
+            row = cursor.fetchone()
+        if row is None:
+            return None
+        if row[0] != self._version:
+            self._version, self._user = row[0], self._load(*self._place)
+        return self._user
+
+    def _load(self, session_key: str, user_id: int) -> User | None:
+        session = SessionStore(session_key).load()
+        user = User.objects.filter(pk=user_id, is_active=True).first()
+        if user is None or str(session.get(SESSION_KEY)) != str(user_id):
+            return None
+        same = constant_time_compare(session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
+        return user if same else None
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -103,6 +127,7 @@ class TableConsumer(AsyncWebsocketConsumer):
     async def connect(self) -> None:
         """Determine the viewpoint; users without access are refused before the socket opens."""
         self.user: User = self.scope["user"]
+        self.sign_in = SignIn(self.scope["session"].session_key, self.user.pk)
         self.match_id: int = self.scope["url_route"]["kwargs"]["match_id"]
         self.bucket = Bucket()
         self.looking = asyncio.Lock()
@@ -171,18 +196,23 @@ class TableConsumer(AsyncWebsocketConsumer):
 
     async def _move(self, data: Mapping[str, Any]) -> None:
         """Make a move if the user is still signed in; otherwise close the socket."""
-        if await self._signed_in() is None:
-            await self.close(STAY_AWAY)
-            return
-        play = database_sync_to_async(human_moves.play, thread_sensitive=False)
         try:
-            await play(match_id=self.match_id, user=self.user, data=data)
+            if not await database_sync_to_async(self._play, thread_sensitive=False)(data):
+                await self.close(STAY_AWAY)
+                return
         except (BadInput, IllegalMove) as error:
             await self._say(fragments.refusal(human_moves.explain(error)))
             await self._look()
             return
         await self._say(fragments.refusal(""))
         await self._look()
+
+    def _play(self, data: Mapping[str, Any]) -> bool:
+        """Make the move; False if the session has ended."""
+        if self.sign_in.user() is None:
+            return False
+        human_moves.play(match_id=self.match_id, user=self.user, data=data)
+        return True
 
     async def _ask(self, data: Mapping[str, Any]) -> None:
         """Ask a coach if the user is still signed in; otherwise close the socket."""
@@ -282,8 +312,7 @@ class TableConsumer(AsyncWebsocketConsumer):
 
     async def _signed_in(self) -> User | None:
         """The reloaded user of this socket; None once their session has ended."""
-        check = database_sync_to_async(still_signed_in, thread_sensitive=False)
-        return await check(self.scope["session"].session_key, self.user.pk)
+        return await database_sync_to_async(self.sign_in.user, thread_sensitive=False)()
 
     async def _still_welcome(self, opened: float) -> bool:
         """Whether the session is valid and the client has sent its greeting in time; if so, record the user's presence.

@@ -16,14 +16,15 @@ from weakref import WeakValueDictionary
 from channels.db import database_sync_to_async
 from django.db import connection, transaction
 
-from training.records import SPECTATOR, Viewer
+from training.records import SPECTATOR, SeatMove, Viewer
 from webapp.accounts.models import User
-from webapp.arena.live import client_state, fragments
+from webapp.arena.live import client_state, fragments, updates
+from webapp.arena.live.updates import Update
 from webapp.arena.models import Match, ViewerRow
 from webapp.arena.play import services
 
-GATHER_S = 0.003
-"""A read waits this long so that sockets that receive the same hint share it."""
+BUSY_S, GATHER_S = 0.05, 0.003
+"""A read within `BUSY_S` of the last waits for `GATHER_S`, so that sockets which receive the same hints share it."""
 
 
 class AccessLost(Exception):
@@ -91,6 +92,8 @@ class MatchFeed:
     def __init__(self, match_id: int, viewer: Viewer) -> None:
         self.match_id, self.viewer = match_id, viewer
         self._snapshot: Snapshot | None = None
+        self._facts: client_state.Facts | None = None
+        self._version: str | None = None
         self._rows: list[ViewerRow] = []
         self._match_state: services.MatchState | None = None
         self._reading = threading.Lock()
@@ -112,7 +115,8 @@ class MatchFeed:
         least = self._begun + 1
         async with self._turn:
             if self._snapshot is None or self._got < least:
-                await asyncio.sleep(GATHER_S)
+                busy = self._snapshot is not None and time.monotonic() - self._snapshot.at < BUSY_S
+                await asyncio.sleep(GATHER_S if busy else 0)
                 self._begun += 1
                 number = self._begun
                 self._snapshot = await database_sync_to_async(self.see, thread_sensitive=False)()
@@ -124,19 +128,15 @@ class MatchFeed:
 
         Raises `AccessLost` if there is no such match.
         """
-        with self._reading, transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            try:
-                match = Match.objects.get(pk=self.match_id)
-            except Match.DoesNotExist:
-                raise AccessLost from None
-            facts = client_state.facts(match)
-            self._rows += client_state.rows_after(match, self.viewer, len(self._rows))
+        with self._reading:
+            facts, update = self._read()
+            self._facts, self._version = facts, update.version
+            self._rows += update.rows
+            self._advance(facts.match, update.moves)
             stamp = (*facts.stamp, len(self._rows))
             if self._snapshot is not None and self._snapshot.stamp == stamp:
                 return replace(self._snapshot, now=facts.now, at=time.monotonic())
-            state = client_state.build(facts, self.viewer, self._current_state(match))
+            state = client_state.build(facts, self.viewer, self._match_state)
             snapshot = Snapshot(state, tuple(self._rows), stamp, facts.now)
             for rights in (
                 tuple(self._snapshot.rendered) if self._snapshot is not None else ()
@@ -144,11 +144,24 @@ class MatchFeed:
                 snapshot.render(rights)  # in this thread: rendering must not block the event loop
             return snapshot
 
-    def _current_state(self, match: Match) -> services.MatchState | None:
-        """The state of a match that has begun, else None; the cache is cleared if the game cannot be replayed."""
+    def _read(self) -> tuple[client_state.Facts, Update]:
+        """Read what is new: one statement while the game only moves on, else everything in a transaction."""
+        last = len(self._rows), 0 if self._match_state is None else self._match_state.moves
+        update = updates.read(self.match_id, self.viewer, *last)
+        if update is not None and self._facts is not None and update.version in {self._version} - {None}:
+            return update.applied_to(self._facts), update
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            update = updates.read(self.match_id, self.viewer, *last)
+            if update is None:
+                raise AccessLost
+            return client_state.facts(Match.objects.get(pk=self.match_id)), update
+
+    def _advance(self, match: Match, moves: Sequence[SeatMove]) -> None:
+        """Advance the cached state of a match that has begun; it is cleared if the game cannot be replayed."""
         state, self._match_state = self._match_state, None
         if state is None:
-            self._match_state = client_state.folded(match)
+            self._match_state = client_state.started(match, moves)
         else:
-            self._match_state = services.catch_up(state, services.moves_of(match, since=state.moves))
-        return self._match_state
+            self._match_state = services.catch_up(state, moves)

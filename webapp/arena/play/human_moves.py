@@ -10,11 +10,12 @@ from typing import Any
 
 from training.errors import BadInput, IllegalMove
 from training.games.base import FORFEIT
-from training.records import Move, Seat
+from training.records import Move
 from webapp.accounts.models import User
-from webapp.arena.models import MatchMove, MatchSeat
+from webapp.arena.models import MatchMove
 from webapp.arena.play import hosting, moves, services
 from webapp.arena.play.services import MatchState
+from webapp.arena.play.statements import Sitting, sitting_of
 
 LATE = "too late: the time was up, and the default was played for you"
 
@@ -24,12 +25,14 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
 
     A move that arrives after the default was played is refused with that reason.
     """
-    seat = _seat(match_id, user)
-    hosting.note_presence(match_id=match_id, user=user)
+    sitting = _sitting(match_id, user)
+    seat = sitting.seat
+    if sitting.unnoted:
+        hosting.note_presence(match_id=match_id, user=user)
     step = services.step_of(match_id=match_id, seat=seat, turn=moves.turn_of(data))
 
     def read_now(state: MatchState) -> Move:
-        _seat(match_id, user)  # again, under the match's lock: the host may have replaced the player
+        _sitting(match_id, user)  # again, under the match's lock: the host may have replaced the player
         observation = state.game.observe(seat)
         return (
             FORFEIT
@@ -43,14 +46,14 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
     return made_move
 
 
-def _seat(match_id: int, user: User) -> Seat:
-    """The seat that this person may move for."""
-    sitting = MatchSeat.objects.filter(match=match_id, user=user).first()
+def _sitting(match_id: int, user: User) -> Sitting:
+    """The place of whoever this person may move for."""
+    sitting = sitting_of(match_id, user.pk, hosting.NOTED_EVERY)
     if sitting is None:
         raise IllegalMove("you do not sit at this table")
     if sitting.stand_in:
         raise IllegalMove("a stand-in moves for you: take your seat back first")
-    return sitting.seat
+    return sitting
 
 
 def explain(error: BadInput | IllegalMove) -> str:

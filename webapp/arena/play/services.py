@@ -6,13 +6,15 @@ next, and sends hints after commit. It raises `IllegalMove` (with a reason for t
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
+from threading import Lock
 
 from django.db import connection, transaction
-from django.db.models import F, Max
+from django.db.models import F
 
 from training.errors import IllegalMove
 from training.games import Game, advance, make
@@ -21,7 +23,7 @@ from training.records import ALL, SPECTATOR, Move, Scenario, Seat, SeatMove, Vie
 from training.seeding import rng
 from webapp.arena import hints
 from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat, ViewerRow
-from webapp.arena.play import pace
+from webapp.arena.play import pace, statements
 from webapp.core import queue
 from webapp.serving import services as serving
 
@@ -96,6 +98,33 @@ def catch_up(state: MatchState, moves: Sequence[SeatMove]) -> MatchState:
     return state
 
 
+class RecentStates:
+    """The states of running matches after their last committed move in this process, so that the next move need not
+    replay the game. Whoever takes a state owns it: it is kept again only once the move has been committed.
+    """
+
+    MOST = 256
+
+    def __init__(self) -> None:
+        self._states: OrderedDict[tuple[int, datetime], MatchState] = OrderedDict()
+        self._lock = Lock()
+
+    def take(self, match: Match) -> MatchState | None:
+        """Remove and return the state of a match, which may lack its newest moves; None if there is none."""
+        with self._lock:
+            return self._states.pop((match.pk, match.created_at), None)
+
+    def keep(self, match: Match, state: MatchState) -> None:
+        """Keep a state that nobody else will advance; the one unused for longest goes if there are too many."""
+        with self._lock:
+            self._states[match.pk, match.created_at] = state
+            while len(self._states) > self.MOST:
+                self._states.popitem(last=False)
+
+
+STATES = RecentStates()
+
+
 def viewers(scenario: Scenario) -> list[Viewer]:
     """All viewpoints with a log of their own: each seat, the spectators, and the all-seeing view for replays."""
     return [*range(len(scenario.seats)), SPECTATOR, ALL]
@@ -112,9 +141,7 @@ def step_of(*, match_id: int, seat: Seat, turn: int) -> int:
 
     Raises `IllegalMove` for a turn in the future.
     """
-    # read the current step first: another move may arrive between both queries
-    current_step: int = Match.objects.values_list("step", flat=True).get(pk=match_id)
-    steps = list(MatchMove.objects.filter(match=match_id, seat=seat).order_by("number").values_list("step", flat=True))
+    current_step, steps = statements.steps_of(match_id, seat)
     if turn > len(steps):
         raise IllegalMove("the game has moved on since you saw it: look again, then move")
     return (*steps, current_step)[turn]
@@ -135,10 +162,11 @@ def submit(
     `move` may be a function that returns the move for the state under the lock; if it raises, nothing changes.
     `known`, an earlier state of the match, saves a full fold; it is advanced in place.
     """
-    match = Match.objects.select_for_update().get(pk=match_id)
+    match = statements.lock(match_id)
     state = None
     if step == match.step and match.state == Match.State.RUNNING:
-        state = fold(match) if known is None else catch_up(known, moves_of(match, since=known.moves))
+        state = known or STATES.take(match) or MatchState(make(scenario_of(match)))
+        catch_up(state, statements.moves_since(match_id, state.moves))
     if (state is None or seat in state.pending) and (stored := match.moves.filter(step=step, seat=seat).first()):
         return stored
     if match.state != Match.State.RUNNING:
@@ -151,7 +179,8 @@ def submit(
         raise IllegalMove("it is not your turn")
     checked_move = move if isinstance(move, Move) else move(state)
     state.game.check(seat, checked_move)
-    stored = _append(match, state, seat, checked_move, aside, _seconds_taken(match, seat, checked_move))
+    took_s = statements.seconds_due(match, seat) if checked_move.origin == "seat" else None
+    stored = _append(match, state, seat, checked_move, aside, took_s)
     if state.pending:  # observations change only once the step is complete
         hints.send(match.pk, [seat])
         match.due.filter(seat=seat).delete()
@@ -159,6 +188,8 @@ def submit(
         write_rows(match, state.game)
         hints.send(match.pk, viewers(state.game.scenario))  # before the workers' hints: people come first
         _next_step(match, state)
+    if match.state == Match.State.RUNNING and known is None:
+        transaction.on_commit(partial(STATES.keep, match, state))
     return stored
 
 
@@ -187,17 +218,9 @@ def _append(
     return appended
 
 
-def _seconds_taken(match: Match, seat: Seat, move: Move) -> float | None:
-    """Seconds that a person took for their move; None for all other moves."""
-    if move.origin != "seat":
-        return None
-    since = match.due.filter(seat=seat, hint_at=None).values_list("created_at", flat=True).first()
-    return None if since is None else max(0.0, (database_now() - since).total_seconds())
-
-
 def write_rows(match: Match, game: Game) -> None:
     """Append each viewer's new messages."""
-    last_numbers = dict(match.rows.values_list("viewer").annotate(last=Max("number")))
+    last_numbers = statements.last_rows(match.pk)
     new = [
         ViewerRow(match=match, viewer=viewer, number=number, message=message.to_dict(), step=match.step)
         for viewer in viewers(game.scenario)
@@ -226,7 +249,7 @@ def _next_step(match: Match, state: MatchState) -> None:
         match.metrics = dict(state.game.metrics())
         match.seat_metrics = {str(seat): dict(metrics) for seat, metrics in state.game.seat_metrics().items()}
         match.roles = list(state.game.roles())
-        if match.seats.filter(deployment__isnull=False).exists():
+        if any(seat.deployment_id is not None for seat in statements.seats_of(match)):
             queue.send(queue.PROBE, match.pk)
     results = ["ended_at", "returns", "metrics", "seat_metrics", "roles"]
     match.save(update_fields=["step", "state", "step_until", *results])
@@ -251,12 +274,12 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
     A model that is not ready has no deadline until it is; where players must stay hidden, it has the same deadline as
     people. A person at a table with one seat has none. The caller saves the match.
     """
-    seats = {seat.seat: seat for seat in match.seats.select_related(*MatchSeat.MODELS)}
+    seats = {seat.seat: seat for seat in statements.seats_of(match)}
     models = [model for number in due for model in seats[number].deployments]
     ready = serving.request_all(deployments=models) if models else set()
     blind = pace.blind(match, list(seats.values()))
     seconds = _paces(match, [seats[number] for number in due], blind=blind)
-    now = database_now()
+    now = seats[0].read_at  # type: ignore[attr-defined]
     match.step_until = now + timedelta(seconds=match.deadline_s)
     rows, waits = [], []
     for number in sorted(due):

@@ -1,0 +1,99 @@
+"""What a move reads: little while only the game moves on, everything once anything else has changed."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from training.errors import IllegalMove
+from training.records import Move
+from webapp.accounts.models import User
+from webapp.arena.live.feed import ClientVersions, MatchFeed
+from webapp.arena.models import Match, MatchMove
+from webapp.arena.play import hosting, services
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def talk(match: Match, step: int, text: str = "The food is what I need.") -> MatchMove:
+    return services.submit(match_id=match.pk, seat=step % 2, step=step, move=Move(action="talk", text=text))
+
+
+def statements_of(read: Callable[[], object]) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        read()
+    return len([query for query in captured if query["sql"] not in {"BEGIN", "COMMIT"}])
+
+
+def test_a_move_of_somebody_else_is_read_in_one_statement(two_people: Match) -> None:
+    feed = MatchFeed(two_people.pk, 1)
+    feed.see()
+    talk(two_people, 0)
+    assert statements_of(feed.see) == 1
+    assert feed.see().rows[-1].message["text"] == "The food is what I need."
+
+
+def pause(match: Match) -> None:
+    hosting.pause(match=match)
+
+
+def replace(match: Match) -> None:
+    hosting.replace(match=match, number=0)
+
+
+def ask_a_coach(match: Match) -> None:
+    match.advice.create(step=0, seat=1, after=1, coach="an adviser", text="Ask for food.", asked_at=match.created_at)
+
+
+def refuse(match: Match) -> None:
+    match.seats.filter(seat=1).update(consent=False)
+
+
+def abort(match: Match) -> None:
+    services.abort(match_id=match.pk, why="the host left")
+
+
+@pytest.mark.parametrize("change", [pause, replace, ask_a_coach, refuse, abort])
+def test_any_other_change_is_seen_at_the_next_look(
+    monkeypatch: pytest.MonkeyPatch, ben: User, two_people: Match, change: Callable[[Match], None]
+) -> None:
+    feed = MatchFeed(two_people.pk, 1)
+    before = feed.see().frame_for(ben, ClientVersions(0))[1]
+    change(two_people)
+    now = services.database_now()
+    monkeypatch.setattr(services, "database_now", lambda: now)  # the clock of the frame
+    seen, fresh = feed.see(), MatchFeed(two_people.pk, 1).see()
+    assert seen.stamp != before.stamp
+    assert seen.frame_for(ben, ClientVersions(0)) == fresh.frame_for(ben, ClientVersions(0))
+
+
+def test_the_state_of_a_move_that_was_not_committed_is_not_kept(two_people: Match) -> None:
+    talk(two_people, 0)
+    with transaction.atomic():
+        talk(two_people, 1, "this is rolled back")
+        transaction.set_rollback(True)
+    talk(two_people, 1, "this is not")
+    assert [row.message["text"] for row in two_people.rows.filter(viewer=0).order_by("number")][-1] == "this is not"
+    assert services.fold(two_people).game.observe(0).messages[-1].text == "this is not"
+
+
+def test_moves_of_another_process_are_caught_up_with(two_people: Match, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk(two_people, 0)
+    with monkeypatch.context() as other_process:
+        other_process.setattr(services, "STATES", services.RecentStates())
+        talk(two_people, 1, "from elsewhere")
+    talk(two_people, 2, "and on")
+    texts = [row.message["text"] for row in two_people.rows.filter(viewer=0).order_by("number")]
+    assert texts[-2:] == ["from elsewhere", "and on"]
+    with pytest.raises(IllegalMove):
+        talk(two_people, 5)
+
+
+def test_only_so_many_states_are_kept(two_people: Match) -> None:
+    states, state = services.RecentStates(), services.fold(two_people)
+    for number in range(services.RecentStates.MOST + 1):
+        states.keep(Match(pk=number, created_at=two_people.created_at), state)
+    assert states.take(Match(pk=0, created_at=two_people.created_at)) is None
+    assert states.take(Match(pk=1, created_at=two_people.created_at)) is state
+    assert states.take(Match(pk=1, created_at=two_people.created_at)) is None, "whoever takes a state owns it"
