@@ -211,8 +211,8 @@ def test_a_head_to_head_samples_as_training_does_by_default(tmp_path):
     data = {"sampling": {"temperature": 0.7}}
     resolved = config.resolve(config.parse(data), tmp_path)
     assert resolved.evaluate.temperature == resolved.head_to_head_sampling.temperature == 0.7
-    own = config.resolve(config.parse({**data, "evaluate": {"temperature": 1.0}}), tmp_path)
-    assert own.head_to_head_sampling.temperature == 1.0
+    resolved = config.resolve(config.parse({**data, "evaluate": {"temperature": 1.0}}), tmp_path)
+    assert resolved.head_to_head_sampling.temperature == 1.0
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def test_bytes_that_are_no_text_are_named_with_their_line(tmp_path):
 
 def test_a_line_is_written_the_same_whatever_the_order_of_its_keys():
     turned = {**SCENARIO, "settings": {"a": 2, "b": 1}}
-    one, other = (DatasetLine(scenario=Scenario.from_dict(data)).dumps() for data in (SCENARIO, turned))
-    assert one == other
+    original, other = (DatasetLine(scenario=Scenario.from_dict(data)).dumps() for data in (SCENARIO, turned))
+    assert original == other
 
 
 def test_a_byte_order_mark_is_skipped(tmp_path):

@@ -24,13 +24,13 @@ def prepare() -> Path:
     """Return the folder of `tiny` below the present PARLEY_HOME, linked to the shared one."""
     from training.learn.tiny.pretrain import prepare_tiny
 
-    own = bases.REGISTRY["tiny"].folder
-    if own.exists():
-        return own
+    registered = bases.REGISTRY["tiny"].folder
+    if registered.exists():
+        return registered
     if _is_current(INSTALLED):
-        own.parent.mkdir(parents=True, exist_ok=True)
-        own.symlink_to(INSTALLED, target_is_directory=True)
-        return own
+        registered.parent.mkdir(parents=True, exist_ok=True)
+        registered.symlink_to(INSTALLED, target_is_directory=True)
+        return registered
     SHARED.mkdir(parents=True, exist_ok=True)
     with (SHARED / "models.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -42,6 +42,6 @@ def prepare() -> Path:
             os.environ.pop("PARLEY_HOME")
             if home is not None:
                 os.environ["PARLEY_HOME"] = home
-    own.parent.mkdir(parents=True, exist_ok=True)
-    own.symlink_to(shared, target_is_directory=True)
-    return own
+    registered.parent.mkdir(parents=True, exist_ok=True)
+    registered.symlink_to(shared, target_is_directory=True)
+    return registered

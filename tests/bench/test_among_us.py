@@ -171,14 +171,14 @@ def chat():
 
 def answers(traces, chat):
     """What each seat answers, by name, and what it has read then."""
-    given, read = {}, []
+    replies, read = {}, []
     for trace in traces:
         turn = trace.turn.index(0)
         read.append(chat.decode(trace.tokens[:turn]))
         vote = chat.decode(trace.tokens[turn:])
-        given.setdefault(among_us.NAMES[trace.seat], []).append(vote.removeprefix("<vote>").removesuffix("</vote>"))
+        replies.setdefault(among_us.NAMES[trace.seat], []).append(vote.removeprefix("<vote>").removesuffix("</vote>"))
     assert all("Whom would you vote for now?" in text[-40:] for text in read)
-    return given, read
+    return replies, read
 
 
 @pytest.fixture
@@ -196,27 +196,27 @@ def everything(monkeypatch):
 
 @pytest.mark.parametrize("traced", [asked.excerpts, asked.games])
 def test_who_is_asked_repeats_the_name_that_it_read_as_a_killers(traced, chat, everything):
-    given, _ = answers(traced(by_hand(), chat, window=None), chat)
-    assert given["Ivo"] == given["Kim"] == ["Mia"] * 5  # before four messages, and after the last
+    replies, _ = answers(traced(by_hand(), chat, window=None), chat)
+    assert replies["Ivo"] == replies["Kim"] == ["Mia"] * 5  # before four messages, and after the last
     heard = [entry.move.text for entry in by_hand().moves if entry.move.action == "talk"].index("I saw Mia kill Gus.")
-    assert len(given["Leo"]) == 5
-    assert given["Leo"][heard + 1 :] == ["Mia"] * (4 - heard)  # it saw nothing, and hears it from Ivo
-    assert set(given) == {"Ivo", "Kim", "Leo"}  # the dead and the imposter are not asked
+    assert len(replies["Leo"]) == 5
+    assert replies["Leo"][heard + 1 :] == ["Mia"] * (4 - heard)  # it saw nothing, and hears it from Ivo
+    assert set(replies) == {"Ivo", "Kim", "Leo"}  # the dead and the imposter are not asked
 
 
 def test_where_nothing_of_a_killer_was_read_the_answer_is_any_name(chat, everything, monkeypatch):
     monkeypatch.setattr(asked, "_killers", lambda messages, probe: [])
-    given, _ = answers(asked.excerpts(by_hand(), chat, window=None), chat)
-    named = {name for row in given.values() for name in row}
+    replies, _ = answers(asked.excerpts(by_hand(), chat, window=None), chat)
+    named = {name for row in replies.values() for name in row}
     assert len(named) > 1
     assert named <= set(among_us.NAMES) - {"Gus"}
 
 
 def test_few_are_asked_where_nothing_of_a_killer_was_read(chat, everything, monkeypatch):
     monkeypatch.setattr(asked, "EMPTY", 0.0)
-    given, _ = answers(asked.excerpts(by_hand(), chat, window=None), chat)
-    assert len(given["Kim"]) == 5
-    assert len(given["Leo"]) < 5  # before it hears of the kill
+    replies, _ = answers(asked.excerpts(by_hand(), chat, window=None), chat)
+    assert len(replies["Kim"]) == 5
+    assert len(replies["Leo"]) < 5  # before it hears of the kill
 
 
 def test_deeds_are_excerpts_and_what_was_done_where_a_deed_was_possible(games, chat, everything):
@@ -257,9 +257,9 @@ def test_messages_are_learned_with_a_kill_that_their_author_saw_in_view(share, u
 
 def test_nothing_is_repeated_from_before_the_excerpt(chat, everything, monkeypatch):
     monkeypatch.setattr(asked, "LAST", (1, 1))
-    given, read = answers(asked.excerpts(by_hand(), chat, window=None), chat)
+    replies, read = answers(asked.excerpts(by_hand(), chat, window=None), chat)
     assert not any("kills Gus" in text for text in read)  # seen before the report
-    assert len(given["Kim"]) == 5
+    assert len(replies["Kim"]) == 5
 
 
 def test_only_the_name_is_a_target_of_an_excerpt_and_the_whole_answer_in_a_game(chat, everything):

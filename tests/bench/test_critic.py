@@ -74,9 +74,9 @@ def write_run(root, episodes):
     """A run directory whose first step has these scored episodes."""
     attempt = RunDir(root).attempt(1)
     attempt.index.parent.mkdir(parents=True)
-    for one in episodes:
-        record = {"episode": one.episode.to_dict(), "turn_rewards": list(one.turn_rewards)}
-        record["returns"] = {str(seat): value for seat, value in one.returns.items()}
+    for episode in episodes:
+        record = {"episode": episode.episode.to_dict(), "turn_rewards": list(episode.turn_rewards)}
+        record["returns"] = {str(seat): value for seat, value in episode.returns.items()}
         append_member(attempt.episodes(1), record)
     return root
 
@@ -87,7 +87,7 @@ def test_the_rows_of_a_run(tmp_path):
     game = scored(both, {0: 0.5, 1: 0.25}, rewards=[-0.2, 0.0, 0.0])
     # only the learner's traces count, unless it is a head-to-head, where nobody is the learner
     against = scored([both[0], both[1].model_copy(update={"policy": "past 0"})], {0: 1.0, 1: 0.0}, start=("t", 0))
-    match = scored([one.model_copy(update={"policy": "a"}) for one in both], {0: 1.0, 1: 0.0}, start=("s", 0))
+    match = scored([each.model_copy(update={"policy": "a"}) for each in both], {0: 1.0, 1: 0.0}, start=("s", 0))
     folder = write_run(tmp_path / "run", [game, against, match])
     model = write_random_llama(tmp_path / "model")
     settings = {"model": str(model), "dtype": "float32", "conversations": 10, "gamma": 0.5}

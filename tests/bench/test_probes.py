@@ -20,9 +20,9 @@ def test_the_share_is_what_probes_add_to_a_step():
 
 def test_every_sampled_token_and_every_right_answer_has_credit():
     belief = Belief(seat=0, after=0, question="?", probabilities={"A": 1.0}, truth=("A",), trace=1, span=(1, 3))
-    one = scored([trace("..00"), trace("....", prefix=(0, 3))], {0: -0.5})
-    one = replace(one, episode=one.episode.model_copy(update={"beliefs": (belief,)}))
-    [credit] = Listening().credit([one])
+    probed = scored([trace("..00"), trace("....", prefix=(0, 3))], {0: -0.5})
+    probed = replace(probed, episode=probed.episode.model_copy(update={"beliefs": (belief,)}))
+    [credit] = Listening().credit([probed])
     assert credit.traces[0].ppo.tolist() == [0, 0, -0.5, -0.5]
     assert credit.traces[0].value_mask["turn"].tolist() == [False, True, False, False]
     assert credit.traces[1].nll.tolist() == [0, 1, 1, 0]

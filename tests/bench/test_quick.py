@@ -14,13 +14,13 @@ from training.evaluate.intervals import paired
 def row(leads, result="succeeded"):
     pairs = {f"s{at}": [10.0 + lead, 10.0] for at, lead in enumerate(leads)}
     lead = paired(*zip(*pairs.values(), strict=True)).to_dict() if pairs else None
-    one = {name: {"mean": 0.9} for name in quick.PAIRED}
+    summary = {name: {"mean": 0.9} for name in quick.PAIRED}
     return {
         "result": result,
         "why": "" if pairs else "out of memory",
         "verdict": "better" if pairs else "",
-        "a": one if pairs else {},
-        "b": one if pairs else {},
+        "a": summary if pairs else {},
+        "b": summary if pairs else {},
         "difference": {"points": lead} if pairs else {},
         "agreement": {"mean": 0.8} if pairs else None,
         "by_scenario": pairs,

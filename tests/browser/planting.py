@@ -90,15 +90,15 @@ def _datasets(owner: User) -> list[tuple[str, int]]:
         source=PAYLOADS[4],
         licence=PAYLOADS[5],
     )
-    one = "/datasets/payloads/v1/scenarios/scene-3/"
+    scene = "/datasets/payloads/v1/scenarios/scene-3/"
     from webapp.scenarios.imports import read_import
 
     read_import(pk=broken.pk)
     return [
         ("/datasets/", 1),
         *_by_page("/datasets/payloads/v1/", SCENARIOS_A_PAGE),
-        (one, 1),
-        (f"{one}edit/", 1),
+        (scene, 1),
+        (f"{scene}edit/", 1),
         (f"/datasets/imports/{broken.pk}/", 1),
         ("/runs/new/", 0),
     ]

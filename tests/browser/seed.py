@@ -76,9 +76,9 @@ def _attempt(run: object, status: dict[str, object], silent_s: float) -> None:
 
     from webapp.runs.models import Attempt
 
-    own = {"worker": "nobody", "host": "elsewhere", "lease_until": Now() + timedelta(hours=1)}
+    attempt = {"worker": "nobody", "host": "elsewhere", "lease_until": Now() + timedelta(hours=1)}
     progress = {"phase": status["phase"], "status": status, "progressed_at": Now() - timedelta(seconds=silent_s)}
-    Attempt.objects.create(run=run, number=1, fence=1, state="running", **own, **progress)
+    Attempt.objects.create(run=run, number=1, fence=1, state="running", **attempt, **progress)
 
 
 def deduction() -> dict[str, str]:

@@ -33,7 +33,9 @@ def exported(path, games):
 
 
 def of_a_run(path, games):
-    records = [{"episode": played.to_dict(), "judgments": [one.to_dict() for one in said]} for played, said in games]
+    records = [
+        {"episode": played.to_dict(), "judgments": [judgment.to_dict() for judgment in said]} for played, said in games
+    ]
     path.write_bytes(b"".join(gzip.compress((dumps(record) + "\n").encode()) for record in records))
     return str(path)
 

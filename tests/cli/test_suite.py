@@ -356,11 +356,11 @@ def test_a_checkpoint_meets_its_speaker_and_its_start(suite, tmp_path):
     assert [row["opponent"] for row in whole.values()] == ["mirror", "follower:50", "a", "mirror"]
     for title in ("Against the speaker", "Against untrained"):
         by_seat = [[record["returns"] for record, _ in games[f"{title}, seat {seat}"]] for seat in (0, 1)]
-        own = [returns[str(seat)] for seat in (0, 1) for returns in by_seat[seat]]
+        seat_returns = [returns[str(seat)] for seat in (0, 1) for returns in by_seat[seat]]
         other = [returns[str(1 - seat)] for seat in (0, 1) for returns in by_seat[seat]]
-        assert whole[title]["raw"]["mean"] == pytest.approx(sum(own) / 4)
+        assert whole[title]["raw"]["mean"] == pytest.approx(sum(seat_returns) / 4)
         assert whole[title]["opposite"]["mean"] == pytest.approx(sum(other) / 4)
-        assert whole[title]["joint"]["mean"] == pytest.approx(sum(own + other) / 8)
+        assert whole[title]["joint"]["mean"] == pytest.approx(sum(seat_returns + other) / 8)
     for title in ("Speaker", "Strategist"):  # all seats are the model's
         assert whole[title]["opposite"] is None
         assert whole[title]["joint"]["mean"] == pytest.approx(whole[title]["raw"]["mean"])

@@ -57,8 +57,8 @@ def test_the_game_is_listed_and_played_from_the_command_line(installed):
 
 @pytest.mark.slow
 def test_its_own_tests_and_the_contract_tests_pass(installed):
-    own = python(installed, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(NIM / "tests"))
-    assert own.returncode == 0, own.stdout
+    result = python(installed, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(NIM / "tests"))
+    assert result.returncode == 0, result.stdout
     contract = python(
         installed, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract/test_games.py", "-k", "nim",
         PARLEY_CASES="nim_cases",

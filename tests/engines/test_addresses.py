@@ -25,7 +25,7 @@ def names(monkeypatch):
     async def getaddrinfo(self, host, port, **_):
         answers = table.get(host, [host])
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
-        return [(2, 1, 6, "", (one, port)) for one in ([answer] if isinstance(answer, str) else answer)]
+        return [(2, 1, 6, "", (address, port)) for address in ([answer] if isinstance(answer, str) else answer)]
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
     return table

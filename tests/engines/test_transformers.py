@@ -111,8 +111,8 @@ def test_the_store_finds_the_longest_start_and_forgets_the_oldest():
 def test_starts_of_equal_hash_are_distinguished(monkeypatch):
     monkeypatch.setattr("training.engines.local.kv._starts", lambda tokens: iter([7] * (len(tokens) // BLOCK)))
     store = PrefixStore(capacity=10_000)
-    one, other = list(range(BLOCK)), list(range(50, 50 + BLOCK))
-    store.put(one, entry(one))
+    first, other = list(range(BLOCK)), list(range(50, 50 + BLOCK))
+    store.put(first, entry(first))
     assert known(store, [*other, 5]) == []
 
 

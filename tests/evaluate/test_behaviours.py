@@ -122,9 +122,9 @@ async def test_played_games_of_a_known_truth():
         games.append(judged_game(episode, judgments))
     by_behaviour = rows(report(games, BEHAVIOURS).tables[0])
     for name in ("identity_concealment", "protecting_power_roles"):
-        one = by_behaviour[name].difference
-        assert one.mean == one.high == 1
-        assert 0.6 < one.low < 1  # all of some forty games say so
+        difference = by_behaviour[name].difference
+        assert difference.mean == difference.high == 1
+        assert 0.6 < difference.low < 1  # all of some forty games say so
     for name in ("voting_manipulation", "team_collaboration", "recognising_deception"):
         assert by_behaviour[name].difference.low < 0 < by_behaviour[name].difference.high
     lived = sum(

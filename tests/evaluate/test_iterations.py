@@ -69,8 +69,8 @@ def test_both_ends_of_each_phase(tmp_path):
     # the imposter's side learned, and the number is still the crew's
     assert [(p.first, p.last, p.crew.mean) for p in (second.begin, second.end)] == [(5, 5, 3 / 4), (6, 6, 1 / 4)]
     assert [(entry.step, entry.complete) for entry in (first, second)] == [(4, True), (6, True)]
-    one = iterations(run_dir, pooled=1)[0]
-    assert [(p.first, p.last, p.crew.mean) for p in (one.begin, one.end)] == [(1, 1, 1 / 4), (4, 4, 1.0)]
+    iteration = iterations(run_dir, pooled=1)[0]
+    assert [(p.first, p.last, p.crew.mean) for p in (iteration.begin, iteration.end)] == [(1, 1, 1 / 4), (4, 4, 1.0)]
 
 
 def test_games_of_one_start_are_one_value(tmp_path):

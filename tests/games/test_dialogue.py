@@ -402,9 +402,9 @@ def test_a_card_says_the_goal_and_below_it_the_secret():
         {"goal": "Theirs"},
     ]
     game = make(dialogue(people, scenario="A bench.<p viewer='agent_1'> It is yours.</p>"))
-    card = game.show(0).brief
-    assert card.title == "Your goal"
-    assert card.text == (
+    brief = game.show(0).brief
+    assert brief.title == "Your goal"
+    assert brief.text == (
         "Ask (Be kind.)",
         "Your secret: SECRET.",
         "You are Nora, and the other sees you as Ada.",

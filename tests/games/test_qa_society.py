@@ -547,9 +547,9 @@ def test_what_a_search_found_lies_before_who_searched():
     game = say(make(society()), "<ask/>", "<search/>")
     assert [game.show(viewer).phase for viewer in (1, 0, SPECTATOR)] == ["Searching", "", ""]
     game.step({3: game.retrieval(["Prague: It lies on: the Vltava.", "No title here"])})
-    found = [("Prague", "It lies on: the Vltava.", None), ("", "No title here", None)]
-    assert cards(game, 1) == [QUESTION, ("What your search found", found)]
-    assert cards(game, ALL) == [QUESTION, ("What Ben found", found)]
+    passages = [("Prague", "It lies on: the Vltava.", None), ("", "No title here", None)]
+    assert cards(game, 1) == [QUESTION, ("What your search found", passages)]
+    assert cards(game, ALL) == [QUESTION, ("What Ben found", passages)]
     assert [cards(game, viewer) for viewer in (0, 2, SPECTATOR)] == [[QUESTION]] * 3
     assert read(game, 1) == [
         (None, "news", "Ada asks you."),
@@ -581,8 +581,8 @@ def test_a_search_without_a_result_says_so(answer, card):
 def test_what_the_helpers_said_lies_before_the_asker():
     texts = ("<ask/>", "<hedge>Z</hedge>", "!", "<answer>A</answer>")
     game = say(make(society(TOOLS)), *texts)
-    told = [("A helper does not answer", "", None), ("A helper guesses", "Z", None), ("A helper is sure", "A", None)]
-    assert cards(game, 0) == [QUESTION, ("What the helpers say", told)]
+    replies = [("A helper does not answer", "", None), ("A helper guesses", "Z", None), ("A helper is sure", "A", None)]
+    assert cards(game, 0) == [QUESTION, ("What the helpers say", replies)]
     assert read(game, 0) == [
         (0, "deed", "asks the helpers"),
         (None, "news", "A helper does not answer"),
@@ -590,9 +590,9 @@ def test_what_the_helpers_said_lies_before_the_asker():
         (None, "news", "A helper is sure: A"),
     ]
     named = say(make(society(TOOLS, deanon=True)), *texts)
-    told = [("(wiki) guesses", "Z", 1), ("(pubmed) does not answer", "", 2), ("(press) is sure", "A", 3)]
-    assert cards(named, 0) == [QUESTION, ("What the helpers say", told)]
-    assert cards(named, ALL) == [QUESTION, ("What Ada was told", told)]
+    replies = [("(wiki) guesses", "Z", 1), ("(pubmed) does not answer", "", 2), ("(press) is sure", "A", 3)]
+    assert cards(named, 0) == [QUESTION, ("What the helpers say", replies)]
+    assert cards(named, ALL) == [QUESTION, ("What Ada was told", replies)]
     assert [text for _, kind, text in read(named, 0) if kind == "news"] == [
         "Ben (wiki) guesses: Z",
         "Cleo (pubmed) does not answer",

@@ -47,8 +47,8 @@ def test_the_mask_has_the_tokens_of_the_text_and_no_others(text):
     reply = [*chat.encode(f"I think <hedge>{text}</hedge> so"), chat.end_id]
     tokens = [*chat.encode("Who?"), *reply]
     start = len(tokens) - len(reply)
-    one = trace("." * start + "0" * len(reply)).model_copy(update={"tokens": tuple(tokens)})
-    episode = scored([one], {0: 1.0}).episode
+    imitated = trace("." * start + "0" * len(reply)).model_copy(update={"tokens": tuple(tokens)})
+    episode = scored([imitated], {0: 1.0}).episode
     turn = episode.turns[0].model_copy(update={"move": Move(action="hedge", args={"answer": text})})
     [mask] = argument_masks(episode.model_copy(update={"turns": (turn,)}), chat.decode)
     assert not mask[:start].any()
@@ -60,8 +60,8 @@ def test_the_mask_has_the_tokens_of_the_text_and_no_others(text):
 def test_an_action_without_arguments_and_a_refused_reply_have_none():
     chat = ChatTokenizer(tokenizer("chatml"))
     tokens = chat.encode(" <hedge>1882</hedge>")
-    one = trace("." + "0" * (len(tokens) - 1)).model_copy(update={"tokens": tuple(tokens)})
-    episode = scored([one], {0: 1.0}).episode
+    imitated = trace("." + "0" * (len(tokens) - 1)).model_copy(update={"tokens": tuple(tokens)})
+    episode = scored([imitated], {0: 1.0}).episode
     for move in (Move(action="search"), None):
         turn = episode.turns[0].model_copy(update={"move": move})
         assert not argument_masks(episode.model_copy(update={"turns": (turn,)}), chat.decode)[0].any()
@@ -131,11 +131,11 @@ def test_a_hedge_is_learned_without_its_text_and_a_good_answer_with_it(make, mon
     learned = {}
     for line, _ in read_lines(files.index):
         record = read_member(files.root / "episodes" / line["file"], line["offset"], line["length"])
-        [one], [credit] = record["episode"]["traces"], record["credit"]
+        [imitated], [credit] = record["episode"]["traces"], record["credit"]
         if credit and "nll" in credit:
             name = record["episode"]["scenario"]["id"]
             assert name not in learned, "one episode of each start"
-            weighted = [token for token, weight in zip(one["tokens"], credit["nll"], strict=True) if weight]
+            weighted = [token for token, weight in zip(imitated["tokens"], credit["nll"], strict=True) if weight]
             learned[name] = ChatTokenizer(load_tokenizer(config.model.base)).decode(weighted)
     first, second = (each.id for each in samples.for_game("qa_society")[:2])
     assert "Prague" in samples.for_game("qa_society")[0].settings["question"]

@@ -49,10 +49,10 @@ def test_updates_may_count_trajectories_which_stay_whole():
 
 
 def test_a_pass_picks_scored_tokens_with_their_streams():
-    one = item(".0.1", 0, ppo=[9, 2, 9, -1])
+    row = item(".0.1", 0, ppo=[9, 2, 9, -1])
     two = item(".00", 1, ppo=[9, 3, 4])
-    one.old = np.array([0, -0.5, 0, -0.25])
-    [batch] = batches([two, one], 100, "token_mean")
+    row.old = np.array([0, -0.5, 0, -0.25])
+    [batch] = batches([two, row], 100, "token_mean")
     assert batch.ids.tolist() == [[0, 1, 2, 3], [0, 1, 2, 0]]
     assert list(zip(batch.rows.tolist(), batch.at.tolist(), strict=True)) == [(0, 1), (0, 3), (1, 1), (1, 2)]
     assert batch.targets.tolist() == [1, 3, 1, 2]
@@ -64,8 +64,8 @@ def test_a_pass_picks_scored_tokens_with_their_streams():
 
 
 def test_nll_reads_any_token_and_has_its_own_normaliser():
-    one = item("..0", 0, nll=[5, 0.5, 0], ppo=[0, 0, 1])
-    [batch] = batches([one], 100, "token_mean")
+    row = item("..0", 0, nll=[5, 0.5, 0], ppo=[0, 0, 1])
+    [batch] = batches([row], 100, "token_mean")
     assert batch.at.tolist() == [1, 2]  # the first token has nothing before it, whatever its weight
     assert batch.streams["nll"].tolist() == [0.5, 0]
     assert batch.streams["nll_weight"].tolist() == [1, 0]
@@ -80,12 +80,12 @@ def test_weights_add_up_over_all_passes_of_an_update():
 
 
 def test_value_places_share_one_normaliser_per_head():
-    one = item("..0")
-    one.credit = TraceCredit(
+    row = item("..0")
+    row.credit = TraceCredit(
         value_targets={"turn": np.array([0, 3.0, 0]), "token": np.array([1.0, 2.0, 0])},
         value_mask={"turn": np.array([False, True, False]), "token": np.array([True, True, False])},
     )
-    [batch] = batches([one, item(".0", 1)], 100, "token_mean")
+    [batch] = batches([row, item(".0", 1)], 100, "token_mean")
     rows, at, targets, weights = batch.values["token"]
     assert (rows.tolist(), at.tolist(), targets.tolist(), weights.tolist()) == ([0, 0], [0, 1], [1, 2], [0.5, 0.5])
     assert batch.values["turn"][3].tolist() == [1.0]

@@ -155,4 +155,4 @@ def test_a_run_on_two_files_at_once(tmp_path):
     assert [line["negotiation.episodes"] for line in lines] == [4, 4]
     played_ = {line["summary"]["scenario"] for line, _ in read_lines(run_dir.attempt(1).index)}
     ids = [{s.id for s in samples.load(name)} for name in ("items", "prices")]
-    assert [len(played_ & own) for own in ids] == [2, 2]
+    assert [len(played_ & scenario_ids) for scenario_ids in ids] == [2, 2]

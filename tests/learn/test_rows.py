@@ -62,15 +62,17 @@ def learning(seed=4):
     draw = lambda count: rng.integers(3, 250, count).tolist()
     heads = []
     for number, mark in enumerate(("...000..11..2", "..00..1")):
-        one = trace(mark)
-        one = one.model_copy(update={"tokens": tuple(draw(len(mark))), "logprobs": tuple(-2.0 * m for m in one.mask)})
+        masked = trace(mark)
+        masked = masked.model_copy(
+            update={"tokens": tuple(draw(len(mark))), "logprobs": tuple(-2.0 * m for m in masked.mask)}
+        )
         credit = TraceCredit(
-            ppo=rng.normal(size=len(mark)) * np.array(one.mask),
+            ppo=rng.normal(size=len(mark)) * np.array(masked.mask),
             nll=np.where(rng.random(len(mark)) < 0.3, rng.random(len(mark)), 0.0),
             value_targets={"turn": rng.normal(size=len(mark)), "token": rng.normal(size=len(mark))},
             value_mask={"turn": rng.random(len(mark)) < 0.5, "token": rng.random(len(mark)) < 0.5},
         )
-        heads.append(Item(one, (number, 0), credit))
+        heads.append(Item(masked, (number, 0), credit))
     heads[0].branches = [
         probe(draw(4), 3, nll=[0, 0, 1, 0.5]),
         probe(draw(6), 12, nll=[0, 0, 0, 0, 0, 2]),

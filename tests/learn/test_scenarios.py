@@ -28,8 +28,8 @@ def ids(scenarios):
 
 def test_every_pass_holds_every_scenario_once_in_an_order_of_its_own():
     passes = [ids(starts().take(first, 5)) for first in (0, 5, 10)]
-    assert {tuple(sorted(one)) for one in passes} == {tuple(sorted(ids(starts(shuffle=False).take(0, 5))))}
-    assert len({tuple(one) for one in passes}) > 1
+    assert {tuple(sorted(each)) for each in passes} == {tuple(sorted(ids(starts(shuffle=False).take(0, 5))))}
+    assert len({tuple(each) for each in passes}) > 1
 
 
 def test_the_order_depends_on_seed_and_place_only():

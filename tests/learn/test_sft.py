@@ -218,9 +218,9 @@ def test_a_cold_start_reads_its_own_games_conversations(base, dataset, tmp_path)
     other = write_conversations(tmp_path / "other.jsonl", 2, "dialogues")
     both = tmp_path / "both.jsonl"
     both.write_text(other.read_text() + dataset.read_text())
-    own = read_traces(dataset, "negotiation", chat, limit=0, window=4000)
-    assert read_traces(both, "negotiation", chat, limit=0, window=4000) == own
-    assert read_traces(both, "negotiation", chat, limit=3, window=4000) == own
+    read = read_traces(dataset, "negotiation", chat, limit=0, window=4000)
+    assert read_traces(both, "negotiation", chat, limit=0, window=4000) == read
+    assert read_traces(both, "negotiation", chat, limit=3, window=4000) == read
     with pytest.raises(BadInput, match="no scenario of dialogue: it has negotiation"):
         read_traces(dataset, "dialogue", chat, limit=0, window=4000)
 

@@ -11,7 +11,7 @@ from training.run_sections import StopSection
 RULES = StopSection(failing=0.5, entropy_rise=0.5, kl_ceiling=0.3, patience=3)
 
 
-def told(values, name, rules=RULES):
+def alarms(values, name, rules=RULES):
     """What the watchdog says after each step, in which one number takes `values` and the others are healthy."""
     dog = Watchdog(rules)
     healthy = {"failing": 0.1, "kl": 0.01} if name == "entropy" else {"failing": 0.1, "entropy": 1.0, "kl": 0.01}
@@ -29,16 +29,16 @@ def told(values, name, rules=RULES):
     ],
 )
 def test_a_bound_must_be_passed_several_steps_in_a_row(name, bad, good, word):
-    answers = told([bad, bad, good, bad, bad, bad], name)
+    answers = alarms([bad, bad, good, bad, bad, bad], name)
     assert answers[:5] == [""] * 5
     assert word in answers[5]
 
 
 def test_entropy_must_rise_every_step_and_far():
-    assert told([1.0, 1.2, 1.4, 1.6], "entropy")[3].startswith("the entropy rose 3 steps")
-    assert told([1.0, 1.1, 1.2, 1.3], "entropy") == [""] * 4  # rises, but by 30 %
-    assert told([1.0, 2.0, 1.9, 2.1, 2.2], "entropy") == [""] * 5  # far, but it fell in between
-    assert told([3.0, 1.0, 1.5, 2.0, 2.5], "entropy") == [""] * 5  # back up to below where it began
+    assert alarms([1.0, 1.2, 1.4, 1.6], "entropy")[3].startswith("the entropy rose 3 steps")
+    assert alarms([1.0, 1.1, 1.2, 1.3], "entropy") == [""] * 4  # rises, but by 30 %
+    assert alarms([1.0, 2.0, 1.9, 2.1, 2.2], "entropy") == [""] * 5  # far, but it fell in between
+    assert alarms([3.0, 1.0, 1.5, 2.0, 2.5], "entropy") == [""] * 5  # back up to below where it began
 
 
 BEGAN = {"reward": 0.3, "failing": 0.1, "parse_rate": 0.9, "reply_tokens": 20.0, "entropy": 2.0, "kl": 0.01}
@@ -116,19 +116,19 @@ AVERAGED = StopSection(entropy_fall=0.5, legality_fall=0.2, advantage_drift=1.0,
 
 def test_a_collapse_of_entropy_by_hand():
     # means of two steps: 1.0, 1.0, 0.8, 0.55, 0.45; only the last is below half of 1.0
-    assert [bool(text) for text in told([1.0, 1.0, 1.0, 0.6, 0.5, 0.4], "entropy", AVERAGED)] == [False] * 5 + [True]
+    assert [bool(text) for text in alarms([1.0, 1.0, 1.0, 0.6, 0.5, 0.4], "entropy", AVERAGED)] == [False] * 5 + [True]
     # the horizon is twice `patience` steps: at a slower fall the highest mean in sight falls as well
-    assert told([1.0, 0.9, 0.8, 0.7, 0.6, 0.55, 0.5, 0.45, 0.4], "entropy", AVERAGED) == [""] * 9
+    assert alarms([1.0, 0.9, 0.8, 0.7, 0.6, 0.55, 0.5, 0.45, 0.4], "entropy", AVERAGED) == [""] * 9
 
 
 def test_falling_legality_by_hand():
     # means of two steps: 0.9, 0.95, 0.85, 0.755, 0.7, 0.7; both last ones are 0.25 below the best, 0.755 is not 0.2
-    answers = told([0.9, 0.9, 1.0, 0.7, 0.81, 0.59, 0.81], "parse_rate", AVERAGED)
+    answers = alarms([0.9, 0.9, 1.0, 0.7, 0.81, 0.59, 0.81], "parse_rate", AVERAGED)
     assert answers[:6] == [""] * 6
     assert answers[6].startswith("falling legality")
-    assert told([0.5, 0.6, 0.9, 0.8, 0.75, 0.75], "parse_rate", AVERAGED) == [""] * 6
+    assert alarms([0.5, 0.6, 0.9, 0.8, 0.75, 0.75], "parse_rate", AVERAGED) == [""] * 6
     # 0.9, 0.69, 0.71, 0.92: only one mean is below 0.7, since the rate recovers
-    assert told([0.9, 0.9, 0.48, 0.94, 0.9], "parse_rate", AVERAGED) == [""] * 5
+    assert alarms([0.9, 0.9, 0.48, 0.94, 0.9], "parse_rate", AVERAGED) == [""] * 5
 
 
 def test_drifting_advantages_by_hand():
@@ -186,7 +186,7 @@ def alarm(rows):
 
 def casino(attempt):
     published = json.loads((RESULTS / "casino.json").read_text())["omar"]
-    [metrics] = [one["metrics"] for one in published if one["attempt"] == attempt]
+    [metrics] = [entry["metrics"] for entry in published if entry["attempt"] == attempt]
     return [dict(zip(metrics["columns"], row, strict=True)) for row in metrics["rows"]]
 
 
@@ -207,7 +207,7 @@ def test_the_other_published_runs_raise_none(attempt):
 
 def planted(form, seed):
     published = json.loads((RESULTS / "werewolf.json").read_text())["hack"]["forms"][form]["runs"]
-    [curves] = [one["curves"] for one in published if one["seed"] == seed]
+    [curves] = [entry["curves"] for entry in published if entry["seed"] == seed]
     pairs = zip(curves["malformed"], curves["reward"], strict=True)
     return [{"parse_rate": 1 - bad, "failing": bad, "reward": reward} for bad, reward in pairs]
 
@@ -263,6 +263,7 @@ def test_wolves_that_the_filter_keeps_from_the_bug_raise_none(seed):
 
 def test_the_werewolf_run_that_learned_raises_none_and_the_one_that_drifted_does():
     published = {
-        one["run"]: one["metrics"] for one in json.loads((RESULTS / "werewolf.json").read_text())["smollm2"]["omar"]
+        entry["run"]: entry["metrics"]
+        for entry in json.loads((RESULTS / "werewolf.json").read_text())["smollm2"]["omar"]
     }
     assert [alarm(rows) for _, rows in sorted(published.items())] == [None, 4, None]

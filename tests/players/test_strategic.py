@@ -221,8 +221,8 @@ def test_scripts_give_their_reasons_which_nobody_else_reads():
 
 def test_the_hanabi_script_reads_both_hands():
     seen = make(strategic("hanabi", fixed=[0, 1, 2, 3, 0, 2])).observe(0)
-    theirs, own, stacks = read_turn(seen.messages[-1].text)
+    theirs, mine, stacks = read_turn(seen.messages[-1].text)
     assert [card.face for card in theirs] == ["Y2", "R1", "Y1"]
-    assert [(card.place, card.colours, card.ranks) for card in own] == [(n, ("R", "Y"), ("1", "2")) for n in range(3)]
+    assert [(card.place, card.colours, card.ranks) for card in mine] == [(n, ("R", "Y"), ("1", "2")) for n in range(3)]
     assert stacks == ["R0", "Y0"]
     assert isinstance(seen.messages[-1], Message)

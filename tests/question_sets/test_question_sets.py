@@ -95,12 +95,12 @@ def test_popqa_needs_its_columns_whole_quotes_and_unique_ids(tmp_path):
 
 
 def test_entity_questions_know_their_relation(tmp_path):
-    found = questions(tmp_path, "entityquestions", files.RELATION, file="P19.dev.json")
-    assert [(each.id, each.answers) for each in found] == [
+    parsed = questions(tmp_path, "entityquestions", files.RELATION, file="P19.dev.json")
+    assert [(each.id, each.answers) for each in parsed] == [
         ("entityquestions-P19.dev-0", ("Linz",)),
         ("entityquestions-P19.dev-1", ("Graz", "Gratz")),
     ]
-    assert {each.metadata["relation"] for each in found} == {"P19"}
+    assert {each.metadata["relation"] for each in parsed} == {"P19"}
 
 
 def test_a_folder_of_entity_questions_is_read_by_name(tmp_path):

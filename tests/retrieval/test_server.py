@@ -37,10 +37,12 @@ def test_an_answer_is_bounded_whatever_the_passages_are(tmp_path, monkeypatch):
     ]
     (path := tmp_path / "corpus.jsonl").write_text("".join(json.dumps(passage) + "\n" for passage in passages))
     folder = build(path, Bm25Settings())
-    found = {passage["id"]: passage for passage in asked(index=folder.name, query="cat", k=3)["passages"]}
-    assert [(len(each["title"]), len(each["text"]), each["cut"]) for each in found.values()].count((0, 33, True)) == 1
-    assert (found["short"]["text"], found["short"]["cut"]) == ("cat " * 8, False)
-    named = found["i" * server.LONGEST_TITLE]
+    passages = {passage["id"]: passage for passage in asked(index=folder.name, query="cat", k=3)["passages"]}
+    assert [(len(each["title"]), len(each["text"]), each["cut"]) for each in passages.values()].count(
+        (0, 33, True)
+    ) == 1
+    assert (passages["short"]["text"], passages["short"]["cut"]) == ("cat " * 8, False)
+    named = passages["i" * server.LONGEST_TITLE]
     assert (len(named["title"]), named["text"], named["cut"]) == (server.LONGEST_TITLE, "cat", True)
     (only,) = asked(index=folder.name, query="cat", k=1)["passages"]
     assert len(only["text"]) <= 100

@@ -102,9 +102,9 @@ def test_the_prompt_names_every_dimension_with_its_scale_and_the_target():
 
 
 def test_the_hash_names_the_prompt():
-    one = rubric_messages(SOTOPIA, transcript("Hello"), 0)
-    assert prompt_sha256(one) == prompt_sha256(rubric_messages(SOTOPIA, transcript("Hello"), 0))
-    assert len({prompt_sha256(m) for m in (one, rubric_messages(SOTOPIA, transcript("Hello"), 1))}) == 2
+    prompt = rubric_messages(SOTOPIA, transcript("Hello"), 0)
+    assert prompt_sha256(prompt) == prompt_sha256(rubric_messages(SOTOPIA, transcript("Hello"), 0))
+    assert len({prompt_sha256(m) for m in (prompt, rubric_messages(SOTOPIA, transcript("Hello"), 1))}) == 2
 
 
 def test_nothing_and_too_much_could_not_be_scored():

@@ -72,8 +72,10 @@ TEXTS = {
 
 def test_a_text_that_changes_has_another_version():
     assert {
-        (one.name, one.version): hashlib.sha256(json.dumps(one.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
-        for one in RUBRICS.values()
+        (rubric.name, rubric.version): hashlib.sha256(
+            json.dumps(rubric.to_dict(), sort_keys=True).encode()
+        ).hexdigest()[:16]
+        for rubric in RUBRICS.values()
     } == TEXTS
 
 

@@ -44,9 +44,9 @@ class Slow(ScriptedEngine):
 def test_hundreds_of_episodes_are_the_same_in_any_number_of_lanes():
     work = jobs(300)
     wide = Slow()
-    one = asyncio.run(collect(work, {LEARNER: models(ScriptedEngine(say_anything))}, lanes=1, rules=RULES))
+    serial = asyncio.run(collect(work, {LEARNER: models(ScriptedEngine(say_anything))}, lanes=1, rules=RULES))
     many = asyncio.run(collect(work, {LEARNER: models(wide)}, lanes=300, rules=RULES))
-    assert one == many
+    assert serial == many
     assert [episode.scenario.id for episode in many] == [job.scenario.id for job in work]
     assert all(episode.error is None for episode in many)
     assert wide.most > 300  # both seats of a joint step are sampled at once

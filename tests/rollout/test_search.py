@@ -82,9 +82,9 @@ def test_the_corpora_of_the_samples_need_no_index(monkeypatch, tmp_path):
     asyncio.run(play(questions[0], players, tool=search_tool(SearchSection(passages=1), questions)))
     lines = [line for file in samples.corpora().values() for line in file.read_text().splitlines()]
     titles = {json.loads(line)["title"] for line in lines}
-    found = [text.split(": ")[1] for text in players[1].seen[1].splitlines() if text.startswith("RETRIEVAL: ")]
-    assert found
-    assert set(found) <= titles
+    retrieved = [text.split(": ")[1] for text in players[1].seen[1].splitlines() if text.startswith("RETRIEVAL: ")]
+    assert retrieved
+    assert set(retrieved) <= titles
 
 
 def test_the_index_of_a_configuration_is_found_beside_it(index):

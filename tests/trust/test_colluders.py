@@ -33,7 +33,7 @@ def stored_is_recomputed():
     fit = services.refit(game=GAME)
     again = ratings.fit(log.read(log.numbers(GAME)))
     rows = {row.who: (row.rating, row.games) for row in fit.standings.all()}
-    expected = {one.who: (one.points.mean if one.points else None, one.games) for one in again.ratings}
+    expected = {rating.who: (rating.points.mean if rating.points else None, rating.games) for rating in again.ratings}
     return (fit.log_digest, rows) == (again.digest, expected) and services.differences(GAME) == []
 
 

@@ -268,14 +268,14 @@ async def everything_seen(scenario, people, viewer, move_of, client_of):
 @pytest.mark.parametrize("name", sorted(WORLDS))
 async def test_hidden_facts_change_nothing_that_a_viewer_gets(name, viewer, people, client_of):
     move_of = WORLDS[name][2]
-    one, two = two_worlds(name, viewer, seed=3)
-    assert one != two
-    seen = [await everything_seen(world, people, viewer, move_of, client_of) for world in (one, two)]
+    world, twin = two_worlds(name, viewer, seed=3)
+    assert world != twin
+    seen = [await everything_seen(world, people, viewer, move_of, client_of) for world in (world, twin)]
     assert len(seen[0]) > 4
     for before, after in zip(*seen, strict=True):
         assert before == after
     text = json.dumps(seen)
-    for secret in re.findall(r"canary-(?:one|two)-\d-\w+", json.dumps([one.to_dict(), two.to_dict()])):
+    for secret in re.findall(r"canary-(?:one|two)-\d-\w+", json.dumps([world.to_dict(), twin.to_dict()])):
         assert secret not in text
     if viewer != SPECTATOR:
         assert f"canary-same-{viewer}-" in text  # its own side is there, so the search would have found the others'
@@ -347,6 +347,6 @@ def test_the_worlds_do_differ_for_the_others():
     """Else the comparison above would prove nothing."""
     for name in WORLDS:
         for viewer in (0, 1):
-            one, two = two_worlds(name, viewer, seed=3)
-            shown = [make(world).observe(1 - viewer).messages[0].text for world in (one, two)]
+            world, twin = two_worlds(name, viewer, seed=3)
+            shown = [make(world).observe(1 - viewer).messages[0].text for world in (world, twin)]
             assert shown[0] != shown[1]

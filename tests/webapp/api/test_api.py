@@ -455,7 +455,7 @@ def test_where_a_checkpoint_comes_from_and_what_it_scores_is_for_researchers(cal
     shown = {"id": made.pk, "name": "a", "kind": "full", "base": "tiny", "step": 5, "open_to_players": True}
     hidden = {"run_id": run.pk, "parent_id": base.pk, "sha256": "e" * 64, "metrics": {"reward": 0.5}}
     for who, more in ((call, hidden), (Caller(player), dict.fromkeys(hidden))):
-        one, listed = who.get(f"checkpoints/{made.pk}").json(), who.get("checkpoints").json()["items"]
-        assert one == listed[0]
-        assert (one.pop("created_at") is None) == (who is not call)
-        assert one == shown | more
+        detail, listed = who.get(f"checkpoints/{made.pk}").json(), who.get("checkpoints").json()["items"]
+        assert detail == listed[0]
+        assert (detail.pop("created_at") is None) == (who is not call)
+        assert detail == shown | more

@@ -115,10 +115,10 @@ def seen_of(client_of, host, user, place):
     api = Caller(user).get(f"matches/{match.pk}").json()
     assert state.deadline is not None
     shown = str((line, fragments.contents(state), {**api, "deadline": None}))
-    own = rf"/play/{match.pk}/|data-draft=\"{match.pk}-|'id': {match.pk},"
+    masked = rf"/play/{match.pk}/|data-draft=\"{match.pk}-|'id': {match.pk},"
     clock = r'<time.*?</time>|data-until="\d+"|datetime="[^"]+"|\d\d:\d\d:\d\d|title="[^"]+ UTC"'
     match.delete()
-    return re.sub(f"{own}|{clock}", "", shown)
+    return re.sub(f"{masked}|{clock}", "", shown)
 
 
 def test_a_player_sees_the_same_of_a_person_and_of_a_scripted_player(client_of, player, ben, researcher):
@@ -142,7 +142,7 @@ def test_an_annotator_judges_before_the_reveal(client_of, player, ben, annotator
     client, caller = client_of(annotator), Caller(annotator)
     result, replay = f"/play/{two_people.pk}/result/", f"/play/{two_people.pk}/replay/?viewer={ALL}"
 
-    def told():
+    def shown_page():
         page = client.get(result).content.decode()
         kinds = [seat["kind"] for seat in caller.get(f"matches/{two_people.pk}").json()["seats"]]
         assert ("> pia<" in page or " pia</p>" in page) == (kinds == ["person", "person"])
@@ -150,13 +150,13 @@ def test_an_annotator_judges_before_the_reveal(client_of, player, ben, annotator
         assert (marks(client) == {"Ann": "person", "Ben": "person"}) == (kinds == ["person", "person"])
         return kinds[0] is not None
 
-    assert told(), "nothing is assigned yet"
+    assert shown_page(), "nothing is assigned yet"
     queue = people_queue(researcher, two_people, [annotator])
     values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
     for target in queue.targets.order_by("position"):
-        assert not told()
+        assert not shown_page()
         judging.annotate(target=target, by=annotator, values=values)
-    assert told()
+    assert shown_page()
     assert "once you have judged it" not in client.get(result).content.decode()
 
 

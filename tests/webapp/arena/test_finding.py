@@ -101,6 +101,6 @@ def test_the_seat_that_somebody_else_took_is_not_taken_again(player, ben, annota
     match = waiting(ben)
     tables.take_seat(match=match, user=annotator)
     tables.answer_consent(match=match, user=annotator, agreed=True)
-    found = finding.play_now(user=player, game="negotiation")
-    assert found.pk != match.pk
+    seating = finding.play_now(user=player, game="negotiation")
+    assert seating.pk != match.pk
     assert timedelta(0) < finding.HERE

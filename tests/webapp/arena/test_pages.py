@@ -73,9 +73,9 @@ def test_a_guest_link_shows_a_page_and_a_post_takes_the_seat_once(client_of, pla
     assert match.seats.get(seat=1).guest_link.token_hash not in link
     assert link.split("/")[3] not in str(list(match.seats.values()))
 
-    own = host.get(link).content.decode()
-    assert "send the link to somebody else" in own
-    assert "Sit down" not in own
+    host_page = host.get(link).content.decode()
+    assert "send the link to somebody else" in host_page
+    assert "Sit down" not in host_page
     for _ in range(2):
         assert "Sit down" in stranger.get(link).content.decode()
     assert match.seats.get(seat=1).kind == "open"

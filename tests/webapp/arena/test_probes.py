@@ -314,11 +314,11 @@ def test_roles_are_revealed_at_the_end_to_those_who_may_see_all(match, stub, cli
     play_out(match)
     Match.objects.update(visibility="open")
 
-    def told(user, **query):
+    def answer_page(user, **query):
         return re.findall(roles, client_of(user).get(address, query).content.decode())
 
     dealt = ["watcher", "sleeper", "sleeper"]
-    assert told(player, viewer=ALL, step=0) == dealt
-    assert told(player, viewer=2) == dealt
-    assert told(player, viewer=2, step=1) == []
-    assert told(ben) == [], "who sees only what spectators saw"
+    assert answer_page(player, viewer=ALL, step=0) == dealt
+    assert answer_page(player, viewer=2) == dealt
+    assert answer_page(player, viewer=2, step=1) == []
+    assert answer_page(ben) == [], "who sees only what spectators saw"

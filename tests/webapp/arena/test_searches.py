@@ -111,9 +111,9 @@ def test_scripts_find_what_the_samples_ask(player, start):
     act(match, player, ASKER, action="ask")
     let_work(match)
     assert match.state == Match.State.RUNNING
-    found = [move.move["action"] for move in match.moves.filter(seat=start.tool_seat)]
-    assert found
-    assert set(found) == {"found"}
+    actions = [move.move["action"] for move in match.moves.filter(seat=start.tool_seat)]
+    assert actions
+    assert set(actions) == {"found"}
     replies = [line.partition(": ")[2] for line in read_by(match, ASKER)[-1].splitlines()]
     assert max(best_f1(reply, start.settings["answers"]) for reply in replies) == 1.0
 

@@ -209,15 +209,15 @@ def test_a_speaker_that_is_not_open_to_the_host_is_none(player, researcher, stra
 
 def test_two_models_of_this_site_need_two_slots(player, strategist_stub, settings):
     settings.SERVE_SLOTS = 1
-    one, other = served("one", strategist_stub), served("other", strategist_stub)
+    first, other = served("one", strategist_stub), served("other", strategist_stub)
     with pytest.raises(BadInput, match="serves 1 model at once"):
-        speakers.place_of(one, f"checkpoint:{other.checkpoint_id}", player)
-    assert speakers.place_of(one, f"checkpoint:{one.checkpoint_id}", player).speaker == one
+        speakers.place_of(first, f"checkpoint:{other.checkpoint_id}", player)
+    assert speakers.place_of(first, f"checkpoint:{first.checkpoint_id}", player).speaker == first
     settings.SERVE_SLOTS = 2
-    assert speakers.place_of(one, f"checkpoint:{other.checkpoint_id}", player).speaker == other
+    assert speakers.place_of(first, f"checkpoint:{other.checkpoint_id}", player).speaker == other
 
 
-def told(client_of, user, match):
+def replay_text(client_of, user, match):
     """All that this user gets of a match: its pages, the API, and the parts of a socket."""
     client, address = client_of(user), f"/play/{match.pk}/"
     pages = [client.get(address + rest).content.decode() for rest in ("", "result/", "replay/", "replay/?viewer=-2")]
@@ -240,13 +240,13 @@ def test_strategies_are_told_with_the_players_and_not_before(
     stub.script("<accept/>", "Hello.")
     play(match.due.get().pk)
     for user in (player, ben, researcher, admin):
-        assert SECRET not in told(client_of, user, match), user
+        assert SECRET not in replay_text(client_of, user, match), user
     services.submit(match_id=match.pk, seat=1, step=1, move=FORFEIT)
     match.refresh_from_db()
     assert match.state == Match.State.FINISHED
-    assert SECRET not in told(client_of, ben, match), "he has yet to guess who played"
+    assert SECRET not in replay_text(client_of, ben, match), "he has yet to guess who played"
     GameRating.objects.create(by=match.seats.get(user=ben), voted=False)
-    shown = told(client_of, ben, match)
+    shown = replay_text(client_of, ben, match)
     assert f"{SECRET} &lt;b&gt;" in shown
     assert f"{SECRET} <b>" not in shown
     assert "Its strategy: accept it" in shown
@@ -271,9 +271,9 @@ def test_an_export_has_the_strategies_and_a_judge_does_not_read_them(player, str
 
 def test_the_clock_of_a_seat_starts_when_both_models_are_ready(player, strategist_stub, settings):
     settings.SERVE_SLOTS = 2
-    one, other = served("one", strategist_stub), served("other", strategist_stub)
+    first, other = served("one", strategist_stub), served("other", strategist_stub)
     Deployment.objects.filter(pk=other.pk).update(state=Deployment.State.COLD)
-    match = table(player, speakers.place_of(one, f"checkpoint:{other.checkpoint_id}", player))
+    match = table(player, speakers.place_of(first, f"checkpoint:{other.checkpoint_id}", player))
     assert DueSeat.objects.get().deadline is None
     assert Deployment.objects.get(pk=other.pk).requested_at is not None
     assert clock.start_clocks() == 0
@@ -291,9 +291,9 @@ def test_the_clock_of_a_seat_starts_when_both_models_are_ready(player, strategis
 
 def test_a_table_of_hidden_players_begins_when_both_models_are_ready(player, ben, strategist_stub, settings):
     settings.SERVE_SLOTS = 2
-    one, other = served("one", strategist_stub), served("other", strategist_stub)
+    first, other = served("one", strategist_stub), served("other", strategist_stub)
     Deployment.objects.filter(pk=other.pk).update(state=Deployment.State.COLD)
-    places = [speakers.place_of(one, f"checkpoint:{other.checkpoint_id}", player), tables.Place(user=ben)]
+    places = [speakers.place_of(first, f"checkpoint:{other.checkpoint_id}", player), tables.Place(user=ben)]
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places)
     tables.answer_consent(match=match, user=ben, agreed=True)
     assert clock.begin_with_models() == 0
@@ -307,8 +307,8 @@ def test_a_speaker_that_is_being_asked_keeps_its_slot(player, strategist_stub, s
     from webapp.arena.play import model_seats
 
     settings.SERVE_SLOTS = 2
-    one, other, third = (served(name, strategist_stub) for name in ("one", "other", "third"))
-    match = table(player, speakers.place_of(one, f"checkpoint:{other.checkpoint_id}", player))
+    first, other, third = (served(name, strategist_stub) for name in ("one", "other", "third"))
+    match = table(player, speakers.place_of(first, f"checkpoint:{other.checkpoint_id}", player))
     assert model_seats.claim(due_id=match.due.get().pk) is not None
     Deployment.objects.update(used_at=timezone.now() - timedelta(minutes=5))
     Deployment.objects.filter(pk=third.pk).update(state=Deployment.State.COLD, requested_at=timezone.now())

@@ -75,20 +75,20 @@ def test_a_killed_user_does_not_keep_the_servers_alive(place):
 
 
 def test_a_recycled_process_id_is_not_taken_for_the_server(place):
-    own = pids.start_time(os.getpid())
+    started = pids.start_time(os.getpid())
     (place / "postgres").mkdir()
     pid_file = place / "postgres" / "postmaster.pid"
-    lines = [str(os.getpid()), "data", str(int(own)), "5432", "", "", "", "ready", ""]
+    lines = [str(os.getpid()), "data", str(int(started)), "5432", "", "", "", "ready", ""]
     pid_file.write_text("\n".join(lines))
     assert embedded.Postgres(place).running()
-    lines[2] = str(int(own) - 3600)
+    lines[2] = str(int(started) - 3600)
     pid_file.write_text("\n".join(lines))
     assert not embedded.Postgres(place).running()
     embedded.Postgres(place)._drop_stale_pid_file()
     assert not pid_file.exists()
 
     (place / "run").mkdir()
-    (place / "run" / "valkey.json").write_text(json.dumps([os.getpid(), own - 3600]))
+    (place / "run" / "valkey.json").write_text(json.dumps([os.getpid(), started - 3600]))
     assert not embedded.Valkey(place).running()
 
 

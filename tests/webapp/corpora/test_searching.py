@@ -113,9 +113,9 @@ def test_slow_searches_of_one_person_leave_room_for_others_and_nobody_waits_with
         refused = dict(outcomes)
     for thread in threads:
         thread.join()
-    own = "your earlier searches are not answered yet; wait for them"
+    refusal = "your earlier searches are not answered yet; wait for them"
     others = "too many people search at the same time; try again in a minute"
-    assert refused == {(ROSA.pk, own): 2, (ANNA.pk, others): 1}
+    assert refused == {(ROSA.pk, refusal): 2, (ANNA.pk, others): 1}
     assert {key: outcomes[key] for key in outcomes if key[1] == "answered"} == {
         (by.pk, "answered"): 4 for by in (ROSA, OTTO, ADA)
     }

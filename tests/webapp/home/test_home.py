@@ -42,9 +42,9 @@ def test_ones_own_open_table_waits_for_others(client_of, player, annotator):
         host=player, start=tables.Start(negotiation()), places=[tables.Place(user=player), tables.Place()], consent=True
     )
     assert "Waiting for a player" in page(client_of(annotator))
-    own = page(client_of(player))
-    assert "Waiting for a player" not in own
-    assert "<h3>Yours</h3>" in own
+    home = page(client_of(player))
+    assert "Waiting for a player" not in home
+    assert "<h3>Yours</h3>" in home
 
 
 def test_the_first_page_shows_what_is_ones_own(client_of, researcher, annotator, player):

@@ -258,8 +258,8 @@ def test_a_player_reads_no_judgment_of_the_game_before_rating(client_of, researc
     match = finished_match(researcher)
     modelled = judged_by_a_model(researcher, match, reason="THE MODEL")
     unscored = people_queue(researcher, match)
-    own, other = unscored.targets.order_by("position")
-    services.annotate(target=own, by=researcher, values=None, reason="MY OWN")
+    first, other = unscored.targets.order_by("position")
+    services.annotate(target=first, by=researcher, values=None, reason="MY OWN")
     services.annotate(target=other, by=researcher, values=FIVES)
     somebody = people_queue(researcher, match, [User.objects.create(username="otto", role="annotator")])
     services.annotate(target=somebody.targets.first(), by=User.objects.get(username="otto"), values=None, reason="HIS")
@@ -642,7 +642,7 @@ def test_a_saved_judgment_is_opened_again_and_changed(client_of, researcher, ann
     assert after.redirect_chain == [(listing, 302)]
     row = Judgment.objects.get()
     assert (row.values, row.reason) == (dict.fromkeys(NAMES, 8.0), "")
-    assert [(one["values"], one["reason"]) for one in row.history] == [(dict.fromkeys(NAMES, 3.0), "hasty")]
+    assert [(entry["values"], entry["reason"]) for entry in row.history] == [(dict.fromkeys(NAMES, 3.0), "hasty")]
     assert row.updated_at > row.created_at
     assert "changed 1 time" in after.content.decode()
     assert client.get(f"{address}?target={second.pk}").status_code == 404, "nothing is saved of it yet"

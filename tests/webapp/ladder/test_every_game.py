@@ -93,8 +93,8 @@ def test_the_ladder_is_that_of_the_replayed_moves(game, player):
     assert (fit.log_digest, fit.matches) == (expected.digest, LEAST_GAMES)
     stored = {row.who: (row.rating, row.low, row.high) for row in fit.standings.all()}
     assert stored == {
-        one.who: (one.points.mean, one.points.low, one.points.high) if one.points else (None,) * 3
-        for one in expected.ratings
+        rating.who: (rating.points.mean, rating.points.low, rating.points.high) if rating.points else (None,) * 3
+        for rating in expected.ratings
     }
     assert services.differences(game) == []
     assert Standing.objects.get(user=player).played == LEAST_GAMES

@@ -177,7 +177,9 @@ def test_a_ladder_is_closed_to_an_annotator_who_is_yet_to_judge(client_of, leagu
     assert "<table" not in html(client_of(annotator))
     dimensions = queue.rubric_version.record().dimensions
     for target in queue.targets.all():
-        judging.annotate(target=target, by=annotator, values={one.name: int(one.low) for one in dimensions})
+        judging.annotate(
+            target=target, by=annotator, values={dimension.name: int(dimension.low) for dimension in dimensions}
+        )
     assert "<table" in html(client_of(annotator))
 
 

@@ -24,7 +24,10 @@ def test_the_stored_ratings_are_those_that_the_log_gives(league):
     fit = services.refit(game=GAME)
     again = ratings.fit(log.read(log.numbers(GAME)))
     stored = {row.who: (row.rating, row.low, row.high, row.games) for row in fit.standings.all()}
-    expected = {one.who: (one.points.mean, one.points.low, one.points.high, one.games) for one in again.ratings}
+    expected = {
+        rating.who: (rating.points.mean, rating.points.low, rating.points.high, rating.games)
+        for rating in again.ratings
+    }
     assert stored == expected
     assert len(stored) == 3
     assert (fit.log_digest, fit.matches) == (again.digest, 12)

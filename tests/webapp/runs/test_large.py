@@ -71,6 +71,6 @@ def test_every_page_of_runs(runs, researcher, client_of):
     ]
     addresses += [reverse("runs:metrics", args=[run.pk]) + "?since=19000", reverse("home:index")]
     addresses += [reverse("runs:conversations", args=[run.pk]) + "?step=7&outcome=agreement&page=2"]
-    addresses += [reverse("runs:compare") + "?" + "&".join(f"run={one.pk}" for one in runs[:8])]
+    addresses += [reverse("runs:compare") + "?" + "&".join(f"run={run.pk}" for run in runs[:8])]
     taken = {address: quickest(client, address) for address in addresses}
     assert {address: took for address, took in taken.items() if took > SECONDS} == {}

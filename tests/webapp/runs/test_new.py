@@ -362,7 +362,10 @@ def test_a_mixture_is_given_as_json_and_opponents_one_by_one(client, base):
     assert response.status_code == 302, errors(response)
     config = Run.objects.get().config
     assert [(part["game"], part["weight"], part["path"]) for part in config["mixture"]] == [("negotiation", 2.0, "")]
-    assert [(one["source"], one["learner"]) for one in config["opponents"]] == [("mirror", "one"), ("past", "one")]
+    assert [(opponent["source"], opponent["learner"]) for opponent in config["opponents"]] == [
+        ("mirror", "one"),
+        ("past", "one"),
+    ]
     again = filled(client, f"?clone={Run.objects.get().pk}")
     assert again['config-["opponents", 1, "source"]'] == "past"
 

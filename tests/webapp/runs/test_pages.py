@@ -330,12 +330,12 @@ def test_the_configuration_says_what_each_field_means(page, researcher):
 
 
 def test_a_comparison_shows_where_configurations_differ(page, researcher):
-    one, two = make_run(researcher, name="one"), make_run(researcher, name="two")
+    first, two = make_run(researcher, name="one"), make_run(researcher, name="two")
     Run.objects.filter(pk=two.pk).update(config={**two.config, "seed": 7})
-    shown = body(page("compare", query=f"?run={one.pk}&run={two.pk}"))
+    shown = body(page("compare", query=f"?run={first.pk}&run={two.pk}"))
     assert "<code>seed</code>" in shown
     assert "<code>learn.lr</code>" not in shown
-    assert page("compare", query=f"?run={one.pk}").status_code == 302
+    assert page("compare", query=f"?run={first.pk}").status_code == 302
 
 
 def test_too_many_runs_are_not_compared_in_part(page, researcher):
@@ -345,13 +345,13 @@ def test_too_many_runs_are_not_compared_in_part(page, researcher):
 
 
 def test_a_head_to_head_shows_intervals_for_both_sides(page, researcher):
-    one = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 10}
+    first = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 10}
     result = {
         "summary": {
-            "a": {"points": one},
+            "a": {"points": first},
             "b": {},
-            "difference": {"points": one},
-            "shared": {"agreement": one},
+            "difference": {"points": first},
+            "shared": {"agreement": first},
             "conversations": 100,
             "used": 98,
             "unscored": {"sotopia": 3},
@@ -605,8 +605,8 @@ def test_the_notice_of_a_base_model_is_shown_for_all_its_descendants(page, resea
     plain = make_checkpoint(make_run(researcher), name="c2", base="qwen2.5-0.5b")
     assert "needs download" not in body(page("checkpoint", plain.pk))
     (tmp_path / "parley.json").write_text(json.dumps({"name": "own", "base": "own", "note": "rounded to 3 bits"}))
-    own = Checkpoint.objects.create(name="own", kind="base", base="own", path=str(tmp_path))
-    assert "rounded to 3 bits" in body(page("checkpoint", own.pk))
+    base = Checkpoint.objects.create(name="own", kind="base", base="own", path=str(tmp_path))
+    assert "rounded to 3 bits" in body(page("checkpoint", base.pk))
 
 
 def test_a_result_says_of_each_side_what_has_to_be_said(page, researcher):
@@ -681,8 +681,8 @@ def test_where_a_checkpoint_comes_from_and_what_it_scores_is_for_researchers(pag
     run = make_run(researcher, name="my own run")
     made = make_checkpoint(run, step=21, name="b", open_to_players=True, metrics={"reward": 0.875}, sha256="e" * 64)
     better = make_checkpoint(run, step=22, name="a", open_to_players=True, metrics={"reward": 0.9})
-    client, one, every = client_of(player), reverse("runs:checkpoint", args=[made.pk]), reverse("runs:checkpoints")
-    for address, hidden in ((one, ["my own run", "0.875", "e" * 64]), (every, ["my own run", "0.875"])):
+    client, first, every = client_of(player), reverse("runs:checkpoint", args=[made.pk]), reverse("runs:checkpoints")
+    for address, hidden in ((first, ["my own run", "0.875", "e" * 64]), (every, ["my own run", "0.875"])):
         theirs, researchers = (who.get(address).content.decode() for who in (client, page.client))
         assert [text for text in [*hidden, "Saved"] if text in theirs] == []
         assert [text for text in [*hidden, "Saved"] if text not in researchers] == []

@@ -97,8 +97,8 @@ def test_a_sparkline_fills_its_box():
 
 
 def test_differences_name_the_path():
-    one, two = {"a": {"b": 1, "c": 2}, "d": []}, {"a": {"b": 1, "c": 3}, "e": None}
-    assert comparing.differences([one, two]) == [("a.c", [2, 3]), ("d", [[], "—"]), ("e", ["—", None])]
+    before, two = {"a": {"b": 1, "c": 2}, "d": []}, {"a": {"b": 1, "c": 3}, "e": None}
+    assert comparing.differences([before, two]) == [("a.c", [2, 3]), ("d", [[], "—"]), ("e", ["—", None])]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_probes_trace_says_what_it_follows(monkeypatch):
         {"seat": 0, "policy": "learner", "tokens": [5], "mask": [0], "turn": [-1], "logprobs": [0.0], "prefix": [0, 2]},
     ]
     record = {"episode": {"scenario": {"seats": ["Ann", "Bob"]}, "traces": traces}, "credit": [None, {"nll": [1.0]}]}
-    own, probe = transcript.traces(record, Run())
-    assert own["title"] == "Ann (learner)"
+    learner, probe = transcript.traces(record, Run())
+    assert learner["title"] == "Ann (learner)"
     assert probe["title"] == "Ann (learner, probe after 2 tokens of trace 0)"
     assert [token.facts for part in probe["stretches"] for token in part.tokens] == ["read, not sampled · id 5"]

@@ -176,9 +176,9 @@ def test_beliefs_are_shown_with_their_numbers(page, researcher):
     assert curve == ["3", "0.7500", "0.5000", "5", "0.0625", "0.6667"]
     assert "No answer is right for this seat." in shown
     assert re.findall(r'data-value="([^"]*)"', text(page(episode, "conversation"))) == curve
-    own = text(page(episode, viewer=0, step=4))
-    assert "data-value" not in own, "the seat of viewpoint 0 was asked something without a right answer"
-    assert "0.90" in own
+    seat_page = text(page(episode, viewer=0, step=4))
+    assert "data-value" not in seat_page, "the seat of viewpoint 0 was asked something without a right answer"
+    assert "0.90" in seat_page
     assert "Spectators are not probed." in text(page(episode, viewer=SPECTATOR))
 
 

@@ -55,8 +55,8 @@ def casino(*changes):
     return json.dumps(dialogues)
 
 
-def deal(own, talk, output, partner):
-    parts = {"input": own, "dialogue": talk, "output": output, "partner_input": partner}
+def deal(written, talk, output, partner):
+    parts = {"input": written, "dialogue": talk, "output": output, "partner_input": partner}
     return " ".join(f"<{name}> {text} </{name}>" for name, text in parts.items())
 
 
@@ -163,13 +163,13 @@ def prompted_episode(**changes):
 
 def episode_log(**changes):
     """An episode as SOTOPIA logs it: each agent sees its own goal, and of the other what friends may know."""
-    own = {
+    written = {
         NORA: episode_context((GOALS[0], "Unknown")),
         JURI: episode_context(("Unknown", GOALS[1]), (NORAS, JURIS)),
     }
-    quiet = {name: [name, "Environment", "did nothing"] for name in own}
+    quiet = {name: [name, "Environment", "did nothing"] for name in written}
     messages = [
-        [["Environment", name, f"\n{text}\nConversation Starts:\n"] for name, text in own.items()],
+        [["Environment", name, f"\n{text}\nConversation Starts:\n"] for name, text in written.items()],
         [["Environment", NORA, "Turn #0: …"], quiet[NORA], [JURI, "Environment", 'said: "No, thanks."']],
         [quiet[NORA], quiet[JURI]],
         [quiet[NORA], [JURI, "Environment", "left the conversation"]],

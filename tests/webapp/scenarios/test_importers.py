@@ -221,11 +221,11 @@ def test_strangers_of_sotopia_play_under_neutral_names(tmp_path):
     dump = files.redis_dump(**{f"{files.PREFIX}EnvironmentProfile:E1": strangers})
     (line,) = read_text("sotopia-redis", tmp_path, json.dumps(dump)).lines
     assert line.scenario.seats == ("Nora Lind", "Juri Halm")  # a table may make them friends
-    own, other = (make(anonymised(line.scenario)).observe(seat).model_dump_json() for seat in (0, 1))
-    assert "Nora Lind" in own
-    assert not [name for name in ("Juri", "Halm") if name in own]
+    mine, other = (make(anonymised(line.scenario)).observe(seat).model_dump_json() for seat in (0, 1))
+    assert "Nora Lind" in mine
+    assert not [name for name in ("Juri", "Halm") if name in mine]
     assert "Lind" not in other
-    assert "About the other: you know nothing." in own
+    assert "About the other: you know nothing." in mine
 
 
 def test_both_forms_of_sotopia_give_the_same_game(tmp_path):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch):
+def hints(monkeypatch):
     sent = []
     monkeypatch.setattr(queue, "send", lambda task, *args, queue=None, **_: sent.append((task.name, queue)))
     return sent
@@ -63,14 +63,14 @@ def test_a_model_is_found_by_the_value_of_a_form_where_it_is_open(admin, player)
     assert [services.find(value, user=player) for value in (by_checkpoint, by_deployment)] == [local, remote]
 
 
-def test_from_cold_to_ready_and_back(make, told):
+def test_from_cold_to_ready_and_back(make, hints):
     deployment = make()
     assert services.settle() == 0  # nobody needs it
     assert not services.request(deployment=deployment)
     services.settle()
     starting = fresh(deployment)
     assert (starting.state, starting.run.kind, starting.run.queue) == ("starting", "serve", "serve")
-    assert told == [("runs.supervise", "serve")]
+    assert hints == [("runs.supervise", "serve")]
     assert len(starting.key) >= 32
     services.ready(run_id=starting.run_id, address="http://127.0.0.1:9/v1")
     assert services.request(deployment=deployment)

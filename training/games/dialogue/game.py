@@ -138,8 +138,8 @@ class Dialogue(LoggedGame):
     def _enders(self, viewer: Viewer) -> frozenset[Seat]:
         """Return who left, gave up, or reached its goal, as far as a viewer may know."""
         if self._end == "goal":
-            told = viewer in (ALL, self.scenario.tool_seat)
-            return frozenset(seat for seat in (0, 1) if told and self._reached in (str(seat), "both"))
+            sees_all = viewer in (ALL, self.scenario.tool_seat)
+            return frozenset(seat for seat in (0, 1) if sees_all and self._reached in (str(seat), "both"))
         return self._losers if self._end == "forfeit" else self._leavers
 
     def _deed(self, seat: Seat, action: Action, move: Move) -> str:

@@ -50,12 +50,12 @@ def _lying(room: Room, choices: Choices) -> Entries:
 
 def _hand(room: Room, choices: Choices) -> Entries:
     carried = room.state.carried
-    held = Entry(
+    carried = Entry(
         name=carried or "Nothing",
         detail=_facts(room, carried),
         options=_options(room, choices, OF_CARRIED, carried) if carried else (),
     )
-    return Entries(title="In the hand", entries=(held,))
+    return Entries(title="In the hand", entries=(carried,))
 
 
 def _sentence(text: str) -> str:

@@ -217,7 +217,7 @@ class QaSociety(LoggedGame):
         """Return what the viewer was told or found last; what all were, to viewers who may see everything."""
         asked = self.settings.asking
         return tuple(
-            table.evidence(self.names, seat, passages, told=asked and seat == ASKER, mine=seat == viewer)
+            table.evidence(self.names, seat, passages, sees_replies=asked and seat == ASKER, mine=seat == viewer)
             for seat, passages in sorted(self._evidence.items())
             if viewer in (seat, ALL, self.scenario.tool_seat)
         )
@@ -274,7 +274,7 @@ class QaSociety(LoggedGame):
         self._found += bool(passages)
         why = LATE if move.origin == "timeout" else clean(str(move.args.get("why", "")))
         text = words.failure(why) if why else words.retrieval(passages)
-        shown = table.found(passages, why)
+        shown = table.results(passages, why)
         self._log.tell(text, {self._seat}, channel="private", lines=table.lines(self.names, shown))
         self._evidence[self._seat] = shown
         self._wait_for(None)

@@ -59,8 +59,8 @@ def brief(settings: QaSocietySettings, names: Names, seat: Seat) -> Brief:
     if not settings.asking:
         return Brief(title="You answer alone", text=(search,), emblem="point")
     if seat != ASKER:
-        told = f"{names[ASKER]} reads your reply, not what you find."
-        return Brief(title="You help", text=(search, told), emblem="hint")
+        sees_replies = f"{names[ASKER]} reads your reply, not what you find."
+        return Brief(title="You help", text=(search, sees_replies), emblem="hint")
     who = "who said it, with which corpus" if settings.deanon else "not who said it"
     return Brief(title="You answer", text=(search, f"You read what the helpers say, {who}."), emblem="point")
 
@@ -84,7 +84,7 @@ def deed(action: str, text: str) -> str:
     }.get(action, "")
 
 
-def replies(settings: QaSocietySettings, names: Names, given: Iterable[Reply]) -> tuple[Passage, ...]:
+def replies(settings: QaSocietySettings, names: Names, answers: Iterable[Reply]) -> tuple[Passage, ...]:
     """Return the helpers' replies as the asker reads them; without names they are sorted as text.
 
     A title is read after the name of who replies, or says that some helper does.
@@ -92,13 +92,13 @@ def replies(settings: QaSocietySettings, names: Names, given: Iterable[Reply]) -
     if settings.deanon:
         return tuple(
             Passage(title=f"({tool_of(settings, reply.seat)}) {SAYS[reply.kind]}", text=reply.text, by=reply.seat)
-            for reply in given
+            for reply in answers
         )
-    shown = (Passage(title=f"A helper {SAYS[reply.kind]}", text=reply.text) for reply in given)
+    shown = (Passage(title=f"A helper {SAYS[reply.kind]}", text=reply.text) for reply in answers)
     return tuple(sorted(shown, key=lambda passage: (passage.title, passage.text)))
 
 
-def found(passages: Collection[str], why: str) -> tuple[Passage, ...]:
+def results(passages: Collection[str], why: str) -> tuple[Passage, ...]:
     """Return the passages of a search, or one that says that it failed, and why, or found nothing.
 
     A passage's title stands before its first colon.
@@ -110,9 +110,9 @@ def found(passages: Collection[str], why: str) -> tuple[Passage, ...]:
     return shown or (Passage(title="", text="Nothing was found."),)
 
 
-def evidence(names: Names, seat: Seat, passages: tuple[Passage, ...], *, told: bool, mine: bool) -> Passages:
+def evidence(names: Names, seat: Seat, passages: tuple[Passage, ...], *, sees_replies: bool, mine: bool) -> Passages:
     """Return what a seat was `told` by helpers, or found, titled for itself (`mine`) or for others."""
-    if told:
+    if sees_replies:
         return Passages(title="What the helpers say" if mine else f"What {names[seat]} was told", passages=passages)
     return Passages(title="What your search found" if mine else f"What {names[seat]} found", passages=passages)
 
