@@ -135,10 +135,6 @@ class Stacks(Record):
     stacks: tuple[Stack, ...]
 
 
-MOST_DRAWN = 13
-"""Pieces that are drawn one by one; more are a number."""
-
-
 class Pile(Record):
     """A number of things, drawn as that many pieces where `most` is known or small. `seat` owns them, if anybody."""
 
@@ -147,12 +143,6 @@ class Pile(Record):
     most: int | None = None
     icon: Literal["chip", "life", "hint", "card", "task", "turn", "point"] = "point"
     seat: Seat | None = None
-
-    @property
-    def drawn(self) -> list[bool]:
-        """The pieces to draw, with False for one that is spent; none where they would be too many."""
-        pieces = self.value if self.most is None else self.most
-        return [at < self.value for at in range(pieces)] if pieces <= MOST_DRAWN else []
 
 
 class Counters(Record):
@@ -178,28 +168,28 @@ class Item(Record):
     suggested: int = 0
 
     @property
-    def pieces(self) -> range:
-        """The units to draw; none where they would be too many."""
-        return range(self.count if self.count <= MOST_DRAWN else 0)
-
-    @property
     def left(self) -> int:
         """The units that the other gets under what is suggested."""
         return self.count - self.suggested
 
 
-class Tray(Record):
+class Editor(Record):
+    """A zone in which the viewer sets the arguments of the offered action `action`; empty while it is not offered."""
+
+    action: str = ""
+
+
+class Tray(Editor):
     """Items to divide between two seats.
 
-    `action` is the offered action whose arguments, named as the items, say how many units the viewer keeps; empty when
-    the viewer cannot propose. `most` is what everything together is worth to the viewer and `alone` what no deal is.
-    `by` made the standing proposal, which is worth `worth` to the viewer; `agreed` once it is a deal.
+    The arguments of `action`, named as the items, say how many units the viewer keeps. `most` is what everything
+    together is worth to the viewer and `alone` what no deal is. `by` made the standing proposal, which is worth `worth`
+    to the viewer; `agreed` once it is a deal.
     """
 
     kind: Literal["tray"] = "tray"
     title: str
     items: tuple[Item, ...]
-    action: str = ""
     most: float | None = None
     alone: float | None = None
     by: Seat | None = None
@@ -207,13 +197,13 @@ class Tray(Record):
     worth: float | None = None
 
 
-class PriceScale(Record):
+class PriceScale(Editor):
     """A price to agree on, between `low` and `high`, of something listed at `listing`.
 
-    `target` is the price that the viewer hopes for (None: a viewer without a side); seat 0 buys, seat 1 sells. `action`
-    is the offered action with the argument `price`; empty when the viewer cannot propose, whose proposal is `suggested`
-    at first. `offer` is the standing proposal, made by `by`, or the deal once `agreed`; `worth` is what it is worth to
-    the viewer, in a few words.
+    `target` is the price that the viewer hopes for (None: a viewer without a side); seat 0 buys, seat 1 sells. The
+    argument of `action` is `price`, at first `suggested`. `offer` is the standing proposal, made by `by`, or the deal
+    once `agreed`; `worth` is what it is worth to the viewer, in a few words. `rejected` are the earlier proposals, each
+    with its seat.
     """
 
     kind: Literal["price"] = "price"
@@ -223,33 +213,12 @@ class PriceScale(Record):
     low: int
     high: int
     target: float | None = None
-    action: str = ""
     suggested: int | None = None
+    rejected: tuple[tuple[Seat, int], ...] = ()
     offer: int | None = None
     worth: str = ""
     by: Seat | None = None
     agreed: bool = False
-
-    def _at(self, price: float | None) -> float | None:
-        """Return the place of a price on the scale, in per cent; beyond its ends, the end."""
-        if price is None:
-            return None
-        return round(100 * min(1.0, max(0.0, (price - self.low) / max(1, self.high - self.low))), 1)
-
-    @property
-    def listing_at(self) -> float | None:
-        """The place of the listing price."""
-        return self._at(self.listing)
-
-    @property
-    def target_at(self) -> float | None:
-        """The place of the viewer's target."""
-        return self._at(self.target)
-
-    @property
-    def offer_at(self) -> float | None:
-        """The place of the standing proposal."""
-        return self._at(self.offer)
 
 
 class Place(Record):
@@ -381,17 +350,15 @@ class Entries(Record):
     shape: Literal["cards", "list", "chips", "item"] = "list"
 
 
-class SearchField(Record):
+class SearchField(Editor):
     """A field of at most `longest` characters to search with; `query` is what was searched for last.
 
-    `action` is the offered action whose only argument, named `argument`, is what is searched for; empty while the
-    viewer cannot search.
+    The only argument of `action`, named `argument`, is what is searched for.
     """
 
     kind: Literal["search"] = "search"
     title: str
     query: str = ""
-    action: str = ""
     argument: str = ""
     longest: int
 
@@ -462,8 +429,8 @@ class TableView(Record):
     the viewer is to do now, empty unless it must move. `story` is the situation that everybody knows and `rules` are
     the rules, as short paragraphs. `brief` is the viewer's private card. Once the game is over, `headline` says how it
     ended for this viewer ("You win with the village.") and `moment` names the move or the event that decided it; both
-    are empty before. `analysis` is what the rules tell of an ended game with all that was hidden in it, for viewers who
-    may see everything.
+    are empty before. `analysis` is what the rules tell of an ended game with all that was hidden in it: for viewers
+    who may see everything, or for everybody where nothing was.
     """
 
     zones: tuple[Annotated[Zone, Field(discriminator="kind")], ...] = ()
@@ -476,6 +443,10 @@ class TableView(Record):
     headline: str = ""
     moment: str = ""
     analysis: tuple[Annotated[Zone, Field(discriminator="kind")], ...] = ()
+
+    def edited(self) -> frozenset[str]:
+        """Return the actions whose arguments are set in a zone."""
+        return frozenset(zone.action for zone in self.zones if isinstance(zone, Editor) and zone.action)
 
     def choices(self) -> Iterator[str]:
         """Return every choice of every zone, in order, without the empty ones."""

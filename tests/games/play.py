@@ -19,7 +19,7 @@ def viewers(scenario):
 def everything(game):
     """All that can be read of a game."""
     seen = {viewer: game.observe(viewer) for viewer in viewers(game.scenario)}
-    shown = {v: (game.acting(v), game.phase(v), game.show(v)) for v in seen}
+    shown = {v: (game.acting(v), game.show(v)) for v in seen}
     return (
         seen,
         shown,

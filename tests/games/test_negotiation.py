@@ -404,7 +404,7 @@ def test_people_see_a_price_between_the_listing_and_their_target():
     scale = tray(game, 0)
     assert (scale.title, scale.about) == ("Red canoe, listed at 300", "Dry.\nHardly used.")
     assert (scale.low, scale.listing, scale.high, scale.target) == (0, 300, 600, 180)
-    assert (scale.listing_at, scale.target_at, scale.offer_at) == (50, 30, None)
+    assert (scale.listing, scale.high, scale.offer, scale.rejected) == (300, 600, None, ())
     assert (scale.action, scale.suggested) == ("propose", 300)
     assert (tray(game, 1).action, tray(game, 1).suggested, tray(game, 1).target) == ("", None, 280)
     assert [tray(game, viewer).target for viewer in (SPECTATOR, ALL)] == [None, None]
@@ -420,11 +420,14 @@ def test_people_see_a_price_between_the_listing_and_their_target():
     assert (game.show(SPECTATOR).brief, game.show(ALL).brief.text) == (None, both)
     say(game, 0, "<propose>150</propose>")
     scale = tray(game, 1)
-    assert (scale.offer, scale.offer_at, scale.by, scale.agreed) == (150, 25, 0, False)
+    assert (scale.offer, scale.by, scale.agreed, scale.rejected) == (150, 0, False, ())
     worth = ["better than your target by 30", "short of your target by 130", "", ""]
     assert [tray(game, viewer).worth for viewer in (0, 1, SPECTATOR, ALL)] == worth
     say(game, 1, "<reject/>")
     assert (tray(game, 1).offer, tray(game, 1).suggested) == (None, 150)
+    assert [tray(game, viewer).rejected for viewer in (0, 1, SPECTATOR)] == [((0, 150),)] * 3
+    say(game, 1, "<propose>280</propose>")
+    assert (tray(game, 0).offer, tray(game, 0).rejected) == (280, ((0, 150),))
 
 
 def test_what_people_read_of_a_price():

@@ -663,7 +663,7 @@ def test_the_answer_to_the_centre_is_a_corner():
     assert (block.before, block.after) == (-1, -1)
 
 
-def test_afterwards_the_all_seeing_view_names_mistakes():
+def test_afterwards_everybody_reads_which_moves_were_mistakes():
     game = make(strategic("tic_tac_toe", opening=[4]))
     for row, column in ((0, 1), (0, 0), (2, 2), (1, 0), (0, 2), (2, 0)):
         (seat,) = game.to_act()
@@ -676,4 +676,4 @@ def test_afterwards_the_all_seeing_view_names_mistakes():
     corners = [f"in the {place} corner" for place in ("top left", "top right", "bottom left", "bottom right")]
     assert first.detail == ("a mistake: from a draw to a loss", f"better: {', '.join(corners[:3])} or {corners[3]}")
     assert second.detail == ("keeps a win",)
-    assert game.show(0).analysis == game.show(SPECTATOR).analysis == ()
+    assert game.show(0).analysis == game.show(SPECTATOR).analysis == (moves,)

@@ -360,11 +360,11 @@ def test_a_search_may_fail(why, line):
 
 def test_only_who_waits_for_a_search_reads_that_it_runs():
     game = say(make(society()), "<ask/>")
-    assert {game.phase(viewer) for viewer in (0, 1, 2, ALL, SPECTATOR)} == {""}
+    assert {game.show(viewer).phase for viewer in (0, 1, 2, ALL, SPECTATOR)} == {""}
     say(game, "<search/>")
-    assert [game.phase(viewer) for viewer in (0, 1, 2, ALL, SPECTATOR)] == ["", "Searching", "", "Searching", ""]
+    assert [game.show(viewer).phase for viewer in (0, 1, 2, ALL, SPECTATOR)] == ["", "Searching", "", "Searching", ""]
     game.step({3: game.retrieval([])})
-    assert game.phase(1) == ""
+    assert game.show(1).phase == ""
 
 
 def test_a_search_without_an_answer_in_time_has_failed():

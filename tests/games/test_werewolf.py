@@ -35,7 +35,7 @@ def go(game, **replies):
 
 def silent_until(game, phase):
     """Let everybody be silent until a phase begins."""
-    while phase not in game.phase(ALL):
+    while phase not in game.show(ALL).phase:
         go(game)
 
 
@@ -161,7 +161,7 @@ def test_each_potion_works_once_and_without_the_antidote_the_witch_learns_nothin
     assert dead(game) == {"Dan", "Eve"}
     silent_until(game, "Night 3")
     go(game)
-    assert "Night 3" not in game.phase(ALL), "a witch without potions is not asked"
+    assert "Night 3" not in game.show(ALL).phase, "a witch without potions is not asked"
 
 
 def test_who_sees_everything_reads_of_silence_in_seat_order():
@@ -199,7 +199,7 @@ def test_in_a_peaceful_first_night_only_wolves_talk_and_seers_look():
     assert game.to_act() == {2}
     go(game, Cleo="<inspect>Ada</inspect>")
     assert "You look at Ada: Ada is a werewolf." in heard(game, "Cleo")
-    assert game.phase(ALL) == "Day 1: discussion"
+    assert game.show(ALL).phase == "Day 1: discussion"
     silent_until(game, "Night 2")
     go(game)
     assert game.to_act() == {0, 1, 2, 6}
@@ -240,7 +240,7 @@ def test_ballots_are_named_and_hidden_until_all_are_in():
     assert game.to_act() == {1}
     go(game, Ben="Farewell.")
     assert "Farewell." in heard(game, "Finn")
-    assert game.phase(4) == "Night 2"
+    assert game.show(4).phase == "Night 2"
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_in_a_run_off_the_tied_speak_and_the_others_vote():
     game = make(dealt(*SIX, tie="runoff", **QUIET))
     silent_until(game, "vote")
     vote(game, "Eve", "Eve", "Ada", "Ada", "Finn", "nobody")
-    assert game.phase(3) == "Day 1: run-off"
+    assert game.show(3).phase == "Day 1: run-off"
     go(game, Ada="It is not me.")
     go(game, Eve="Nor me.")
     assert game.to_act() == {1, 2, 3, 5}
@@ -297,7 +297,7 @@ def test_everybody_speaks_once_a_round_in_seat_order_from_a_drawn_start():
         game = make(dealt(*SIX, rounds=2, **QUIET).with_seed(seed))
         silent_until(game, "discussion")
         order = []
-        while "discussion" in game.phase(ALL):
+        while "discussion" in game.show(ALL).phase:
             order += game.to_act()
             go(game)
         starts.add(order[0])
@@ -310,7 +310,7 @@ def test_a_stated_order_is_kept_and_the_dead_are_passed_over():
     go(game, Ada="<kill>Eve</kill>", Ben="<kill>Eve</kill>")
     go(game)
     order = []
-    while "discussion" in game.phase(ALL):
+    while "discussion" in game.show(ALL).phase:
         order += game.to_act()
         go(game, **{game.names[next(iter(game.to_act()))]: "So it is."})
     assert order == [2, 2, 0]
@@ -323,7 +323,7 @@ def test_the_highest_bid_gets_the_floor_until_nobody_bids():
     assert game.to_act() == {4}
     go(game, Eve="Listen.")
     go(game, Ada="<bid>0</bid>")
-    assert game.phase(0) == "Day 1: vote"
+    assert game.show(0).phase == "Day 1: vote"
     assert "Nobody wants the floor: the discussion is over." in heard(game, "Ben")
 
 
@@ -341,14 +341,14 @@ def test_hunters_shoot_each_other_in_turn_and_the_dead_speak_last():
     game = make(dealt("werewolf", "hunter", "hunter", *["villager"] * 4, last_words="all"))
     go(game, Ada="<kill>Ben</kill>")
     assert game.acting(3) == frozenset()
-    assert game.phase(3) == "Day 1: dawn"
+    assert game.show(3).phase == "Day 1: dawn"
     go(game, Ben="<shoot>Cleo</shoot>")
     go(game, Cleo="<shoot>Dan</shoot>")
     assert dead(game) == {"Ben", "Cleo", "Dan"}
-    assert game.phase(3) == "Day 1: last words"
+    assert game.show(3).phase == "Day 1: last words"
     assert game.to_act() == {1}
     go(game, Ben="Think of me.")
-    assert game.phase(3) == "Day 1: discussion"
+    assert game.show(3).phase == "Day 1: discussion"
 
 
 def test_what_the_dead_see_is_a_setting():
@@ -376,8 +376,8 @@ def test_spectators_read_the_public_log_some_phases_later(seed, delay):
         shown, all_of_it = late.observe(SPECTATOR).messages, live.observe(SPECTATOR).messages
         assert all_of_it[: len(shown)] == shown
         assert late.acting(SPECTATOR) == frozenset()
-        if live.phase(ALL) != phase:
-            phase, begun = live.phase(ALL), len(all_of_it)
+        if live.show(ALL).phase != phase:
+            phase, begun = live.show(ALL).phase, len(all_of_it)
         assert len(shown) == 1 or len(shown) < begun
         late.step(moves)
     assert late.observe(SPECTATOR).messages == live.observe(SPECTATOR).messages
@@ -392,7 +392,7 @@ def test_in_the_first_night_a_late_spectator_has_read_only_the_rules():
         "Night 1 falls.",
         "Morning comes. Nobody died in the night.",
     ]
-    assert game.phase(SPECTATOR) == "Day 1: dawn"
+    assert game.show(SPECTATOR).phase == "Day 1: dawn"
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------
@@ -430,12 +430,14 @@ def test_random_games_keep_the_rules(scenario, seed):
     game = make(scenario.with_seed(seed))
     votes, on_wolves = Counter(), Counter()
     for moves in steps(game, seed):
-        if any(part in game.phase(ALL) for part in ("Night", "discussion")):
+        if any(part in game.show(ALL).phase for part in ("Night", "discussion")):
             assert reason(game) == "nobody"
         gone = dead(game)
         for seat, move in moves.items():
             if game.names[seat] in gone:
-                assert offered(game, game.names[seat]) == ({"speak"} if "last words" in game.phase(ALL) else {"shoot"})
+                assert offered(game, game.names[seat]) == (
+                    {"speak"} if "last words" in game.show(ALL).phase else {"shoot"}
+                )
                 assert move.action == "speak" or game.roles()[seat] == "hunter"
             else:
                 assert "shoot" not in offered(game, game.names[seat])
@@ -548,17 +550,17 @@ def test_phases_have_titles_and_moods_and_late_spectators_have_those_of_their_ph
             view = game.show(viewer)
             assert view.zones[0].mood == view.mood
             seen.setdefault(viewer, []).append((view.phase, view.mood))
-        if game.phase(ALL) == "Day 1: vote":
+        if game.show(ALL).phase == "Day 1: vote":
             vote(game, "Eve", "Eve", "Ada", "Ada", "Finn", "nobody")
-        elif game.phase(ALL) == "Day 1: run-off" and len(game.to_act()) > 1:
+        elif game.show(ALL).phase == "Day 1: run-off" and len(game.to_act()) > 1:
             vote(game, "Eve", "Eve", "Eve", "Eve")
-        elif game.phase(ALL) == "Day 1: last words":
+        elif game.show(ALL).phase == "Day 1: last words":
             break
         else:
             go(game)
     in_order = [
-        *[("Night 1", "night"), ("Day 1: discussion", "day"), ("Day 1: the vote", "vote")],
-        *[("Day 1: the run-off", "vote"), ("Day 1: last words", "day")],
+        *[("Night 1", "night"), ("Day 1: discussion", "day"), ("Day 1: vote", "vote")],
+        *[("Day 1: run-off", "vote"), ("Day 1: last words", "day")],
     ]
     assert list(dict.fromkeys(seen[0])) == in_order
     assert list(dict.fromkeys(seen[SPECTATOR])) == [("", ""), ("Day 1: dawn", "day"), *in_order[1:4]]
@@ -568,13 +570,13 @@ def test_a_late_spectator_sees_a_death_and_the_votes_once_their_phase_is_over():
     game = make(dealt(*SIX, spectator_delay=1, tie="nobody", last_words="voted", wolf_talk=0))
     go(game, Ada="<kill>Eve</kill>", Ben="<kill>Eve</kill>")
     go(game)
-    assert game.phase(ALL) == "Day 1: discussion"
+    assert game.show(ALL).phase == "Day 1: discussion"
     assert places(game, SPECTATOR)[4].left == "night 1"
     silent_until(game, "vote")
-    assert game.phase(SPECTATOR) == "Day 1: discussion"
+    assert game.show(SPECTATOR).phase == "Day 1: discussion"
     assert not any(place.voted for place in places(game, SPECTATOR))
     vote(game, "Finn", "Finn", "Ada", "Ada", "Ada")
-    assert game.phase(ALL) == "Day 1: last words"
+    assert game.show(ALL).phase == "Day 1: last words"
     assert [place.voted for place in places(game, SPECTATOR)] == [5, 5, 0, 0, None, 0]
     assert places(game, SPECTATOR)[0].left == "vote, day 1"
 
@@ -798,7 +800,7 @@ def test_nobody_is_asked_for_a_vote_after_last_words():
     game = make(dealt(*SIX, probes=True, last_words="all"))
     silent_until(game, "vote")
     go(game, **dict.fromkeys(TOWN[1:6], "<vote>Ada</vote>"))
-    assert "last words" in game.phase(ALL)
+    assert "last words" in game.show(ALL).phase
     go(game)
     assert not game.probes()
 

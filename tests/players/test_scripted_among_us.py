@@ -27,7 +27,7 @@ def step(game, **replies):
 
 def speak(game, **lines):
     """The discussion of a meeting: who is named says its line, the others play their script."""
-    while game.phase(ALL).startswith("Meeting"):
+    while "speech" in game.show(ALL).phase:
         (seat,) = game.to_act()
         line = lines.get(game.names[seat])
         game.step({seat: Move(action="talk", text=line) if line else scripted(game, seat)})
@@ -59,7 +59,7 @@ def report(*, witness):
         step(game, Ada="<wait/>", Dan="<wait/>")
         step(game, Ben="<kill>Cleo</kill>", Cleo="<wait/>")
         step(game, Ben="<wait/>")  # Eva's script reports, with Ben beside the body
-    assert game.phase(ALL) == "Meeting: message 1 of 8"
+    assert game.show(ALL).phase == "Meeting 1: speech 1 of 8"
     return game
 
 

@@ -103,10 +103,10 @@ def test_it_plays_every_rule_also_beside_players_by_chance(scenario):
 def at_the_vote(speakers, *, roles=("werewolf", "werewolf", "seer", "witch", "villager", "villager")):
     """A first day on which `speakers` say something and the others nothing, up to the vote."""
     game = make(dealt(*roles, fixed=spoke(range(len(roles)))))
-    while "vote" not in game.phase(ALL):
+    while "vote" not in game.show(ALL).phase:
         moves = {}
         for seat in game.to_act():
-            said = speakers.get(seat) if "discussion" in game.phase(ALL) else None
+            said = speakers.get(seat) if "discussion" in game.show(ALL).phase else None
             moves[seat] = parse(said, game.observe(seat))[0] if said else game.default(seat)
         game.step(moves)
     return game
@@ -153,14 +153,14 @@ def test_a_wolf_takes_up_the_victim_that_its_packmate_proposed():
 
 def test_guards_watch_over_a_claimed_seer_when_they_may():
     game = at_the_vote({2: "I am the seer."}, roles=("werewolf", "werewolf", "seer", "guard", "villager", "villager"))
-    while "Night 2" not in game.phase(ALL) or 3 not in game.to_act():
+    while "Night 2" not in game.show(ALL).phase or 3 not in game.to_act():
         game.step({seat: game.default(seat) for seat in game.to_act()})
     assert voted(game, 3) == "<guard>Cleo</guard>"
 
 
 def test_a_witch_poisons_the_wolf_that_a_seer_names():
     game = at_the_vote({2: "I am the seer. I looked at Ben: Ben is a werewolf."})
-    while game.to_act() != {3} or "Night 2" not in game.phase(ALL):
+    while game.to_act() != {3} or "Night 2" not in game.show(ALL).phase:
         game.step({seat: game.default(seat) for seat in game.to_act()})
     assert voted(game, 3) == "<poison>Ben</poison>"
 

@@ -69,9 +69,6 @@ class Game(Protocol):
     def acting(self, viewer: Viewer) -> frozenset[Seat]:
         """Return the seats that must move, as far as `viewer` may know."""
 
-    def phase(self, viewer: Viewer) -> str:
-        """Return the current phase in a few words, as far as `viewer` may know; empty for a game without phases."""
-
     def show(self, viewer: Viewer) -> TableView:
         """Return the table as a person at the place of `viewer` sees it now, by the facts of `observe`."""
 

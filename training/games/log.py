@@ -235,14 +235,10 @@ class LoggedGame(ABC):
         """Return the seats to act, which in most games everybody may know."""
         return self.to_act()
 
-    def phase(self, viewer: Viewer) -> str:
-        """Return no phase."""
-        return ""
-
     def show(self, viewer: Viewer) -> TableView:
-        """Return the table with its zones and the phase, which says that it is the viewer's turn."""
+        """Return the table with its zones, which says that it is the viewer's turn."""
         ask = "It is your turn." if viewer in self.to_act() else ""
-        return TableView(phase=self.phase(viewer), zones=self._zones(viewer), ask=ask)
+        return TableView(zones=self._zones(viewer), ask=ask)
 
     def _zones(self, viewer: Viewer) -> tuple[Zone, ...]:
         """Return no zones."""

@@ -55,7 +55,7 @@ def _across(first, second, viewer, *, other_words=False):
         return move.model_copy(update={"args": args, "text": text})
 
     def across(a, b, moves):
-        if not a.phase(ALL).startswith("Night"):
+        if not a.show(ALL).phase.startswith("Night"):
             return moves
         seen = set(range(len(a.names))) if viewer != SPECTATOR and a.roles()[viewer] == "werewolf" else {viewer}
         return {swap.get(s, s): turned(m) if s in swap or s not in seen else m for s, m in moves.items()}

@@ -216,6 +216,10 @@ def test_a_price_has_a_field_a_slider_and_marks_that_the_viewer_may_know():
     assert 'cx="25.0"' in drawn(game, 1)
     assert "Ada's proposal: 150" in drawn(game, 1).replace("&#x27;", "'")
     assert "Your proposal: 150" in drawn(game, 0)
+    assert "price-rejected" not in drawn(game, 0)
+    proposing(game, (1, "reject", {}))
+    assert '<path d="M25.0 17m-1.600 -1.600' in drawn(game, 0)
+    assert "listed at 300; you hope for 180; rejected: 150 by Ada" in drawn(game, 0)
 
 
 def test_portraits_show_gestures_and_what_the_viewer_knows():

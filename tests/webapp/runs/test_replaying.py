@@ -64,7 +64,7 @@ def test_a_course_has_the_steps_phases_and_channels_of_its_game():
     game = make(Scenario.from_dict(episode["scenario"]))
     ends, phases = [0], []
     for moves in steps(game, seed=3):  # the same game, played again
-        phases += [game.phase(ALL)] * len(moves)
+        phases += [game.show(ALL).phase] * len(moves)
         ends.append(ends[-1] + len(moves))
     assert course.ends == ends
     assert [course.phases[place] for place in range(len(phases))] == phases

@@ -123,15 +123,6 @@ class AmongUs(LoggedGame):
             return self._acting
         return self._acting & {viewer}
 
-    def phase(self, viewer: Viewer) -> str:
-        if self._end:
-            return ""
-        if self._meeting is None:
-            return "In the rooms"
-        if self._meeting.speaker is None:
-            return "Vote"
-        return f"Meeting: message {self._meeting.spoken + 1} of {self._meeting.length}"
-
     def show(self, viewer: Viewer) -> TableView:
         """Return the map or the meeting, with the card of a player."""
         offered = self._offered(viewer) if viewer in self._acting else ()

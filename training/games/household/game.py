@@ -92,7 +92,7 @@ class Household(LoggedGame):
             "forfeit": float(self._forfeit),
         }
 
-    def phase(self, viewer: Viewer) -> str:
+    def _phase(self) -> str:
         """Return how many turns are left."""
         return f"{count(self.settings.turn_limit - self._turn, 'turn')} left" if self.to_act() else ""
 
@@ -103,7 +103,7 @@ class Household(LoggedGame):
         hidden = Brief(title="Behind the task", text=tuple(self._secrets.splitlines()))
         return TableView(
             zones=board.zones(self._room, self._happened(name), presses=acts),
-            phase=self.phase(viewer),
+            phase=self._phase(),
             mood="over" if over else "",
             ask=table.ask(self._room.state.at) if acts else "",
             story=f"{self._task[:1].upper()}{self._task[1:]}",

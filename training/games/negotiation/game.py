@@ -41,7 +41,6 @@ class Negotiation(LoggedGame):
         self._proposals = 0
         self._offer: table.Offer | None = None
         self._made: list[table.Offer] = []
-        self._latest: table.Offer | None = None
         self._end: End | None = None
         self._loser: Seat | None = None
         self._moment = ""
@@ -130,7 +129,7 @@ class Negotiation(LoggedGame):
                 self.terms,
                 viewer,
                 self._offer,
-                self._latest,
+                self._made,
                 proposes=acts and not answers,
                 agreed=self._end == "deal",
             ),
@@ -183,7 +182,7 @@ class Negotiation(LoggedGame):
         """Apply talk, a proposal or a rejection: show it, pass the turn, end the game at the limit."""
         if move.action == "propose":
             self._proposals += 1
-            self._offer = self._latest = (seat, dict(move.args))
+            self._offer = (seat, dict(move.args))
             self._made.append(self._offer)
             self._seat = 1 - seat
             self._tell_offer()

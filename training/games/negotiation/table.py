@@ -29,21 +29,21 @@ def zones(
     terms: Terms,
     viewer: Viewer,
     offer: Offer | None,
-    latest: Offer | None,
+    made: Sequence[Offer],
     *,
     proposes: bool,
     agreed: bool,
 ) -> tuple[Zone, ...]:
-    """Return the items or the price, with the standing proposal or the deal.
+    """Return the items or the price, with the standing proposal or the deal; `made` are all proposals so far.
 
-    `proposes`: the viewer may propose now, and begins with what `latest`, the proposal before, gave it.
+    `proposes`: the viewer may propose now, and begins with what the proposal before gave it.
     """
     action = terms.propose().name if proposes else ""
     deal = settings.deal
     if isinstance(deal, Price):
-        return (_price(deal, viewer, offer, latest, action, agreed=agreed),)
+        return (_price(deal, viewer, offer, made, action, agreed=agreed),)
     assert isinstance(terms, ItemTerms)
-    return (_tray(deal, terms, viewer, offer, latest, action, agreed=agreed),)
+    return (_tray(deal, terms, viewer, offer, made[-1] if made else None, action, agreed=agreed),)
 
 
 def _tray(
@@ -82,8 +82,9 @@ def _tray(
 
 
 def _price(
-    deal: Price, viewer: Viewer, offer: Offer | None, latest: Offer | None, action: str, *, agreed: bool
+    deal: Price, viewer: Viewer, offer: Offer | None, made: Sequence[Offer], action: str, *, agreed: bool
 ) -> PriceScale:
+    prices = [(seat, int(proposal["price"])) for seat, proposal in made]
     price = int(offer[1]["price"]) if offer is not None else None
     return PriceScale(
         title=f"{deal.title}, listed at {deal.listing_price}",
@@ -93,8 +94,9 @@ def _price(
         high=deal.ceiling,
         target=deal.sides[viewer].target if viewer in SIDES else None,
         action=action,
-        suggested=(int(latest[1]["price"]) if latest is not None else deal.listing_price) if action else None,
+        suggested=(prices[-1][1] if prices else deal.listing_price) if action else None,
         offer=price,
+        rejected=tuple(prices if offer is None else prices[:-1]),
         worth=_compared(deal, price, viewer) if price is not None and viewer in SIDES else "",
         by=offer[0] if offer is not None else None,
         agreed=agreed,

@@ -159,16 +159,19 @@ class OpenSpielGame(LoggedGame):
             mood="" if self.to_act() else "over",
             headline="" if self.to_act() else self._headline(viewer),
             moment="" if self.to_act() else self._moment(),
-            analysis=self._analysis() if viewer in (ALL, self.scenario.tool_seat) else (),
+            analysis=self._analysis(viewer),
         )
 
     def _headline(self, viewer: Viewer) -> str:
         """Return how the game ended for a viewer."""
         return self.view.headline(self.state, self._result(), viewer)
 
-    def _analysis(self) -> tuple[Zone, ...]:
+    def _analysis(self, viewer: Viewer) -> tuple[Zone, ...]:
         """Return what a solver says of the moves of an ended game."""
-        return () if self.to_act() else self.view.analysis(self.state)
+        hidden = self.state.get_game().get_type().information.name != "PERFECT_INFORMATION"
+        if self.to_act() or (hidden and viewer not in (ALL, self.scenario.tool_seat)):
+            return ()
+        return self.view.analysis(self.state)
 
     def _moment(self) -> str:
         """Return what ended the game."""

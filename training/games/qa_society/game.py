@@ -140,7 +140,7 @@ class QaSociety(LoggedGame):
     def acting(self, viewer: Viewer) -> frozenset[Seat]:
         return self.to_act() if viewer in (ALL, self.scenario.tool_seat) else self.to_act() & {viewer}
 
-    def phase(self, viewer: Viewer) -> str:
+    def _phase(self, viewer: Viewer) -> str:
         """Return that a search runs, to the seat that waits for it and to viewers who may see everything."""
         searching = self._search is not None and viewer in (self._search.seat, self.scenario.tool_seat, ALL)
         return "Searching" if searching else ""
@@ -203,7 +203,7 @@ class QaSociety(LoggedGame):
         informed = viewer in self._evidence
         return TableView(
             zones=(table.question(self._question), *self._shown(viewer)),
-            phase=self.phase(viewer),
+            phase=self._phase(viewer),
             mood="over" if self._end else "",
             ask=table.ask(self.settings, viewer, informed=informed) if plays and viewer in self.to_act() else "",
             story=table.story(self.settings, self.names, viewer if plays else None),

@@ -107,7 +107,7 @@ class Shop(LoggedGame):
             "forfeit": float(self._forfeit),
         }
 
-    def phase(self, viewer: Viewer) -> str:
+    def _phase(self) -> str:
         """Return how many turns are left."""
         left = self.settings.turn_limit - self._turn
         return f"{count(left, 'turn')} left" if self.to_act() else ""
@@ -119,7 +119,7 @@ class Shop(LoggedGame):
         hidden = Brief(title="Behind the task", text=(words.secrets(self.goal, self._target),))
         return TableView(
             zones=board.zones(self._visit, searches=self._search_field(presses=acts), presses=acts),
-            phase=self.phase(viewer),
+            phase=self._phase(),
             mood="over" if over else "",
             ask=table.ASK[self._visit.view] if acts else "",
             story=self.task(),

@@ -37,7 +37,7 @@ def circle(v: Village, viewer: Viewer, offered: tuple[Action, ...], speaking: Co
         centre=f"{len(v.names) - len(snapshot.died)} of {len(v.names)} alive",
         options=tuple(nobody),
         ballot="The last vote" if snapshot.votes else "",
-        mood=table.phase(snapshot.phase)[1],
+        mood=table.mood(snapshot.phase),
     )
 
 

@@ -18,7 +18,7 @@ from training.games.werewolf.day import day, morning
 from training.games.werewolf.night import night
 from training.games.werewolf.roles import Team, team
 from training.games.werewolf.settings import WerewolfSettings
-from training.games.werewolf.village import Plan, Step, Village
+from training.games.werewolf.village import OVER, Plan, Step, Village
 from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer
 from training.views import TableView
 
@@ -122,19 +122,16 @@ class Werewolf(LoggedGame):
             return frozenset(self._step.offers) - (self._forfeited & {viewer})
         return self.to_act() & {viewer}
 
-    def phase(self, viewer: Viewer) -> str:
-        return self.village.snapshot(viewer).phase
-
     def show(self, viewer: Viewer) -> TableView:
         """Return the circle of seats with the role card of a player."""
         v = self.village
         offered = self._offered(viewer) if viewer in self.to_act() else ()
         speaking = self.acting(viewer) if self._step and self._step.speech else ()
-        title, mood = table.phase(self.phase(viewer))
+        phase = v.snapshot(viewer).phase
         return TableView(
             zones=(circle(v, viewer, offered, speaking),),
-            phase=title,
-            mood=mood,
+            phase="" if phase == OVER else phase,
+            mood=table.mood(phase),
             ask=table.ask(v, offered),
             story=table.story(self.settings),
             rules=table.rules(self.settings),

@@ -41,15 +41,14 @@ _POWERS: Mapping[Role, str] = {
 }
 
 
-def phase(name: str) -> tuple[str, Mood]:
-    """Return the title and the mood of a phase; the end has no title."""
-    if name == OVER:
-        return "", "over"
-    when, _, part = name.partition(": ")
-    title = f"{when}: the {part}" if part in ("vote", "run-off") else name
+def mood(phase: str) -> Mood:
+    """Return the mood of a phase, which is a night, a part of a day, or the end."""
+    if phase == OVER:
+        return "over"
+    part = phase.partition(": ")[2]
     if part in ("vote", "run-off"):
-        return title, "vote"
-    return title, "day" if part else "night" if name else ""
+        return "vote"
+    return "day" if part else "night" if phase else ""
 
 
 # --- the rules -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from training.views import PriceScale, SearchField, Tray
 from webapp.arena.live import controls
 from webapp.arena.live.client_state import ClientState
 from webapp.arena.models import ViewerRow
@@ -31,7 +30,6 @@ def contents(state: ClientState) -> dict[str, str]:
     """The inner HTML of every part; spectators have only those that are not of a seat."""
     offered, view = state.observation.actions, state.view
     thinking = {chair.number for chair in state.acting}
-    edited = {zone.action for zone in view.zones if isinstance(zone, Tray | PriceScale | SearchField)}
     context = {
         "state": state,
         "match": state.match,
@@ -43,7 +41,7 @@ def contents(state: ClientState) -> dict[str, str]:
             forms={action.name: action for action in offered},
             thinking=thinking,
         ),
-        "actions": controls.controls(offered, set(view.choices()), edited),
+        "actions": controls.controls(offered, set(view.choices()), view.edited()),
     }
     names = PARTS if state.yours is not None else [name for name in PARTS if name not in OF_A_SEAT]
     return {name: render_to_string(f"arena/parts/{name}.html", context).strip() for name in names}

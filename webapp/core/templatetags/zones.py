@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from training.records import Seat
-from training.views import Circle, Frontier, Map, Place, Room, Zone
+from training.views import Circle, Frontier, Item, Map, Pile, Place, PriceScale, Room, Zone
 from webapp.core.stage import Stage
 
 register = template.Library()
@@ -57,6 +57,29 @@ PIECES = {
     "ball": "ball",
 }
 """Drawings of items that are often divided, by the item's name without the ending of its plural."""
+
+
+MOST_DRAWN = 13
+"""Pieces that are drawn singly; more are a number."""
+
+
+@register.filter
+def pieces(pile: Pile) -> list[bool]:
+    """The pieces of a pile, with False for one that is spent; none where they would be too many."""
+    drawn = pile.value if pile.most is None else pile.most
+    return [at < pile.value for at in range(drawn)] if drawn <= MOST_DRAWN else []
+
+
+@register.filter
+def few(item: Item) -> bool:
+    """Whether the units of an item are drawn singly."""
+    return item.count <= MOST_DRAWN
+
+
+@register.filter
+def price_at(scale: PriceScale, price: float) -> float:
+    """The place of a price on its scale, in per cent; beyond its ends, the end."""
+    return round(100 * min(1.0, max(0.0, (price - scale.low) / max(1, scale.high - scale.low))), 1)
 
 
 @register.simple_tag

@@ -86,7 +86,7 @@ def _fold(scenario: Scenario, moves: Sequence[SeatMove]) -> Course:
     known_messages = len(game.observe(ALL).messages)
     last: Sequence[Message] = ()
     for place, entry in enumerate(moves):
-        phases[place] = game.phase(ALL)
+        phases[place] = game.show(ALL).phase
         pending = advance(game, pending, entry)
         if not pending:
             messages = game.observe(ALL).messages

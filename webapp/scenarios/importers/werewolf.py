@@ -16,7 +16,7 @@ from training.errors import BadInput
 from training.games import redrawn
 from training.games.werewolf import Role, Werewolf
 from training.games.werewolf.actions import NOBODY, TARGET
-from training.records import ALL, Action, Move, Scenario, Seat, SeatMove
+from training.records import Action, Move, Scenario, Seat, SeatMove
 from webapp.scenarios.importers.reading import played, storable
 
 Offers = Mapping[Seat, Mapping[str, Action]]
@@ -55,7 +55,7 @@ def follow(start: Scenario, decide: Decide, where: str) -> tuple[list[SeatMove],
         if len(moves) > LIMIT:
             raise BadInput("does not end", where)
         offers = {seat: {action.name: action for action in game.observe(seat).actions} for seat in acting}
-        decided = decide(offers, game.phase(ALL))
+        decided = decide(offers, game.village.phase)
         joint = {seat: decided.get(seat) or game.default(seat) for seat in acting}
         poisoned |= {start.seats.index(str(m.args[TARGET])) for m in joint.values() if m.action == "poison"}
         by_day = "exiled" if _offered("vote", offers) else "shot" if _offered("shoot", offers) else ""
