@@ -50,12 +50,12 @@ def _lying(room: Room, choices: Choices) -> Entries:
 
 def _hand(room: Room, choices: Choices) -> Entries:
     carried = room.state.carried
-    carried = Entry(
+    in_hand = Entry(
         name=carried or "Nothing",
         detail=_facts(room, carried),
         options=_options(room, choices, OF_CARRIED, carried) if carried else (),
     )
-    return Entries(title="In the hand", entries=(carried,))
+    return Entries(title="In the hand", entries=(in_hand,))
 
 
 def _sentence(text: str) -> str:
