@@ -1,4 +1,4 @@
-"""How far each person is on the guided way through Parley: which run, game, queue and dataset they made on it."""
+"""How far each person is on the guided way through Parley, and which runs are samples."""
 
 from django.conf import settings
 from django.db import models
@@ -23,3 +23,16 @@ class Circle(models.Model):
 
     def __str__(self) -> str:
         return f"circle of {self.user_id}"
+
+
+class Sample(models.Model):
+    """A sample run and where it comes from; see `webapp.home.samples`. Without a run it was removed."""
+
+    run = models.OneToOneField("runs.Run", null=True, on_delete=models.SET_NULL, related_name="sample")
+    name = models.CharField(max_length=40, unique=True, help_text="Its folder.")
+    command = models.CharField(max_length=400)
+    seed = models.PositiveIntegerField()
+    commit = models.CharField(max_length=40)
+
+    def __str__(self) -> str:
+        return self.name

@@ -5,16 +5,18 @@ A player's begins with the games. A visitor's and a guest's are in `webapp.home.
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
-from webapp.accounts.permissions import current_user, researchers
+from webapp.accounts.permissions import admins, current_user, researchers
 from webapp.arena.models import Match
 from webapp.arena.setup import finding
-from webapp.home import guided, welcome
+from webapp.core.http import accepted
+from webapp.home import guided, samples, welcome
 from webapp.judgments.models import Queue
 from webapp.runs.models import Run
 
@@ -50,3 +52,12 @@ def running(request: HttpRequest) -> HttpResponse:
     queued = Count("pk", filter=Q(state=Run.State.QUEUED))
     counts = alive.aggregate(queued=queued, running=Count("pk") - queued)
     return render(request, "home/running.html", {"runs": alive.listed().order_by("-pk")[:8], **counts})
+
+
+@require_POST
+@admins
+def remove_samples(request: HttpRequest) -> HttpResponse:
+    """Remove all sample runs."""
+    if accepted(request, samples.remove):
+        messages.success(request, "The sample runs are removed. `manage.py sample_runs` stores them again.")
+    return redirect("runs:list")

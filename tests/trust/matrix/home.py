@@ -7,6 +7,7 @@ ROUTES = [
     Route("home:running", RESEARCHERS),
     Route("home:search", MEMBERS),
     Route("home:palette", MEMBERS),
+    Route("home:remove-samples", ("admin",), method="POST"),
     Route("home:circle", RESEARCHERS),
     Route("home:hide", RESEARCHERS, method="POST", data={"hidden": "1"}),
     Route("home:begin", RESEARCHERS, method="POST", make=lambda owner: {"step": "watch"}),

@@ -1,4 +1,4 @@
-"""Creates demo data: the sample scenarios as datasets, and one admin."""
+"""Creates demo data: the sample scenarios as datasets, the sample runs, and one admin."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from training import samples
 from training.dataset import DatasetLine
 from training.games import lookup
 from webapp.accounts.models import Role, User
+from webapp.home import samples as sample_runs
 from webapp.runs.services import register_bases
 from webapp.scenarios.models import Dataset
 from webapp.scenarios.services import create_dataset
@@ -39,6 +40,7 @@ class Command(BaseCommand):
                     title=_title(name, lines),
                 )  # fmt: skip
         register_bases()
+        sample_runs.install()
         password = KEPT.read_text("utf-8") if KEPT.exists() else ""
         hint = (
             f"with the password {password}" if user.check_password(password) else "with the password that you gave it"

@@ -1,0 +1,94 @@
+"""The sample runs: real recordings, shown as such on every page of a run, nobody's to change, gone with one command."""
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from training.store import read_lines
+from webapp.accounts.models import User
+from webapp.core import files
+from webapp.home import samples
+from webapp.home.models import Sample
+from webapp.runs.models import Run
+
+pytestmark = pytest.mark.django_db
+MOST_BYTES = 2 * 1024 * 1024
+
+
+@pytest.fixture
+def stored(home, django_capture_on_commit_callbacks) -> list[Run]:
+    with django_capture_on_commit_callbacks(execute=True):
+        return samples.install()
+
+
+def test_the_samples_are_small_and_say_where_they_come_from() -> None:
+    assert samples.names()
+    assert sum(path.stat().st_size for path in samples.FOLDER.rglob("*") if path.is_file()) < MOST_BYTES
+    for name in samples.names():
+        facts = json.loads((samples.FOLDER / name / "provenance.json").read_text("utf-8"))
+        config = json.loads((samples.FOLDER / name / "config.json").read_text("utf-8"))
+        assert facts["title"].startswith("Sample: ")
+        assert facts["seed"] == config["seed"]
+        assert facts["command"].startswith("python -m training run ")
+        assert len(facts["commit"]) >= 7
+
+
+def test_every_page_of_a_sample_has_its_recording(stored: list[Run], client_of, researcher: User) -> None:
+    client = client_of(researcher)
+    for run in stored:
+        folder = samples.FOLDER / run.sample.name
+        metrics = [line for line, _ in read_lines(folder / "metrics.jsonl")]
+        assert run.metrics.count() == len(metrics) == run.steps
+        last = run.metrics.get(step=run.steps).values
+        assert last["reward"] == metrics[-1]["reward"]
+        assert run.episodes.count() == sum(1 for _ in read_lines(folder / "index.jsonl"))
+        page = client.get(reverse("runs:detail", args=[run.pk])).content.decode()
+        assert "<strong>Sample.</strong>" in page
+        assert run.sample.command in page
+        assert "Remove all samples" not in page
+        shown = client.get(reverse("runs:evaluation", args=[run.pk])).content.decode()
+        assert "144" in shown
+        for row in run.episodes.order_by("step", "number")[::17]:
+            assert (
+                files.read_member(row.file, row.offset, row.length)["episode"]["scenario"]["id"]
+                == row.summary["scenario"]
+            )
+            for view in ("conversation", "replay", "tokens"):
+                address = reverse(f"runs:{view}", args=[run.pk, row.step, row.number])
+                assert client.get(address).status_code == 200
+
+
+def test_only_an_administrator_changes_a_sample(stored: list[Run], client_of, researcher: User, person) -> None:
+    run = stored[0]
+    client = client_of(researcher)
+    for route in ("stop", "resume", "delete"):
+        assert client.post(reverse(f"runs:{route}", args=[run.pk])).status_code == 404
+    assert client.post(reverse("home:remove-samples")).status_code == 404
+    assert not run.owner.is_active
+    assert not run.owner.has_usable_password()
+    admin = client_of(person("admin"))
+    assert "Remove all samples" in admin.get(reverse("runs:detail", args=[run.pk])).content.decode()
+    admin.post(reverse("home:remove-samples"))
+    assert not Run.objects.exists()
+    assert not User.objects.filter(username=samples.OWNER).exists()
+
+
+def test_samples_are_stored_once_and_stay_removed(stored: list[Run], capsys) -> None:
+    assert samples.install() == []
+    count = len(stored)
+    call_command("sample_runs", "--remove")
+    assert capsys.readouterr().out == f"{count} sample runs were removed.\n"
+    assert samples.install() == []  # as the next start of the demo does
+    assert set(Sample.objects.values_list("run", flat=True)) == {None}
+    call_command("sample_runs")
+    assert capsys.readouterr().out == f"{count} sample runs were stored.\n"
+    assert Run.objects.count() == count
+
+
+def test_the_name_of_their_owner_is_not_taken_from_anybody(person) -> None:
+    person("player", samples.OWNER)
+    with pytest.raises(CommandError, match="somebody has the name parley-samples"):
+        call_command("sample_runs")
+    assert not Run.objects.exists()
