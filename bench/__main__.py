@@ -161,6 +161,9 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
     table.add_argument("--seconds", type=COUNT, default=180, metavar="S", help="seconds of watching (180)")
     start = add("start", "the start time of the whole site and of the command line's help")
     start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
+    first = add("first", "taps and seconds from the address to a first move, and from a last move to the next game")
+    first.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted visits of each kind (3)")
+    first.add_argument("--chromium", default="", metavar="FILE", help="the browser, else the one of Playwright")
 
 
 def _probes(command: ArgumentParser) -> None:

@@ -83,6 +83,13 @@ def installed() -> Iterator[dict[str, str]]:
 
 def start_site(environment: dict[str, str]) -> float:
     """Start the site and stop it again; return the seconds until it reported that it is ready."""
+    with site(environment) as seconds:
+        return seconds
+
+
+@contextmanager
+def site(environment: dict[str, str]) -> Iterator[float]:
+    """Run the whole site; yield the seconds until it reported that it is ready."""
     began, output = time.perf_counter(), ""
     with subprocess.Popen(
         [sys.executable, "-m", "tools.up", "--demo"],
@@ -98,8 +105,10 @@ def start_site(environment: dict[str, str]) -> float:
             for line in process.stdout:
                 output += line
                 if READY in line:
-                    return time.perf_counter() - began
-            raise ParleyError(f"the site did not start:\n{output.strip()}")
+                    break
+            else:
+                raise ParleyError(f"the site did not start:\n{output.strip()}")
+            yield time.perf_counter() - began
         finally:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=STOP_S)
