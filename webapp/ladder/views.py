@@ -21,6 +21,7 @@ from webapp.accounts.permissions import current_user, members
 from webapp.arena.models import Match, MatchQuerySet
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
+from webapp.ladder import sample
 from webapp.ladder.models import Fit, Standing
 from webapp.ladder.tallies import FORCED, UNANSWERED
 
@@ -136,6 +137,8 @@ def ladder(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"spec": REGISTRY[game], "games": [(spec.name, spec.title) for spec in REGISTRY.values()]}
     context |= {"kind": kind, "kinds": Standing.Kind.choices, "order": str(order), "hidden": hidden}
     fit = None if hidden else Fit.objects.filter(game=game).first()
+    if not hidden and (fit is None or not fit.matches):
+        context["sample"] = sample.ladder(game)
     if fit is not None:
         standings = fit.standings.visible_to(user).matching(kind=kind).named()
         page = Paginator(order.apply(standings, SORTS | ENDING_SORTS, "rank"), PER_PAGE).get_page(

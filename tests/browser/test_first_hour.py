@@ -1,0 +1,102 @@
+"""The page of a visitor and the search over every page, in a real browser."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_pages import AXE, CHECK, SMALL, TAGS
+from tests.browser.visitor import Visitor
+
+pytestmark = pytest.mark.slow
+Visit = Callable[..., Visitor]
+
+
+def step(page: Page) -> str:
+    return page.locator(".recorded progress").get_attribute("aria-label") or ""
+
+
+def violations(page: Page) -> list[object]:
+    page.evaluate(AXE.read_text())
+    found: list[object] = page.evaluate(CHECK, TAGS)
+    return found
+
+
+def test_a_recorded_game_replays_itself_until_it_is_paused(visit: Visit) -> None:
+    page = visit(viewport=SMALL).page
+    page.goto("/")
+    first = step(page)
+    expect(page.locator(".recorded progress")).not_to_have_attribute("aria-label", first)
+    page.get_by_role("button", name="Pause the replay").click()
+    paused = step(page)
+    page.wait_for_timeout(4500)  # longer than a step
+    assert step(page) == paused
+    page.get_by_role("link", name="One step forward").click()
+    expect(page.locator(".recorded progress")).not_to_have_attribute("aria-label", paused)
+
+
+def test_a_recorded_game_stands_still_for_who_wishes_for_less_motion(visit: Visit) -> None:
+    page = visit(viewport=SMALL, reduced_motion="reduce").page
+    page.goto("/")
+    first = step(page)
+    page.wait_for_timeout(4500)
+    assert step(page) == first
+    expect(page.get_by_role("button", name="Replay the game by itself")).to_be_visible()
+
+
+def test_a_guest_is_at_a_table_after_two_taps(visit: Visit) -> None:
+    page = visit(viewport=SMALL, has_touch=True).page
+    page.goto("/")
+    page.get_by_role("button", name="Play it yourself").tap()
+    page.get_by_role("button", name="Yes, it may be used").tap()
+    expect(page.locator("#table .banner")).to_be_visible()
+
+
+def test_the_search_is_used_by_keyboard_alone(visit: Visit) -> None:
+    page = visit("rosa").page
+    page.goto("/accounts/")
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("combobox")
+    expect(field).to_be_focused()
+    page.keyboard.type("checkp")
+    expect(page.get_by_role("option", name="Checkpoints")).to_have_attribute("aria-selected", "true")
+    assert field.get_attribute("aria-activedescendant") == page.get_by_role("option").first.get_attribute("id")
+    page.keyboard.press("Escape")
+    expect(page.locator("#palette")).to_be_hidden()
+    page.keyboard.press("/")
+    expect(field).to_be_focused()
+    page.keyboard.type("runs")
+    expect(page.get_by_role("option").first).to_have_text(re.compile("Runs"))
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/runs/$"))
+
+
+def test_keys_are_listed_and_do_nothing_in_fields(visit: Visit) -> None:
+    page = visit("rosa").page
+    page.goto("/search/")
+    page.locator("main input[type=search]").focus()
+    page.keyboard.type("?/")
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    page.locator("h1").click()
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    expect(page.get_by_text("A new line in what you say")).to_be_hidden()  # this page has no table
+    page.locator("#keys [data-single]").uncheck()
+    page.get_by_role("button", name="Close").click()
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_here_breaks_the_accessibility_rules(visit: Visit, scheme: str) -> None:
+    stranger = visit(viewport=SMALL, color_scheme=scheme, reduced_motion="reduce").page
+    stranger.goto("/?game=negotiation&step=4")
+    assert violations(stranger) == []
+    page = visit("rosa", color_scheme=scheme).page
+    page.goto("/search/?q=run")
+    assert violations(page) == []
+    page.keyboard.press("Control+k")
+    page.keyboard.type("run")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert violations(page) == []
