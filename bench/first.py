@@ -114,11 +114,11 @@ def summary(visits: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for who in ("guest", "account"):
         for part in ("first", "next"):
             rows = [visit[part] for visit in visits if visit["who"] == who]
-            seconds = [row["seconds"] for row in rows]
+            spent = [row["seconds"] for row in rows]
             result[f"{who}_{part}"] = {
                 "taps": max(row["taps"] for row in rows),
-                "median_s": round(statistics.median(seconds), 2),
-                "spread_s": [min(seconds), max(seconds)],
+                "median_s": round(statistics.median(spent), 2),
+                "spread_s": [min(spent), max(spent)],
             }
     taps, seconds = FIRST_LIMITS
     within = result["guest_first"]["taps"] <= taps and result["guest_first"]["median_s"] <= seconds
