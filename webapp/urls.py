@@ -15,6 +15,7 @@ urlpatterns = [
     path("deployments/", include("webapp.serving.urls")),
     path("play/", include("webapp.arena.urls")),
     path("judgments/", include("webapp.judgments.urls")),
+    path("experiments/", include("webapp.experiments.urls")),
     path("ladder/", include("webapp.ladder.urls")),
     path("api/", include("webapp.api.urls")),
     *([path("styleguide/", include("webapp.styleguide.urls"))] if settings.DEBUG else []),

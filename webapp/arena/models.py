@@ -105,6 +105,7 @@ class MatchQuerySet(models.QuerySet["Match"]):
             judged = Count("targets__judgments", filter=Q(targets__judgments__author=user), distinct=True)
             unjudged = assigned.annotate(assigned=Count("targets", distinct=True), judged=judged)
             withheld |= ~Q(Exists(seats)) & Q(Exists(unjudged.filter(judged__lt=F("assigned"))))
+        withheld |= Q(Exists(seats)) & ~Q(shown_as="")  # the debriefing of the experiment says who they were
         return self.filter(withheld, state=Match.State.FINISHED)
 
     def named(self, text: str) -> MatchQuerySet:
@@ -141,6 +142,11 @@ class Match(models.Model):
         RUNNING = "running"
         FINISHED = "finished"
         ABORTED = "aborted"
+
+    class ShownAs(models.TextChoices):
+        PERSON = "person", "a person"
+        MODEL = "model", "a model"
+        UNKNOWN = "unknown", "a person or a model"
 
     class Visibility(models.TextChoices):
         PRIVATE = "private", "players only"
@@ -182,6 +188,13 @@ class Match(models.Model):
     )
     rules = models.JSONField(default=dict, help_text="Settings that its host chose; it is on no ladder then.")
     shuffled = models.BooleanField(default=False, help_text="Whether the names at the seats were drawn by chance.")
+    shown_as = models.CharField(
+        max_length=7,
+        choices=ShownAs,
+        blank=True,
+        help_text="In an experiment, what players read of each other; its own pages come before and after.",
+    )
+    next_path = models.CharField(max_length=200, blank=True, help_text="In an experiment, where its players go next.")
     join_hash = models.CharField(max_length=64, null=True, blank=True, unique=True, help_text="Of the table's link.")
     paused_at = models.DateTimeField(null=True, blank=True)
     coaching = models.BooleanField(default=True, help_text="Whether players may ask a coach.")
@@ -273,6 +286,7 @@ class MatchSeat(models.Model):
     ready = models.BooleanField(default=False)
     seen_at = models.DateTimeField(null=True, blank=True, help_text="When the person was last known to be there.")
     stand_in = models.BooleanField(default=False, help_text="A scripted player moves for whoever sat here.")
+    notice = models.CharField(max_length=200, blank=True, help_text="What the facilitator of an experiment tells it.")
 
     objects = MatchSeatQuerySet.as_manager()
 

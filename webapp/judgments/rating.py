@@ -89,7 +89,7 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
     user = current_user(request)
     match = get_or_404(Match.objects.visible_to(user), pk=pk)
     own_seat = match.seats.filter(user=user).first()
-    if own_seat is None or match.state != Match.State.FINISHED or match.task:
+    if own_seat is None or match.state != Match.State.FINISHED or match.task or match.shown_as:
         raise Http404
     if request.method == "POST" and "reveal" in request.POST:
         if accepted(request, partial(services.reveal_unrated, by=own_seat)):

@@ -140,7 +140,7 @@ class Facts:
         match = self.match
         return (
             *(match.state, match.step, match.visibility, match.aborted_why, match.paused_at, match.unrated_why),
-            *((seat.kind, seat.user_id, seat.consent, seat.ready, seat.stand_in) for seat in self.seats),
+            *((seat.kind, seat.user_id, seat.consent, seat.ready, seat.stand_in, seat.notice) for seat in self.seats),
             *((*(model.state for model in seat.deployments), is_free(seat)) for seat in self.seats),
             *(self.back_by(seat) for seat in self.seats),
             *self.due.items(),

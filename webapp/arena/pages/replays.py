@@ -17,6 +17,7 @@ from training.errors import BadInput, IllegalMove
 from training.games import lookup
 from training.records import ALL, SPECTATOR, Seat, Viewer
 from training.views import TableView
+from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena import access
 from webapp.arena.live import client_state
@@ -40,6 +41,11 @@ ASIDE = (
 )
 
 
+def of_experiment(match: Match, user: User) -> bool:
+    """Whether this user plays the match in an experiment, whose own pages follow the game."""
+    return bool(match.shown_as) and access.own_seat(match, user) is not None
+
+
 @require_GET
 @everyone
 def replay(request: HttpRequest, match_id: int) -> HttpResponse:
@@ -47,9 +53,9 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
     match = visible_match(request, match_id)
     if match.state == Match.State.OPEN:
         raise Http404
-    if not match.over:
-        return redirect("arena:table", match.pk)
     user = current_user(request)
+    if not match.over or of_experiment(match, user):
+        return redirect("arena:table", match.pk)
     allowed = access.viewpoints(match, user)
     place = viewer.requested_viewpoint(request.GET.get("viewer", ""), allowed)
     step = integer(request, "step", match.step, 0, match.step)
@@ -149,9 +155,9 @@ def beliefs(request: HttpRequest, match_id: int) -> HttpResponse:
 def result(request: HttpRequest, match_id: int) -> HttpResponse:
     """The outcome, the hidden information, the players, and a link to the rating form."""
     match = visible_match(request, match_id)
-    if not match.over:
-        return redirect("arena:table", match.pk)
     user = current_user(request)
+    if not match.over or of_experiment(match, user):
+        return redirect("arena:table", match.pk)
     if match.task and access.players_revealed(match, user):
         return alone.result(request, match)
     reveals = ALL in access.viewpoints(match, user)

@@ -47,7 +47,8 @@ def new_seed() -> int:
 class Place:
     """The player of one seat: a person, a deployment or a scripted player's name; an open seat if all are empty.
 
-    `form` and `speaker` are those of a deployment that writes strategies, as in a `MatchSeat`.
+    `form` and `speaker` are those of a deployment that writes strategies, as in a `MatchSeat`. `consent` is the answer
+    of a person who was asked beforehand, and is then ready; None if they are asked at the table.
     """
 
     user: User | None = None
@@ -55,6 +56,7 @@ class Place:
     scripted: str = ""
     form: Mapping[str, Any] = field(default_factory=dict)
     speaker: Deployment | None = None
+    consent: bool | None = None
 
     @property
     def deployments(self) -> list[Deployment]:
@@ -75,13 +77,16 @@ class Place:
 class Start:
     """The start of a match: a scenario, the stored scenario it came from, if any, and the host's rules.
 
-    `beside` is the play of the same task with which this one is compared.
+    `beside` is the play of the same task with which this one is compared. `shown_as` and `next_path` are those of a
+    match of an experiment.
     """
 
     scenario: Scenario
     source: StoredScenario | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
     beside: Match | None = None
+    shown_as: str = ""
+    next_path: str = ""
 
 
 def with_drawn_names(scenario: Scenario) -> Scenario:
@@ -117,9 +122,7 @@ def create(
 
     `shuffled`: shuffle the names by the scenario's seed, so that no name always has the same role.
     """
-    hosted = Match.objects.filter(host=host)
-    quotas.check(user=host, quota="open_tables", used=hosted.filter(state__in=ALIVE))
-    quotas.check(user=host, quota="tables_per_hour", used=quotas.within_hour(hosted))
+    _check_quotas(host, start)
     scenario = _as_played(start, shuffled=shuffled)
     seconds = lookup(scenario.game).deadline_s if deadline_s is None else deadline_s
     if not DEADLINES[0] <= seconds <= DEADLINES[1]:
@@ -137,13 +140,26 @@ def create(
         rules={name: scenario.settings[name] for name in start.rules},
         task=task_of(scenario) if len(scenario.seats) == 1 else "",
         beside=start.beside,
+        shown_as=start.shown_as,
+        next_path=start.next_path,
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
-        _create_seat(match, number, name, place, consent if place.user == host else None)
+        _create_seat(match, number, name, place, consent if place.user == host else place.consent)
     models = [model for place in places for model in place.deployments]
     serving.request_all(deployments=models)  # they start while people read the rules
     _begin_if_ready(match)
     return match
+
+
+def _check_quotas(host: User, start: Start) -> None:
+    """Raise `BadInput` if the host has too many tables; those of experiments are counted by themselves."""
+    if start.shown_as:
+        used = Match.objects.filter(host=host, state__in=ALIVE).exclude(shown_as="")
+        quotas.check(user=host, quota="experiment_tables", used=used)
+        return
+    hosted = Match.objects.filter(host=host, shown_as="")
+    quotas.check(user=host, quota="open_tables", used=hosted.filter(state__in=ALIVE))
+    quotas.check(user=host, quota="tables_per_hour", used=quotas.within_hour(hosted))
 
 
 def _as_played(start: Start, *, shuffled: bool) -> Scenario:
@@ -174,6 +190,7 @@ def _create_seat(match: Match, number: Seat, name: str, place: Place, consent: b
         scripted=place.scripted,
         consent=consent,
         consented_at=None if consent is None else Now(),
+        ready=place.consent is not None,
     )
 
 
@@ -301,8 +318,13 @@ def sit(match: Match, seat: MatchSeat, user: User) -> MatchSeat:
 
 @transaction.atomic
 def leave(*, match: Match, user: User) -> None:
-    """Leave the table before the game begins; the seat becomes open. A guest's own table is closed."""
+    """Leave the table before the game begins; the seat becomes open. A guest's own table is closed.
+
+    Nobody leaves a table of an experiment.
+    """
     locked = still_open(match)
+    if locked.shown_as:
+        raise BadInput("the game begins in a moment")
     seat = locked.seats.filter(user=user).first()
     if user.is_guest and locked.host_id == user.pk:
         close(match=locked)

@@ -1,0 +1,107 @@
+"""Drafts, what an experiment needs before it opens, and what opening it fixes."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+
+import pytest
+
+from tests.webapp.experiments import making
+from training.errors import BadInput
+from webapp.accounts.models import User
+from webapp.arena.play import services
+from webapp.experiments import clock, design
+from webapp.experiments.models import PERSON, Arm, Experiment
+
+pytestmark = pytest.mark.django_db
+
+
+def test_opening_states_the_hash_of_the_preregistration(researcher: User) -> None:
+    text = "H1: people concede more to people."
+    experiment = making.opened(researcher, preregistration=text)
+    assert experiment.preregistration_sha256 == hashlib.sha256(text.encode()).hexdigest()
+    assert experiment.opened_at is not None
+
+
+def test_an_open_experiment_cannot_be_changed(researcher: User) -> None:
+    experiment = making.opened(researcher)
+    with pytest.raises(BadInput, match="fixed its design"):
+        design.save(experiment=experiment, owner=researcher)
+    with pytest.raises(BadInput, match="fixed its design"):
+        making.arm(experiment, "late")
+    with pytest.raises(BadInput, match="fixed its design"):
+        making.question(experiment, "late")
+    with pytest.raises(BadInput, match="fixed its design"):
+        design.delete(experiment=experiment)
+
+
+def test_what_is_missing(researcher: User) -> None:
+    experiment = making.experiment(researcher, per_arm=None)
+    assert [text.split()[0] for text in design.missing(experiment)] == ["Add", "State"]
+    making.arm(experiment, "pairs", making.PAIR)
+    experiment.per_arm = 3
+    (why,) = design.missing(experiment)
+    assert "multiple" in why
+
+
+@pytest.mark.parametrize(
+    "players, shown_as, fallback, misleads",
+    [
+        ([PERSON, PERSON], "person", "", False),
+        ([PERSON, PERSON], "model", "", True),
+        ([PERSON, PERSON], "unknown", "", False),
+        ([PERSON, PERSON], "person", "checkpoint:1", True),
+        ([PERSON, "checkpoint:1"], "person", "", True),
+        ([PERSON, "checkpoint:1"], "model", "", False),
+        ([PERSON, "scripted:scripted"], "model", "", True),
+        ([PERSON, PERSON, "deployment:1"], "model", "", True),
+    ],
+)
+def test_misleading_arms_need_a_debriefing(
+    researcher: User, players: list[str], shown_as: str, fallback: str, misleads: bool
+) -> None:
+    experiment = making.experiment(researcher, per_arm=None, closes_at=services.database_now() + timedelta(days=1))
+    arm = Arm(experiment=experiment, name="a", players=players, shown_as=shown_as, fallback=fallback, deadline_s=60)
+    arm.game, arm.scenario = "negotiation", "sample"
+    design.save_arm(arm=arm)
+    assert arm.misleads is misleads
+    assert any("debriefing" in text for text in design.missing(experiment)) is misleads
+    experiment.debriefing = "Your partner was not what you read."
+    assert not design.missing(experiment)
+
+
+def test_a_copy_is_a_draft_with_the_same_design(researcher: User) -> None:
+    experiment = making.experiment(researcher)
+    making.arm(experiment, "one")
+    making.question(experiment, "trust")
+    design.open_experiment(experiment=experiment)
+    making.come(Experiment.objects.get(pk=experiment.pk))
+    copied = design.copy(experiment=experiment, owner=researcher)
+    assert (copied.state, copied.participants.count(), copied.preregistration_sha256) == ("draft", 0, "")
+    assert copied.token != experiment.token
+    assert [arm.name for arm in copied.arms.all()] == ["one"]
+    assert [question.name for question in copied.questions.all()] == ["trust"]
+    assert experiment.arms.count() == 1
+
+
+def test_questions_can_be_moved(researcher: User) -> None:
+    experiment = making.experiment(researcher)
+    first, second = making.question(experiment, "first"), making.question(experiment, "second")
+    design.move_up(question=second)
+    assert [row.name for row in experiment.questions.all()] == ["second", "first"]
+    design.move_up(question=second)
+    assert [row.name for row in experiment.questions.all()] == ["second", "first"]
+    with pytest.raises(BadInput, match="this name"):
+        making.question(experiment, first.name)
+
+
+def test_the_clock_closes_on_the_date_and_ends_waits(researcher: User) -> None:
+    experiment = making.opened(researcher, making.PAIR, code_waited="WAIT1")
+    waits = making.come(experiment)
+    Experiment.objects.update(closes_at=services.database_now() - timedelta(seconds=1))
+    assert clock.close() == 1
+    experiment.refresh_from_db()
+    waits.refresh_from_db()
+    assert (experiment.state, waits.outcome, waits.code) == ("closed", "waited", "WAIT1")
+    assert clock.close() == 0

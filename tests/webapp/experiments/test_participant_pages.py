@@ -1,0 +1,188 @@
+"""The pages of participants: the link without an account, every stage after a reload, and what partners are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.webapp.experiments import making
+from webapp.accounts.models import User
+from webapp.arena.live import client_state, fragments
+from webapp.arena.models import Match
+from webapp.experiments import design, facilitating, taking
+from webapp.experiments.models import Experiment, Participant
+
+pytestmark = pytest.mark.django_db
+BROWSER = "&PROLIFIC_PID=P-1&STUDY_ID=S-1&SESSION_ID=X-1"
+
+
+def page(client: Client, address: str) -> str:
+    response = client.get(address, follow=True)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def agree(client: Client, experiment: Experiment, query: str = "", **data: str) -> Any:
+    return client.post(f"/experiments/take/{experiment.token}/begin/?{query}", {"agree": "yes", **data})
+
+
+def test_opening_the_link_stores_nothing_and_agreeing_makes_a_guest(researcher: User, client: Client) -> None:
+    experiment = making.opened(researcher, consent_text="You may stop <b>at any time</b>.")
+    people = User.objects.count()
+    shown = page(client, f"/experiments/take/{experiment.token}/?{BROWSER}")
+    assert "You may stop &lt;b&gt;at any time&lt;/b&gt;." in shown
+    assert User.objects.count() == people
+    agree(client, experiment, BROWSER, reuse="yes")
+    participant = Participant.objects.get()
+    ids = (participant.external_id, participant.study_id, participant.session_id)
+    assert ids == ("P-1", "S-1", "X-1")
+    assert participant.may_reuse
+    assert participant.user.is_guest
+
+
+def test_the_names_of_the_ids_are_those_of_the_platform(researcher: User, client: Client) -> None:
+    experiment = making.opened(researcher, id_parameter="workerId")
+    agree(client, experiment, "workerId=W7&PROLIFIC_PID=no")
+    assert Participant.objects.get().external_id == "W7"
+
+
+def test_who_refuses_is_not_stored(researcher: User, client: Client) -> None:
+    experiment = making.opened(researcher)
+    response = client.post(f"/experiments/take/{experiment.token}/begin/", {"agree": "no"})
+    assert "Nothing about you was stored" in response.content.decode()
+    assert not Participant.objects.exists()
+
+
+def test_a_reload_shows_the_stage(researcher: User, client: Client) -> None:
+    made = making.experiment(researcher, code_completed="DONE <1>", debriefing="This was about trust.")
+    making.arm(made, "only")
+    making.question(made, "age", part="before", kind="number", options=[], low=18)
+    making.question(made, "trust")
+    design.open_experiment(experiment=made)
+    link = f"/experiments/take/{made.token}/"
+    agree(client, made)
+    assert "Before the game" in page(client, link)
+    refused = client.post(f"{link}answer/", {"part": "before", "q-age": "3"})
+    assert refused.status_code == 400
+    assert "greater than or equal to 18" in refused.content.decode()
+    client.post(f"{link}answer/", {"part": "before", "q-age": "33"})
+    assert "Your table is being prepared" in page(client, link)
+    beaten = client.post(f"{link}beat/", {"stage": "wait", "visible": "1"})
+    assert beaten["HX-Refresh"] == "true"
+    response = client.get(link)
+    participant = Participant.objects.select_related("group__match").get()
+    assert participant.group is not None
+    assert response["Location"] == f"/play/{participant.group.match_id}/"
+    making.end_match(participant)
+    table = page(client, f"/play/{participant.group.match_id}/")
+    assert f'href="{link}" role="button">Continue' in table
+    assert "see who they were" not in table
+    assert "After the game" in page(client, link)
+    client.post(f"{link}answer/", {"part": "after", "q-trust": "2"})
+    debriefed = page(client, link)
+    assert "This was about trust." in debriefed
+    assert "a scripted player" in debriefed
+    client.post(f"{link}finish/")
+    assert "DONE &lt;1&gt;" in page(client, link)
+
+
+def test_the_way_back_to_the_platform_holds_the_code(researcher: User, client: Client) -> None:
+    experiment = making.opened(
+        researcher, making.PAIR, code_waited="A B", completion_url="https://app.example/done?cc={code}"
+    )
+    agree(client, experiment)
+    design.close(experiment=experiment)
+    assert 'href="https://app.example/done?cc=A%20B"' in page(client, f"/experiments/take/{experiment.token}/")
+
+
+def test_no_page_after_the_game_says_who_the_others_were_before_the_debriefing(
+    researcher: User, client: Client
+) -> None:
+    experiment = making.opened(researcher)
+    agree(client, experiment)
+    client.post(f"/experiments/take/{experiment.token}/beat/", {"stage": "wait", "visible": "1"})
+    participant = Participant.objects.select_related("group__match").get()
+    making.end_match(participant)
+    assert participant.group is not None
+    match_id = participant.group.match_id
+    assert client.get(f"/play/{match_id}/result/")["Location"] == f"/play/{match_id}/"
+    assert client.get(f"/play/{match_id}/replay/")["Location"] == f"/play/{match_id}/"
+    assert client.get(f"/judgments/matches/{match_id}/rate/").status_code == 404
+
+
+@pytest.mark.parametrize("players", [making.PAIR, making.ALONE])
+@pytest.mark.parametrize("shown_as", Match.ShownAs)
+def test_the_table_calls_partners_what_the_arm_says(researcher: User, players: list[str], shown_as: str) -> None:
+    """The whole table is the same for both kinds of partners, but for the names that are drawn."""
+    made = making.experiment(researcher, debriefing="Not all of it was so.")
+    making.arm(made, "only", players, shown_as=shown_as)
+    design.open_experiment(experiment=made)
+    participant = making.come(made)
+    if players == making.PAIR:
+        making.come(made)
+    participant = taking.beat(participant=participant, visible=True)
+    assert participant.group is not None
+    match = participant.group.match
+    seat = match.seats.get(user=participant.user)
+    parts = fragments.contents(client_state.look(match, seat.seat, participant.user))
+    label = str(Match.ShownAs(shown_as).label)
+    assert f'<span class="quiet">{label} ' in parts["seats"]
+    whole = " ".join(parts[name] for name in ("seats", "status", "side", "waiting", "act")).replace(label, "")
+    assert not any(word in whole for word in ("scripted", "guest", "a model", "a person", "stand-in"))
+
+
+@pytest.mark.parametrize("shown_as, counted", [("person", True), ("model", False), ("unknown", False)])
+def test_the_waiting_room_counts_people_only_where_partners_are_shown_as_people(
+    researcher: User, client: Client, shown_as: str, counted: bool
+) -> None:
+    made = making.experiment(researcher, debriefing="Not all of it was so.")
+    making.arm(made, "only", making.PAIR, shown_as=shown_as)
+    design.open_experiment(experiment=made)
+    agree(client, made)
+    assert ("1 of 2 people are here now" in page(client, f"/experiments/take/{made.token}/")) is counted
+
+
+def test_a_notice_reaches_the_page_and_the_table(researcher: User, client: Client) -> None:
+    experiment = making.opened(researcher, making.PAIR)
+    agree(client, experiment)
+    facilitating.nudge(participant=Participant.objects.get(), text="Please <i>stay</i>.")
+    beaten = client.post(f"/experiments/take/{experiment.token}/beat/", {"stage": "wait", "visible": "0"})
+    assert "Please &lt;i&gt;stay&lt;/i&gt;." in beaten.content.decode()
+
+
+def test_a_participant_withdraws(researcher: User, client: Client) -> None:
+    experiment = making.opened(researcher, making.PAIR)
+    agree(client, experiment, BROWSER)
+    client.post(f"/experiments/take/{experiment.token}/withdraw/")
+    assert "You have withdrawn" in page(client, f"/experiments/take/{experiment.token}/")
+    assert Participant.objects.get().external_id == ""
+
+
+def test_the_owner_cannot_take_part_and_another_member_can(researcher: User, client: Client, player: User) -> None:
+    experiment = making.opened(researcher, making.PAIR)
+    client.force_login(researcher)
+    assert "You run this study" in page(client, f"/experiments/take/{experiment.token}/")
+    assert agree(client, experiment).status_code == 404
+    client.force_login(player)
+    agree(client, experiment)
+    assert Participant.objects.get().user == player
+
+
+def test_a_guest_of_another_study_becomes_a_new_guest(researcher: User, client: Client) -> None:
+    for _ in range(2):
+        agree(client, making.opened(researcher, making.PAIR))
+    users = set(Participant.objects.values_list("user", flat=True))
+    assert len(users) == 2
+
+
+def test_drafts_are_not_there(researcher: User, client: Client) -> None:
+    assert client.get(f"/experiments/take/{making.experiment(researcher).token}/").status_code == 404
+
+
+def test_guests_are_limited_by_address(researcher: User, client: Client, settings: Any) -> None:
+    settings.GUEST_LIMITS = {"guest": "1/m/ip"}
+    experiment = making.opened(researcher, making.PAIR)
+    assert agree(Client(REMOTE_ADDR="192.0.2.7"), experiment).status_code == 302
+    assert agree(Client(REMOTE_ADDR="192.0.2.7"), experiment).status_code == 429

@@ -1,0 +1,167 @@
+"""The path of a participant, stage by stage: answers, attention, coming back, withdrawing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.webapp.experiments import making
+from training.errors import BadInput
+from webapp.accounts.models import User
+from webapp.arena.models import Match
+from webapp.core import quotas
+from webapp.experiments import states, taking
+from webapp.experiments.models import Experiment, Participant
+from webapp.experiments.states import Outcome
+from webapp.experiments.taking import Origin
+
+pytestmark = pytest.mark.django_db
+
+
+def with_questions(owner: User, **check: object) -> Experiment:
+    from webapp.experiments import design
+
+    made = making.experiment(owner, code_completed="DONE1", code_attention="ATT1", code_waited="WAIT1")
+    making.arm(made, "only")
+    making.question(made, "age", part="before", kind="number", options=[])
+    making.question(made, "blue", part="before", kind="choice", options=["red", "blue"], right="blue", **check)
+    making.question(made, "trust")
+    design.open_experiment(experiment=made)
+    return Experiment.objects.get(pk=made.pk)
+
+
+def test_every_stage_follows_the_one_before(researcher: User) -> None:
+    experiment = with_questions(researcher)
+    participant = making.come(experiment, "P-1")
+    assert (participant.stage, participant.arm, participant.external_id) == ("before", None, "P-1")
+    participant = taking.answer(participant=participant, part="before", answers={"age": 30, "blue": "blue"})
+    assert (participant.stage, participant.arm and participant.arm.name) == ("wait", "only")
+    participant = taking.beat(participant=participant, visible=True)
+    assert participant.stage == "play"
+    making.end_match(participant)
+    participant = taking.look(participant=participant)
+    assert participant.stage == "after"
+    participant = taking.answer(participant=participant, part="after", answers={"trust": 4})
+    assert participant.stage == "debriefing"
+    participant = taking.finish(participant=participant)
+    assert (participant.stage, participant.outcome, participant.code) == ("done", "completed", "DONE1")
+    assert participant.answers == {"age": 30, "blue": "blue", "trust": 4}
+    names = ("consent", "before", "answered_before", "wait", "play", "after", "answered_after", "debriefing", "ended")
+    times = [participant.times[name] for name in names]
+    assert times == sorted(times)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", time) for time in times)
+
+
+def test_an_answer_is_taken_once(researcher: User) -> None:
+    experiment = with_questions(researcher)
+    participant = making.come(experiment)
+    taking.answer(participant=participant, part="before", answers={"age": 30, "blue": "blue"})
+    again = taking.answer(participant=participant, part="before", answers={"age": 99, "blue": "red"})
+    assert again.answers["age"] == 30
+    assert again.failed == []
+
+
+def test_a_wrong_answer_is_noted(researcher: User) -> None:
+    participant = making.come(with_questions(researcher))
+    participant = taking.answer(participant=participant, part="before", answers={"age": 1, "blue": "red"})
+    assert (participant.stage, participant.failed) == ("wait", ["blue"])
+
+
+def test_a_wrong_answer_ends_the_participation_before_an_arm_is_drawn(researcher: User) -> None:
+    experiment = with_questions(researcher, on_wrong="end")
+    participant = making.come(experiment)
+    participant = taking.answer(participant=participant, part="before", answers={"age": 1, "blue": "red"})
+    assert (participant.outcome, participant.code, participant.arm) == ("attention", "ATT1", None)
+    assert not experiment.slots.filter(participant=participant).exists()
+
+
+def test_nobody_takes_part_twice_under_one_id(researcher: User) -> None:
+    experiment = making.opened(researcher)
+    making.come(experiment, "P-1")
+    with pytest.raises(BadInput, match="in which you began"):
+        making.come(experiment, "P-1")
+    assert Participant.objects.count() == 1
+    making.come(experiment, "")
+    making.come(experiment, "")
+
+
+def test_a_study_can_ask_for_an_id(researcher: User) -> None:
+    experiment = making.opened(researcher, requires_id=True)
+    with pytest.raises(BadInput, match="no participant's id"):
+        making.come(experiment)
+
+
+@pytest.mark.parametrize("action, why", [("pause", "paused"), ("close", "over")])
+def test_nobody_begins_while_it_is_not_open(researcher: User, action: str, why: str) -> None:
+    from webapp.experiments import design
+
+    experiment = making.opened(researcher)
+    getattr(design, action)(experiment=experiment)
+    with pytest.raises(BadInput, match=why):
+        making.come(experiment)
+
+
+def test_the_owner_has_a_quota_of_participants(researcher: User, settings: object) -> None:
+    limits = {**quotas.settings.QUOTAS, "participants_per_hour": {"researcher": 1}}
+    settings.QUOTAS = limits  # type: ignore[attr-defined]
+    experiment = making.opened(researcher)
+    making.come(experiment)
+    with pytest.raises(BadInput, match="limit of 1 participants"):
+        making.come(experiment)
+
+
+def test_who_left_the_waiting_room_comes_back_to_their_arm(researcher: User) -> None:
+    experiment = making.opened(researcher, making.PAIR)
+    participant = making.come(experiment)
+    arm = participant.arm
+    states.end(states.locked(participant), Outcome.LEFT)
+    back = taking.beat(participant=participant, visible=True)
+    assert (back.stage, back.outcome, back.returns, back.arm) == ("wait", "", 1, arm)
+    assert back.slot.arm == arm
+
+
+def test_who_comes_back_too_late_gets_the_code_for_waiting(researcher: User) -> None:
+    experiment = making.opened(researcher, making.PAIR, arms=1, per_arm=2, code_waited="WAIT1")
+    first = making.come(experiment)
+    making.come(experiment)
+    states.end(states.locked(first), Outcome.LEFT)
+    making.come(experiment)
+    back = taking.look(participant=Participant.objects.get(pk=first.pk))
+    assert (back.outcome, back.code) == ("waited", "WAIT1")
+
+
+def test_withdrawing_erases_answers_and_ids_and_keeps_the_match_out_of_exports(researcher: User) -> None:
+    experiment = making.opened(researcher)
+    participant = making.come(experiment, "P-1")
+    participant = taking.beat(participant=participant, visible=True)
+    making.end_match(participant)
+    assert participant.group is not None
+    assert Match.objects.exportable().filter(pk=participant.group.match_id).exists()
+    participant = taking.withdraw(participant=taking.look(participant=participant))
+    assert (participant.outcome, participant.external_id, participant.answers) == ("withdrawn", "", {})
+    assert not Match.objects.exportable().filter(pk=participant.group.match_id).exists()
+    assert participant not in experiment.participants.exportable()
+
+
+def test_consent_to_reuse_is_that_of_the_seat(researcher: User) -> None:
+    experiment = making.opened(researcher)
+    participant = taking.beat(participant=making.come(experiment, may_reuse=False), visible=True)
+    assert participant.group is not None
+    assert participant.group.match.seats.get(user=participant.user).consent is False
+    assert participant.group.match.state == "running"
+
+
+def test_a_guest_of_an_experiment_is_never_told_who_the_others_were(researcher: User) -> None:
+    participant = making.seated(making.opened(researcher))
+    making.end_match(participant)
+    assert participant.group is not None
+    match = Match.objects.get(pk=participant.group.match_id)
+    assert Match.objects.unrevealed_to(participant.user).filter(pk=match.pk).exists()
+
+
+def test_origin_is_cut_to_what_can_be_stored(researcher: User) -> None:
+    experiment = making.opened(researcher)
+    origin = Origin("x" * 500, "y" * 500, "z" * 500)
+    made = taking.begin(experiment=experiment, user=None, origin=origin, may_reuse=True)
+    assert (len(made.external_id), len(made.study_id), len(made.session_id)) == (200, 200, 200)

@@ -1,0 +1,1 @@
+"""Experiments with people: arms, random assignment, questionnaires, waiting room, live monitor, results, export."""

@@ -1,0 +1,1 @@
+"""Pages of the experiments: of participants (`taking`), of researchers (`studies`, `parts`), of facilitators."""
