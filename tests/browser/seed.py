@@ -25,6 +25,7 @@ NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
     "runs:download",
     "scenarios:export",
     "corpora:export",
+    "experiments:export",
     "api:openapi-json",
     "api:api-root",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, URLValidator
 from django.db import models
 from django.db.models import Count, Q
 from django.utils.text import capfirst
@@ -94,9 +94,11 @@ class Experiment(models.Model):
     code_completed = models.CharField("code when complete", max_length=60, blank=True)
     code_waited = models.CharField("code for waiting in vain", max_length=60, blank=True)
     code_attention = models.CharField("code after a failed attention check", max_length=60, blank=True)
-    completion_url = models.URLField(
+    completion_url = models.CharField(
+        "completion address",
         max_length=400,
         blank=True,
+        validators=[URLValidator(["https"])],
         help_text="The platform's page to which participants return; {code} stands for their code.",
     )
     id_parameter = models.CharField("parameter of the participant's id", max_length=40, default="PROLIFIC_PID")

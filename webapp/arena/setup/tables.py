@@ -123,7 +123,7 @@ def create(
     `shuffled`: shuffle the names by the scenario's seed, so that no name always has the same role.
     """
     _check_quotas(host, start)
-    scenario = _as_played(start, shuffled=shuffled)
+    scenario = as_played(start, shuffled=shuffled)
     seconds = lookup(scenario.game).deadline_s if deadline_s is None else deadline_s
     if not DEADLINES[0] <= seconds <= DEADLINES[1]:
         raise BadInput(f"must be between {DEADLINES[0]} and {DEADLINES[1]} seconds", "deadline_s")
@@ -162,7 +162,7 @@ def _check_quotas(host: User, start: Start) -> None:
     quotas.check(user=host, quota="tables_per_hour", used=quotas.within_hour(hosted))
 
 
-def _as_played(start: Start, *, shuffled: bool) -> Scenario:
+def as_played(start: Start, *, shuffled: bool) -> Scenario:
     """The scenario of a start as it is played: by the host's rules, with its names shuffled if `shuffled`."""
     scenario = with_drawn_names(start.scenario) if shuffled else start.scenario
     make(scenario)  # of the scenario's own settings, so that an error in them is not taken for one of the rules

@@ -136,14 +136,14 @@ def of_run(run: Run) -> dict[str, Any] | None:
 def rows_of(summary: Mapping[str, Any], names: Iterable[str]) -> list[Row]:
     """Return the rows of these metrics: decisive ones first, then by title."""
     differences = summary.get("difference", {})
-    shares = [_reach(differences[name]) for name in names if name in differences and verdicts.is_share(name)]
+    shares = [reach_of(differences[name]) for name in names if name in differences and verdicts.is_share(name)]
     widest = max(shares, default=0.0)
 
     def row(name: str) -> Row:
         difference = differences.get(name)
-        reach = widest if verdicts.is_share(name) else _reach(difference)
+        reach = widest if verdicts.is_share(name) else reach_of(difference)
         values = tuple(summary.get(model, {}).get(name) for model in MODELS)
-        return Row(name, title_of(name), help_of(name), values, difference, _mark(difference, reach))
+        return Row(name, title_of(name), help_of(name), values, difference, mark_of(difference, reach))
 
     return [row(name) for name in sorted(names, key=lambda name: (_rank(name), title_of(name)))]
 
@@ -155,11 +155,13 @@ def _rank(name: str) -> int:
     return keys.index(name) if name in keys else len(keys)
 
 
-def _reach(interval: Interval | None) -> float:
+def reach_of(interval: Interval | None) -> float:
+    """Return how far an interval reaches from zero."""
     return max(abs(interval["low"]), abs(interval["high"])) if interval else 0.0
 
 
-def _mark(interval: Interval | None, reach: float) -> Mark | None:
+def mark_of(interval: Interval | None, reach: float) -> Mark | None:
+    """Return an interval on an axis that ends at `reach` on both sides of zero."""
     if interval is None:
         return None
     scale = 0.95 * MIDDLE / reach if reach else 0.0

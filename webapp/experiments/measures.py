@@ -1,0 +1,89 @@
+"""What is measured of participants: the result of their seat, agreement, and the items of the questionnaires."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from training.evaluate.intervals import UNIT
+from webapp.experiments.models import Experiment, Participant, ParticipantQuerySet, Question
+
+Value = Callable[[Participant], float | None]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of each participant; `scale` are its lowest and highest possible value, None if they are unknown."""
+
+    name: str
+    title: str
+    value: Value
+    scale: tuple[float, float] | None = None
+
+
+def analysed(experiment: Experiment) -> ParticipantQuerySet:
+    """The participants of the analysis: complete ones, in groups that nobody left."""
+    rows = experiment.participants.exportable().filter(outcome=Participant.Outcome.COMPLETED)
+    return rows.filter(group__isnull=False, group__broken_why="")
+
+
+def of(experiment: Experiment) -> list[Measure]:
+    """Every measure of an experiment."""
+    measures = [Measure("return", "Result of the seat", result), Measure("agreement", "Agreement", agreement, UNIT)]
+    for question in experiment.questions.filter(right=""):
+        measures += _of_question(question)
+    return measures
+
+
+def seat_of(participant: Participant) -> int | None:
+    """The number of a participant's seat; uses prefetched seats."""
+    if participant.group is None:
+        return None
+    seats = participant.group.match.seats.all()
+    return next((seat.seat for seat in seats if seat.user_id == participant.user_id), None)
+
+
+def result(participant: Participant) -> float | None:
+    """What the game counts for the seat of a participant, None without a result."""
+    seat = seat_of(participant)
+    if participant.group is None or seat is None:
+        return None
+    value = participant.group.match.returns.get(str(seat))
+    return None if value is None else float(value)
+
+
+def agreement(participant: Participant) -> float | None:
+    """1 if the match ended with an agreement, 0 if not, None if the game knows none."""
+    value = None if participant.group is None else participant.group.match.metrics.get("agreement")
+    return None if value is None else float(value)
+
+
+def _of_question(question: Question) -> list[Measure]:
+    if question.kind == Question.Kind.LIKERT:
+        return [Measure(question.name, question.text, _number(question.name), (1.0, float(len(question.options))))]
+    if question.kind == Question.Kind.NUMBER:
+        known = question.low is not None and question.high is not None
+        scale = (question.low, question.high) if known else None
+        return [Measure(question.name, question.text, _number(question.name), scale)]  # type: ignore[arg-type]
+    if question.kind == Question.Kind.CHOICE:
+        return [
+            Measure(f"{question.name}={option}", f"{question.text} {option}", _chose(question.name, option), UNIT)
+            for option in question.options
+        ]
+    return []
+
+
+def _number(name: str) -> Value:
+    def value(participant: Participant) -> float | None:
+        answer = participant.answers.get(name)
+        return None if answer is None else float(answer)
+
+    return value
+
+
+def _chose(name: str, option: str) -> Value:
+    def value(participant: Participant) -> float | None:
+        answer = participant.answers.get(name)
+        return None if answer is None else float(answer == option)
+
+    return value
