@@ -1,4 +1,4 @@
-"""What a participant does: begin, answer, be there, go on, come back, withdraw. Each function is one transaction.
+"""What a participant does: begin, answer, be there, go on, come back, withdraw. All but `beat` are one transaction.
 
 Raises `BadInput` without changing anything. A stage that is over is never repeated: an answer to an earlier page
 changes nothing, so that a reload or a second press is harmless.
@@ -123,9 +123,12 @@ def _to_waiting_room(participant: Participant) -> None:
     states.enter(participant, Stage.WAIT)
 
 
-@transaction.atomic
 def beat(*, participant: Participant, visible: bool) -> Participant:
-    """Note that a participant's page is open and whether it is in the foreground; form the groups that are possible."""
+    """Note that a participant's page is open and whether it is in the foreground; form the groups that are possible.
+
+    Both are transactions of their own: a row that is written before the experiment's lock is taken could wait for
+    somebody who has that lock and waits for the row.
+    """
     rows = Participant.objects.filter(pk=participant.pk)
     rows.update(seen_at=services.database_now(), visible=visible)
     participant.refresh_from_db()

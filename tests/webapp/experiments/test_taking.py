@@ -165,3 +165,26 @@ def test_origin_is_cut_to_what_can_be_stored(researcher: User) -> None:
     origin = Origin("x" * 500, "y" * 500, "z" * 500)
     made = taking.begin(experiment=experiment, user=None, origin=origin, may_reuse=True)
     assert (len(made.external_id), len(made.study_id), len(made.session_id)) == (200, 200, 200)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_beats_of_many_pages_do_not_block_each_other(researcher: User) -> None:
+    """Pages that say at the same time that they are there, while groups of them are formed."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from django.db import connection
+
+    experiment = making.opened(researcher, making.PAIR, arms=1, per_arm=8)
+    people = [making.come(experiment) for _ in range(8)]
+
+    def beat(participant: Participant) -> None:
+        try:
+            for _ in range(4):
+                taking.beat(participant=participant, visible=True)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(beat, people))
+    assert experiment.participants.filter(stage="play").count() == 8
+    assert experiment.arms.get().groups.count() == 4
