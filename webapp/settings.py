@@ -224,6 +224,8 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
 STATIC_URL = "static/"
 STATIC_ROOT = HOME / "static"
+# The documentation, as `python -m tools.docs` builds it.
+DOCS_ROOT = BASE_DIR / "build" / "docs"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = HOME / "files"
 # Where requests with files are written while they arrive.

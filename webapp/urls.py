@@ -3,11 +3,14 @@
 from django.conf import settings
 from django.urls import include, path
 
+from webapp.core import documentation
 from webapp.core.views import healthz
 
 urlpatterns = [
     path("", include("webapp.home.urls")),
     path("healthz", healthz, name="healthz"),
+    path("docs/", documentation.page, name="docs"),
+    path("docs/<path:path>", documentation.page, name="docs-file"),
     path("accounts/", include("webapp.accounts.urls")),
     path("datasets/", include("webapp.scenarios.urls")),
     path("corpora/", include("webapp.corpora.urls")),
