@@ -6,8 +6,9 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PARLEY_HOME=/data PATH=/app/.ve
 COPY tools tools
 COPY requirements requirements
 COPY package.json package-lock.json ./
-RUN python -c "from tools import setup; setup.make_environment(); setup.install('base'); setup.fetch_assets()"
+RUN python -c "from tools import setup; setup.make_environment(); setup.install('base'); setup.install('docs'); setup.fetch_assets()"
 COPY . .
+RUN python -m tools.docs
 RUN useradd --create-home --uid 10001 parley && install -d -o parley /data /home/parley/.cache /home/parley/.cache/huggingface
 USER parley
 VOLUME /data

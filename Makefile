@@ -12,10 +12,10 @@ FIND_PYTHON = for python in $(PYTHON) .venv/bin/python python3.11 python3.12 pyt
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-setup: ## build .venv, fetch browser assets, prepare the models, migrate the database (again: only what changed)
+setup: ## build .venv and the documentation, fetch assets, prepare models, migrate (again: only what changed)
 	@$(FIND_PYTHON); exec "$$python" -m tools.setup
 
-site: ## what demo and up need: packages, browser assets, database; models are prepared while the site runs
+site: ## what demo and up need: packages, assets, documentation, database; models are prepared while it runs
 	@$(FIND_PYTHON); exec "$$python" -m tools.setup --models-later
 
 demo: site ## start everything with a sample dataset and a demo user, print the address; Ctrl-C stops all of it

@@ -1,4 +1,5 @@
-"""`make setup`: builds `.venv`, fetches browser assets, prepares the models, migrates. Completed steps are skipped.
+"""`make setup`: builds `.venv`, fetches browser assets, builds the documentation, prepares the models, migrates.
+Completed steps are skipped.
 
 It needs Python 3.11–3.13 and the standard library only. Each step has a key: a hash of the files that determine its
 outcome. A step whose key is stored already does not run again; the command that prepares a model checks by itself
@@ -29,6 +30,7 @@ PYTHON = VENV / "bin" / "python"
 AUTOGEN = ROOT / ".venv-autogen"
 REQUIREMENTS = ROOT / "requirements"
 VENDOR = ROOT / "static" / "vendor"
+DOCS = ROOT / "build" / "docs"
 TESTING = VENV / "assets"
 HOME = Path(os.environ.get("PARLEY_HOME") or ROOT / "var")
 MODELS = ("tiny", "smollm2-135m")  # the first page waits for the first
@@ -315,6 +317,20 @@ def fetch(wanted: dict[str, str], target: Path, which: str) -> None:
             shutil.copy(Path(folder) / "node_modules" / source, target / name)
 
 
+def build_docs() -> None:
+    """Build the documentation into `build/docs`, where the site finds it."""
+    run([str(PYTHON), "-m", "tools.docs"], "building the documentation")
+
+
+def docs_sources() -> Iterable[Path]:
+    """Every file that can determine the documentation: its pages, and the code from which its reference is made."""
+    beside = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "webapp/settings.py")]
+    folders = ("docs", "tools/docs", "client", "examples/notebooks", "training", "webapp/api")
+    kinds = {".md", ".py", ".toml", ".ipynb", ".html", ".css", ".js", ".png"}
+    inside = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in kinds]
+    return sorted([REQUIREMENTS / "docs.txt", *beside, *inside])
+
+
 def site_sources() -> Iterable[Path]:
     """Every file that can determine the database's contents: migrations, and code that runs after them."""
     return sorted((ROOT / "webapp").rglob("*.py"))
@@ -346,6 +362,8 @@ def main() -> int:
             wanted = key(ROOT / "package-lock.json", *TEST_ASSETS, *TEST_ASSETS.values())
             step("test assets", wanted, fetch_test_assets, product=TESTING / "axe.min.js")
         if not arguments.packages_only:
+            install("docs")
+            step("documentation", key(*docs_sources()), build_docs, folder=DOCS.parent, product=DOCS / "index.html")
             finish(models=not arguments.models_later)
     except SetupError as error:
         print(f"setup: {error}", file=sys.stderr)
