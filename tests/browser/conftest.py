@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.site import Site
 from tests.browser.visitor import Visitor, visiting
+from tools import setup
 from tools.test import BROWSERS
 
 CHROMIUM = next((path for name in BROWSERS if (path := shutil.which(name))), None)
@@ -39,6 +40,8 @@ def site() -> Iterator[Site]:
     """A whole installation, with one person of each role; stopped after the last browser test."""
     if CHROMIUM is None:
         pytest.skip(f"no Chromium ({', '.join(BROWSERS)}): browser tests are not run")
+    if not (setup.DOCS / "index.html").exists():
+        setup.build_docs()  # `make test` has done so; every page links to it
     made = Site()
     try:
         made.start()

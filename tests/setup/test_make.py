@@ -82,6 +82,22 @@ def test_a_step_runs_again_when_what_it_made_is_gone(tmp_path):
     assert product.read_text() == "again"
 
 
+def test_the_documentation_is_built_again_only_when_its_sources_changed(tmp_path, monkeypatch):
+    page = tmp_path / "docs" / "page.md"
+    page.parent.mkdir()
+    (tmp_path / "docs.txt").write_text("")
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "webapp/settings.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    monkeypatch.setattr(setup, "REQUIREMENTS", tmp_path)
+    keys = []
+    for text in ("one", "one", "two"):
+        page.write_text(text)
+        keys.append(setup.key(*setup.docs_sources()))
+    assert (keys[0] == keys[1], keys[1] == keys[2]) == (True, False)
+
+
 def test_a_failed_step_is_not_done(tmp_path):
     def fail():
         raise setup.SetupError("no")
