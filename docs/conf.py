@@ -23,7 +23,18 @@ html_static_path = ["_static"]
 html_theme = "furo"
 html_css_files = ["docs.css"]
 html_theme_options = {"navigation_with_keys": True}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "site.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_copy_source = False
+html_show_copyright = False
 html_show_sourcelink = False
 html_use_index = False
 html_domain_indices = False
