@@ -4,10 +4,13 @@ The models are those of the OpenAPI document, by datamodel-code-generator. Exits
 """
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from tools.docs.rest import document
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "client" / "parley_client" / "models.py"
@@ -35,10 +38,9 @@ OPTIONS = (
 def write(target: Path) -> None:
     """Write the models of the present API to `target`, formatted as the project is."""
     with tempfile.TemporaryDirectory() as folder:
-        document = Path(folder) / "openapi.json"
-        describe = [sys.executable, "manage.py", "describe_api"]
-        document.write_bytes(subprocess.run(describe, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
-        generate = [str(Path(sys.executable).parent / "datamodel-codegen"), f"--input={document}", f"--output={target}"]
+        source = Path(folder) / "openapi.json"
+        source.write_text(json.dumps(document()))
+        generate = [str(Path(sys.executable).parent / "datamodel-codegen"), f"--input={source}", f"--output={target}"]
         subprocess.run([*generate, *OPTIONS], cwd=ROOT, check=True)
     ruff = [str(Path(sys.executable).parent / "ruff"), "format", "-q", f"--config={ROOT / 'pyproject.toml'}"]
     subprocess.run([*ruff, str(target)], cwd=ROOT, check=True)

@@ -1,6 +1,7 @@
 """The REST API as a page, from its OpenAPI document."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,9 +23,10 @@ curl -H "Authorization: Bearer $PARLEY_KEY" -H "Content-Type: application/json" 
 
 
 def document() -> dict[str, Any]:
-    """The OpenAPI document of the present code."""
-    command = [sys.executable, "manage.py", "describe_api"]
-    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    """The OpenAPI document of the present code; by Django itself, for `manage.py` would start the databases."""
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "webapp.settings"}
+    command = [sys.executable, "-m", "django", "describe_api"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE)
     return dict(json.loads(done.stdout))
 
 
