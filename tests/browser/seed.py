@@ -20,6 +20,7 @@ NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
     "runs:metrics",
     "runs:event-files",
     "runs:curves-csv",
+    "runs:list-csv",
     "runs:comparison-csv",
     "runs:calibration-rows",
     "runs:download",

@@ -23,6 +23,7 @@ def titles(page):
 
 
 def menu(page, title, item):
+    page.keyboard.press("Escape")  # closes another chart's menu, which lies above this one's
     chart = page.locator(".curve", has=page.get_by_role("heading", name=title, exact=True))
     if not chart.get_by_role("button", name=item).is_visible():
         chart.locator("summary").click()

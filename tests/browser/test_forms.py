@@ -164,8 +164,10 @@ def test_a_run_is_stopped_cloned_and_deleted(visit, tiny):
     page.get_by_role("button", name="Clone").click()
     expect(page.get_by_label("Name", exact=True)).to_have_value("to be stopped again")
     page.go_back()
-    page.once("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete this run…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("cannot be brought back")
+    dialog.get_by_role("button", name="Delete").click()
     page.wait_for_url("**/runs/")
     expect(page.locator("main")).to_contain_text("to be stopped is deleted")
 

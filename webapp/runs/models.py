@@ -11,6 +11,7 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
 from webapp.runs import querysets
+from webapp.runs.organising.models import Pin  # noqa: F401 (a model of this app)
 from webapp.runs.preferences.models import Preference  # noqa: F401 (a model of this app)
 
 
@@ -67,6 +68,10 @@ class Run(models.Model):
     code_version = models.CharField(max_length=80, blank=True)
     directory = models.CharField(max_length=400, blank=True)
     stop_asked_at = models.DateTimeField(null=True, blank=True)
+    tags = models.JSONField(default=list, blank=True)
+    note = models.TextField(blank=True, help_text="Plain text.")
+    group = models.CharField(max_length=80, blank=True, db_index=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Count, F, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
 if TYPE_CHECKING:
@@ -67,6 +67,23 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Runs whose name contains the text and whose fields have these values; empty values filter nothing."""
         rows = self.filter(**{name: value for name, value in fields.items() if value})
         return rows.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else rows
+
+    def tagged(self, tag: str) -> RunQuerySet:
+        """Runs with this tag; an empty one filters nothing."""
+        return self.filter(tags__contains=[tag]) if tag else self
+
+    def in_archive(self, which: str) -> RunQuerySet:
+        """Without archived runs; with `only`, archived runs alone; with `all`, both."""
+        return self if which == "all" else self.filter(archived_at__isnull=which != "only")
+
+    def with_pins(self, user: User) -> RunQuerySet:
+        """With `pinned`: whether this person keeps the run at the top."""
+        return self.annotate(pinned=Exists(user.pinned_runs.filter(run=OuterRef("pk"))))
+
+    def pinned_first(self, user: User) -> RunQuerySet:
+        """In the same order, but for this person's pinned runs, which come first."""
+        order = self.query.order_by
+        return self.with_pins(user).order_by(models.F("pinned").desc(), *order)
 
     def listed(self) -> RunQuerySet:
         """With the columns that a table row needs, without large fields."""

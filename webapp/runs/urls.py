@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from webapp.runs.organising import views as organising
 from webapp.runs.preferences import views as preferences
 from webapp.runs.views import (
     by_role,
@@ -25,6 +26,8 @@ urlpatterns = [
     path("runs/compare/", lists.compare, name="compare"),
     path("runs/compare/comparison.csv", csv_files.comparison, name="comparison-csv"),
     path("runs/curves.csv", csv_files.curves, name="curves-csv"),
+    path("runs/columns/", organising.choose, name="columns"),
+    path("runs/runs.csv", csv_files.run_list, name="list-csv"),
     path("runs/charts/", preferences.charts, name="charts"),
     path("runs/<int:run_id>/", run.detail, name="detail"),
     path("runs/<int:run_id>/live/", run.live, name="live"),
@@ -43,6 +46,9 @@ urlpatterns = [
     path("runs/<int:run_id>/log/", run.log, name="log"),
     path("runs/<int:run_id>/configuration/", run.configuration, name="configuration"),
     path("runs/<int:run_id>/lineage/", run.ancestry, name="lineage"),
+    path("runs/<int:run_id>/about/", organising.about, name="about"),
+    path("runs/<int:run_id>/archive/", organising.archive, name="archive"),
+    path("runs/<int:run_id>/pin/", organising.pin, name="pin"),
     path("runs/<int:run_id>/stop/", run.stop, name="stop"),
     path("runs/<int:run_id>/resume/", run.resume, name="resume"),
     path("runs/<int:run_id>/delete/", run.delete, name="delete"),

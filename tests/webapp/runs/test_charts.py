@@ -11,7 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.webapp.runs.making import CONFIG, make_run
-from webapp.runs.models import Metric, Preference, Run
+from webapp.runs.models import Metric, Run
+from webapp.runs.preferences.models import Preference
 from webapp.runs.preferences.services import ChartChoices
 from webapp.runs.reports.chart_page import Smoothing, bundles, quantiles
 

@@ -109,8 +109,9 @@ def actions(run: Run, user: User) -> dict[str, Any]:
 
     A model server is started and stopped with its deployment, not here.
     """
+    pinned = getattr(run, "pinned", False)  # annotated by `with_pins`
     if run.kind == Run.Kind.SERVE or not user.may_change(run.owner_id):
-        return {"change": False}
+        return {"change": False, "pinned": pinned}
     alive = run.state in ALIVE
     stop = ""
     if not alive:
@@ -118,4 +119,5 @@ def actions(run: Run, user: User) -> dict[str, Any]:
     elif run.stop_asked_at is not None:
         stop = "It has been asked to stop."
     resume = "" if run.state in {"stopped", "failed"} else "Only a stopped or failed run can be resumed."
-    return {"change": True, "no_stop": stop, "no_resume": resume, "no_delete": "Stop it first." if alive else ""}
+    free = {"change": True, "pinned": pinned}
+    return {**free, "no_stop": stop, "no_resume": resume, "no_delete": "Stop it first." if alive else ""}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from django.contrib import messages
 from django.http import HttpRequest
@@ -13,11 +14,16 @@ from django.views.decorators.http import require_GET
 from webapp.accounts.permissions import current_user, researchers
 from webapp.core.csv_files import response
 from webapp.runs.models import Run
+from webapp.runs.organising import columns
 from webapp.runs.preferences.services import ChartChoices
 from webapp.runs.reports import comparing
 from webapp.runs.reports import curves as reports
 from webapp.runs.reports.chart_page import Smoothing
+from webapp.runs.views import lists
 from webapp.runs.views.selecting import MOST_SUITES, selected
+
+MOST_ROWS = 20_000
+"""Runs of one file."""
 
 
 def _runs(request: HttpRequest) -> list[Run]:
@@ -64,3 +70,20 @@ def comparison(request: HttpRequest) -> HttpResponseBase:
     differences = [["configuration", path, *values] for path, values in report["differences"]]
     metrics = [["last value", title, *values] for _, title, values in report["metrics"]]
     return response(request, "comparison", head, [*differences, *metrics])
+
+
+@require_GET
+@researchers
+def run_list(request: HttpRequest) -> HttpResponseBase:
+    """Every run that the list's query string asks for, with this person's columns; times in UTC."""
+    shown = columns.of(current_user(request))
+    runs = list(lists.in_order(request, shown)[:MOST_ROWS])
+    rows = ([run.pk, *(_plain(value) for _, value in cells)] for run, cells in columns.values(runs, shown))
+    return response(request, "runs", ["id", *(columns.title(name) for name in shown)], rows)
+
+
+def _plain(value: object) -> object:
+    """The text of a cell: times as ISO 8601, values of a trend without their stride."""
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds")
+    return " ".join(f"{number:g}" for number in value[1:]) if isinstance(value, list) else value

@@ -2,91 +2,131 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput
+from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, researchers
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 from webapp.runs import services
 from webapp.runs.models import Run
-from webapp.runs.querysets import SORTS
+from webapp.runs.organising import columns
+from webapp.runs.organising import services as organising
+from webapp.runs.querysets import RunQuerySet
 from webapp.runs.reports import comparing, suite_charts
 from webapp.runs.views.selecting import MOST_COMPARED, MOST_SUITES, selected
 
 PAGE = 50
-FILTERS = ("kind", "state", "method", "game", "base")
-TITLES = {
-    "state": "State",
-    "name": "Name",
-    "kind": "Kind",
-    "method": "Method",
-    "game": "Game",
-    "base": "Base",
-    "progress": "Step",
-    "metric": "Key metric",
-    "trend": "Trend",
-    "age": "Age",
+FILTERS = ("kind", "state", "method", "game", "base", "group")
+ARCHIVE = [("only", "archived"), ("all", "both")]
+DONE = {
+    "stop": "asked to stop",
+    "delete": "deleted",
+    "archive": "archived: filter by Archive to see them",
+    "restore": "restored",
+    "tag": "tagged",
+    "group": "put into the group",
+    "pin": "pinned",
+    "unpin": "no longer pinned",
 }
+"""What has happened after each action on selected runs."""
+
+
+def filtered(user: User, query: QueryDict) -> RunQuerySet:
+    """The runs that a query string asks for."""
+    filters = {name: query.get(name, "")[:200] for name in FILTERS}
+    runs = Run.objects.visible_to(user).experiments().matching(text=query.get("q", "")[:200], **filters)
+    runs = runs.tagged(query.get("tag", "")[:200]).in_archive(query.get("archive", ""))
+    return runs.filter(owner=user) if query.get("owner") == "me" else runs
+
+
+def in_order(request: HttpRequest, shown: list[str]) -> RunQuerySet:
+    """The runs that the request asks for, in its order, pinned ones first, with what their row needs."""
+    user, order = current_user(request), Order.requested(request, "age")
+    runs = columns.in_order(filtered(user, request.GET).listed(), order, shown)
+    return columns.with_fields(runs, shown).pinned_first(user)
 
 
 @require_GET
 @researchers
 def run_list(request: HttpRequest) -> HttpResponse:
     """All runs, filtered and sorted by the query string."""
-    user = current_user(request)
-    filters = {name: request.GET.get(name, "")[:200] for name in FILTERS}
-    words, order = request.GET.get("q", "")[:200], Order.requested(request, "age")
-    runs = Run.objects.visible_to(user).experiments().matching(text=words, **filters)
-    if request.GET.get("owner") == "me":
-        runs = runs.filter(owner=user)
-    paginator = Paginator(order.apply(runs.listed(), SORTS, "age"), PAGE)
+    shown, order = columns.of(current_user(request)), Order.requested(request, "age")
+    page = Paginator(in_order(request, shown), PAGE).get_page(integer(request, "page", 1, low=1))
+    names = (*FILTERS, "q", "tag", "archive", "owner")
+    numbers = [name for name in shown if name in columns.NUMBERS or name.startswith("metric:")]
+    titles = {name: columns.title(name) for name in shown}
     context = {
-        "page": paginator.get_page(integer(request, "page", 1, low=1)),
-        "chosen": filters,
-        "words": words,
-        "mine": request.GET.get("owner") == "me",
+        "page": page,
+        "rows": list(columns.values(list(page.object_list), shown)),
+        "chosen": {name: request.GET.get(name, "")[:200] for name in names},
         "order": order,
-        "columns": order.columns(TITLES, SORTS, ("progress", "metric")),
+        "columns": order.columns(titles, columns.sorts(shown), numbers),
         "options": _options(),
-        "filtered": bool(words or any(filters.values()) or request.GET.get("owner")),
+        "filtered": any(request.GET.get(name) for name in names),
+        "archive": ARCHIVE,
     }
     return render_page(request, "runs/list.html", context, "results")
 
 
 def _options() -> dict[str, list[str]]:
-    """The options of each filter: all states and kinds, else the values that occur."""
-    runs = Run.objects.experiments()
-    occurring = {
-        name: list(runs.exclude(**{name: ""}).order_by(name).values_list(name, flat=True).distinct())
-        for name in ("method", "game", "base")
-    }
+    """The options of each filter: all states and kinds, else the values that occur, in one query."""
+    occurring: dict[str, set[str]] = {name: set() for name in ("method", "game", "base", "group")}
+    tags: set[str] = set()
+    rows = Run.objects.experiments().order_by().values_list(*occurring, "tags").distinct()
+    for *values, tagged in rows:
+        for name, value in zip(occurring, values, strict=True):
+            occurring[name] |= {value} - {""}
+        tags.update(tagged)
     kinds = [kind for kind in Run.Kind.values if kind != Run.Kind.SERVE]
-    return {"kind": kinds, "state": list(Run.State.values), **occurring}
+    listed = {name: sorted(values) for name, values in occurring.items()}
+    return {"kind": kinds, "state": list(Run.State.values), "tag": sorted(tags), **listed}
+
+
+def _actions(user: User, data: QueryDict) -> dict[str, Callable[..., Any]]:
+    """What can be done to a selected run."""
+    tag, group = data.get("tag", "")[:200], data.get("group", "")[:200]
+    return {
+        "stop": services.stop_run,
+        "delete": services.delete_run,
+        "archive": partial(organising.archive, archived=True),
+        "restore": partial(organising.archive, archived=False),
+        "tag": partial(organising.add_tag, tag=tag),
+        "group": partial(organising.set_group, group=group),
+        "pin": partial(organising.pin, user=user, pinned=True),
+        "unpin": partial(organising.pin, user=user, pinned=False),
+    }
 
 
 @require_POST
 @researchers
 def bulk(request: HttpRequest) -> HttpResponse:
-    """Compare, stop or delete the selected runs; failures are reported individually."""
+    """Compare, stop, describe, pin, archive or delete the selected runs; failures are reported individually."""
     user, action = current_user(request), request.POST.get("action", "")
     back = redirect(request.POST.get("back", "") if _own_list(request.POST.get("back", "")) else "runs:list")
     if action == "compare":
         runs = selected(Run.objects.visible_to(user).experiments(), request.POST)
         query = "&".join(f"run={run.pk}" for run in runs)
         return redirect(f"{reverse('runs:compare')}?{query}")
-    if action not in {"stop", "delete"}:
+    work = _actions(user, request.POST).get(action)
+    if work is None:
         raise Http404
-    runs = selected(Run.objects.changeable_by(user).experiments(), request.POST)
+    allowed = Run.objects.visible_to(user) if action in {"pin", "unpin"} else Run.objects.changeable_by(user)
+    runs = selected(allowed.experiments(), request.POST)
     done = 0
     for run in runs:
         try:
-            services.stop_run(run=run) if action == "stop" else services.delete_run(run=run)
+            work(run=run)
             done += 1
         except BadInput as error:
             messages.error(request, str(error))
@@ -94,7 +134,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     if skipped:
         messages.warning(request, f"{skipped} not changed: they belong to somebody else.")
     if done:
-        messages.success(request, f"{done} {'asked to stop' if action == 'stop' else 'deleted'}.")
+        messages.success(request, f"{done} {DONE[action]}.")
     return back
 
 
@@ -105,7 +145,7 @@ def _own_list(address: str) -> bool:
 @require_GET
 @researchers
 def compare(request: HttpRequest) -> HttpResponse:
-    """Two or more runs side by side: curves, last values, and where their configurations differ."""
+    """Two or more runs side by side: where their configurations differ, curves, last values."""
     experiments = Run.objects.visible_to(current_user(request)).experiments()
     visible = experiments.select_related("start_checkpoint__run__start_checkpoint__run")
     runs = selected(visible, request.GET)

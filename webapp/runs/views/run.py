@@ -26,7 +26,8 @@ from webapp.runs.reports import evaluation as reports
 
 def visible(request: HttpRequest, run_id: int) -> Run:
     """The run, if this user may see it; else 404."""
-    runs = Run.objects.visible_to(current_user(request)).select_related("owner", "dataset_version__dataset")
+    user = current_user(request)
+    runs = Run.objects.visible_to(user).with_pins(user).select_related("owner", "dataset_version__dataset")
     return get_or_404(runs.select_related("start_checkpoint", "opponent_checkpoint", "cloned_from"), pk=run_id)
 
 
