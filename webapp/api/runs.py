@@ -20,6 +20,7 @@ from webapp.core import files
 from webapp.runs import archive, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import CheckpointQuerySet, RunQuerySet
+from webapp.runs.registry import services as registry
 from webapp.runs.reports import calibration, league
 
 router = Router(tags=["runs"], auth=Key(researchers=True))
@@ -53,12 +54,12 @@ def start_run(request: HttpRequest, data: RunIn) -> Status[Run]:
     return Status(201, run)
 
 
-def _checkpoint(pk: int | None, field: str) -> Checkpoint | None:
-    if pk is None:
+def _checkpoint(named: int | str | None, field: str) -> Checkpoint | None:
+    if named is None:
         return None
-    checkpoint = Checkpoint.objects.filter(pk=pk).first()
+    checkpoint = registry.find(str(named))
     if checkpoint is None:
-        raise BadInput(f"there is no checkpoint {pk}", field)
+        raise BadInput(f"there is no checkpoint {named}", field)
     return checkpoint
 
 

@@ -132,8 +132,8 @@ class RunIn(Schema):
     config: dict[str, Any] = Field(description="A RunConfig; what is left out keeps its default.")
     dataset: str | None = Field(None, description="Name of a dataset; the newest version unless `version` is set.")
     version: int | None = None
-    start_checkpoint: int | None = Field(None, description="Id of a checkpoint.")
-    opponent_checkpoint: int | None = Field(None, description="Id of a checkpoint, for evaluations.")
+    start_checkpoint: int | str | None = Field(None, description="Id or alias of a checkpoint.")
+    opponent_checkpoint: int | str | None = Field(None, description="Id or alias of a checkpoint, for evaluations.")
     place: str = Field("cpu", pattern="^(cpu|gpu)$")
 
 
@@ -236,7 +236,7 @@ class PlaceIn(Schema):
         "",
         description="Who speaks for the checkpoint, which then writes strategies: empty = as in the run that trained "
         "it; `none` = it speaks itself, without strategies; `self` = it writes a strategy before each of its replies; "
-        "`checkpoint:ID` or `deployment:ID`.",
+        "`checkpoint:ID`, `checkpoint:ALIAS` or `deployment:ID`.",
     )
 
 
@@ -268,7 +268,8 @@ class AdviceIn(Schema):
     turn: int
     coach: str = Field(
         "scripted",
-        description="`scripted`, a player of that game alone, such as `nash`, `checkpoint:ID` or `deployment:ID`.",
+        description="`scripted`, a player of that game alone, such as `nash`, "
+        "`checkpoint:ID`, `checkpoint:ALIAS` or `deployment:ID`.",
     )
 
 

@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 from webapp.runs import querysets
 from webapp.runs.organising.models import Pin  # noqa: F401 (a model of this app)
 from webapp.runs.preferences.models import Preference  # noqa: F401 (a model of this app)
+from webapp.runs.registry.models import Alias  # noqa: F401 (a model of this app)
 
 
 class Run(models.Model):

@@ -29,6 +29,7 @@ from webapp.corpora.models import Corpus
 from webapp.corpora.naming import corpora_named
 from webapp.runs.models import Checkpoint, Event, Run, RunCorpus
 from webapp.runs.querysets import ALIVE, OVER
+from webapp.runs.registry import services as registry
 from webapp.scenarios.models import DatasetVersion
 
 logger = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ def create_run(
     """Queue a run. Raises `BadInput` with the field that is inconsistent with the other choices, or with the quota that
     is used up.
     """
-    config = _with_question_sets(config)
+    config = _with_question_sets(registry.resolved(config))
     _check(config, dataset_version)
     _check_size(config, owner, dataset_version)
     _check_quotas(owner)

@@ -4,6 +4,7 @@ from django.urls import path
 
 from webapp.runs.organising import views as organising
 from webapp.runs.preferences import views as preferences
+from webapp.runs.registry import views as registry
 from webapp.runs.views import (
     by_role,
     calibration,
@@ -54,6 +55,9 @@ urlpatterns = [
     path("runs/<int:run_id>/delete/", run.delete, name="delete"),
     path("provision/", provision.provision, name="provision"),
     path("checkpoints/", checkpoints.checkpoint_list, name="checkpoints"),
+    path("checkpoints/matrix/", registry.matrix, name="matrix"),
+    path("checkpoints/<int:checkpoint_id>/aliases/", registry.add, name="add-alias"),
+    path("checkpoints/<int:checkpoint_id>/aliases/remove/", registry.remove, name="remove-alias"),
     path("checkpoints/add/", checkpoints.add_base, name="add-base"),
     path("checkpoints/<int:checkpoint_id>/", checkpoints.checkpoint, name="checkpoint"),
     path("checkpoints/<int:checkpoint_id>/suite/", suite.new, name="suite"),

@@ -24,6 +24,7 @@ from webapp.core import health, queue, quotas
 from webapp.runs import services as runs
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import OVER
+from webapp.runs.registry.services import find as find_checkpoint
 from webapp.serving.models import Deployment, RemoteModel
 
 if TYPE_CHECKING:
@@ -48,14 +49,15 @@ def of_checkpoint(checkpoint: Checkpoint) -> Deployment:
 
 
 def find(value: str, *, user: User) -> Deployment | None:
-    """Return the model that the value of a form names: `checkpoint:ID`, or `deployment:ID` of a remote one.
+    """Return the model that the value of a form names: `checkpoint:ID`, `checkpoint:ALIAS`, or `deployment:ID`.
 
-    None for any other text, and for a model against which this user may not play.
+    The last one is that of a remote model. None for any other text, and for models that this user may not play.
     """
     kind, _, key = value.partition(":")
     number = int(key) if key.isascii() and key.isdigit() and len(key) < 19 else 0
     if kind == "checkpoint":
-        checkpoint = Checkpoint.objects.visible_to(user).filter(pk=number).first()
+        named = find_checkpoint(key)
+        checkpoint = Checkpoint.objects.visible_to(user).filter(pk=named.pk).first() if named else None
         return None if checkpoint is None else of_checkpoint(checkpoint)
     if kind == "deployment":
         return Deployment.objects.visible_to(user).filter(pk=number, remote__isnull=False).first()

@@ -16,6 +16,7 @@ from tests.webapp.runs.making import (
     ship,
     village,
 )
+from webapp.runs.registry.models import Alias
 
 ADMIN = ("admin",)
 
@@ -51,6 +52,12 @@ def closed(owner: Any) -> dict[str, Any]:
 
 def opened(owner: Any) -> dict[str, Any]:
     return {"checkpoint_id": make_checkpoint(make_run(owner, state="stopped"), open_to_players=True).pk}
+
+
+def aliased(owner: Any) -> dict[str, Any]:
+    checkpoint = make_checkpoint(make_run(owner, state="stopped"))
+    Alias.objects.create(name="best", checkpoint=checkpoint)
+    return {"checkpoint_id": checkpoint.pk}
 
 
 def measured(owner: Any) -> dict[str, Any]:
@@ -119,6 +126,9 @@ ROUTES = [
     Route("runs:download", RESEARCHERS, RESEARCHERS, make=opened),
     Route("runs:share", RESEARCHERS, ADMIN, method="POST", make=closed, data={"open": "1"}),
     Route("runs:delete-checkpoint", RESEARCHERS, ADMIN, method="POST", make=closed),
+    Route("runs:matrix", RESEARCHERS),
+    Route("runs:add-alias", RESEARCHERS, RESEARCHERS, method="POST", make=closed, data={"alias": "best"}),
+    Route("runs:remove-alias", RESEARCHERS, RESEARCHERS, method="POST", make=aliased, data={"alias": "best"}),
     Route("runs:add-base", ADMIN),
     Route("runs:add-base", ADMIN, method="POST", data={"name": "mine", "source": "/nowhere"}),
 ]

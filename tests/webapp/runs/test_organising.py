@@ -190,3 +190,8 @@ def test_deleting_says_what_goes_and_stays_apart_from_other_buttons(client: Clie
     assert "cannot be brought back" in dialog
     assert "Stays:" in dialog
     assert reverse("runs:delete", args=[run.pk]) in dialog
+
+
+def test_the_key_metric_is_shown(client: Client, researcher: Any) -> None:
+    make_run(researcher, key_metric=0.4375)
+    assert '<td class="number">0.438</td>' in listed(client)

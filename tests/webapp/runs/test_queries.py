@@ -52,7 +52,7 @@ def test_a_run_page(client, run, name, queries, django_assert_max_num_queries):
         assert client.get(reverse(f"runs:{name}", args=[run.pk])).status_code == 200
 
 
-@pytest.mark.parametrize("name, queries", [("list", 5), ("checkpoints", 3), ("new", 5)])
+@pytest.mark.parametrize("name, queries", [("list", 5), ("checkpoints", 4), ("new", 5)])
 def test_a_list(client, run, name, queries, django_assert_max_num_queries):
     with django_assert_max_num_queries(SESSION_AND_PERSON + queries):
         assert client.get(reverse(f"runs:{name}")).status_code == 200
@@ -66,5 +66,5 @@ def test_a_comparison(client, run, researcher, django_assert_max_num_queries):
 
 
 def test_a_checkpoint(client, run, django_assert_max_num_queries):
-    with django_assert_max_num_queries(SESSION_AND_PERSON + 8):
+    with django_assert_max_num_queries(SESSION_AND_PERSON + 10):
         assert client.get(reverse("runs:checkpoint", args=[run.checkpoints.get().pk])).status_code == 200

@@ -35,7 +35,7 @@ STANDARD = {
     "note": "Note",
     "seed": "Seed",
 }
-SORTABLE = {**SORTS, "owner": "owner__username", "group": "group", "seed": "config__seed"}
+SORTABLE = {**SORTS, "kind": "kind", "owner": "owner__username", "group": "group", "seed": "config__seed"}
 DEFAULT = tuple(STANDARD)[:10]
 NUMBERS = frozenset({"progress", "metric", "seed"})
 PATH = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
@@ -121,10 +121,9 @@ def values(runs: Sequence[Run], shown: Sequence[str]) -> Iterator[tuple[Run, lis
 
 
 def _value(run: Run, column: str, last: Mapping[str, Any], fields: Sequence[str]) -> Any:
-    kind, _, name = column.partition(":")
-    if kind == "metric":
-        return last.get(name)
-    if kind == "config":
+    if column.startswith("metric:"):
+        return last.get(column.partition(":")[2])
+    if column in fields:
         return getattr(run, f"field_{fields.index(column)}")
     plain = {"progress": "step", "metric": "key_metric", "age": "created_at", "trend": "sparkline"}
     return run.owner.shown_name if column == "owner" else getattr(run, plain.get(column, column))

@@ -7,6 +7,7 @@ from functools import partial
 from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -21,6 +22,8 @@ from webapp.runs import archive, presets, services
 from webapp.runs.forms import BaseForm
 from webapp.runs.models import Checkpoint
 from webapp.runs.querysets import CHECKPOINT_SORTS
+from webapp.runs.registry.models import AliasMove
+from webapp.runs.registry.services import COMMON
 from webapp.runs.reports import curves, head_to_heads, lineage, suites
 
 PAGE = 50
@@ -49,7 +52,9 @@ def checkpoint_list(request: HttpRequest) -> HttpResponse:
     default = "age" if "age" in sorts else "name"
     kind, base = request.GET.get("kind", ""), request.GET.get("base", "")[:200]
     words, order = request.GET.get("q", "")[:200], Order.requested(request, default)
-    rows = order.apply(visible.matching(text=words, kind=kind, base=base).listed(), sorts, default)
+    rows = order.apply(
+        visible.matching(text=words, kind=kind, base=base).listed().prefetch_related("aliases"), sorts, default
+    )
     context = {
         "page": Paginator(rows, PAGE).get_page(integer(request, "page", 1, low=1)),
         "kind": kind,
@@ -84,6 +89,10 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
         "exploitable": presets.exploitable(row.run),
         "change": Checkpoint.objects.changeable_by(user).filter(pk=row.pk).exists(),
     }
+    if user.is_researcher:
+        aliases = list(row.aliases.all())
+        moves = AliasMove.objects.filter(Q(name__in=[alias.name for alias in aliases]) | Q(before=row.name))
+        context |= {"aliases": aliases, "common_aliases": COMMON, "alias_moves": moves.select_related("by")[:20]}
     return render(request, "runs/checkpoint.html", context)
 
 

@@ -1,0 +1,1 @@
+"""Names for checkpoints, such as `best`, which move from one to another; and who beats whom."""
