@@ -14,6 +14,7 @@ from webapp.runs import querysets
 from webapp.runs.organising.models import Pin  # noqa: F401 (a model of this app)
 from webapp.runs.preferences.models import Preference  # noqa: F401 (a model of this app)
 from webapp.runs.registry.models import Alias  # noqa: F401 (a model of this app)
+from webapp.runs.sweeps.models import Sweep  # noqa: F401 (a model of this app)
 
 
 class Run(models.Model):

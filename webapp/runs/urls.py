@@ -5,6 +5,7 @@ from django.urls import path
 from webapp.runs.organising import views as organising
 from webapp.runs.preferences import views as preferences
 from webapp.runs.registry import views as registry
+from webapp.runs.sweeps import views as sweeps
 from webapp.runs.views import (
     by_role,
     calibration,
@@ -27,6 +28,10 @@ urlpatterns = [
     path("runs/compare/", lists.compare, name="compare"),
     path("runs/compare/comparison.csv", csv_files.comparison, name="comparison-csv"),
     path("runs/curves.csv", csv_files.curves, name="curves-csv"),
+    path("runs/sweeps/", sweeps.sweep_list, name="sweeps"),
+    path("runs/sweeps/new/", sweeps.new, name="new-sweep"),
+    path("runs/sweeps/<int:sweep_id>/", sweeps.sweep, name="sweep"),
+    path("runs/sweeps/<int:sweep_id>/act/", sweeps.act, name="act-on-sweep"),
     path("runs/columns/", organising.choose, name="columns"),
     path("runs/runs.csv", csv_files.run_list, name="list-csv"),
     path("runs/charts/", preferences.charts, name="charts"),

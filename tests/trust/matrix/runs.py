@@ -17,6 +17,7 @@ from tests.webapp.runs.making import (
     village,
 )
 from webapp.runs.registry.models import Alias
+from webapp.runs.sweeps.models import Sweep, Trial
 
 ADMIN = ("admin",)
 
@@ -60,6 +61,12 @@ def aliased(owner: Any) -> dict[str, Any]:
     return {"checkpoint_id": checkpoint.pk}
 
 
+def sweep(owner: Any) -> dict[str, Any]:
+    made = Sweep.objects.create(name="rates", owner=owner, search="grid", fields=[["learn.lr", "1e-5, 1e-4"]])
+    Trial.objects.create(sweep=made, run=make_run(owner), number=1, values={"learn.lr": 1e-5})
+    return {"sweep_id": made.pk}
+
+
 def measured(owner: Any) -> dict[str, Any]:
     return {"run_id": make_run(owner, kind="suite", state="succeeded", result=SUITE_RESULT).pk}
 
@@ -93,6 +100,11 @@ ROUTES = [
     Route("runs:compare", RESEARCHERS),
     Route("runs:curves-csv", RESEARCHERS),
     Route("runs:comparison-csv", RESEARCHERS),
+    Route("runs:sweeps", RESEARCHERS),
+    Route("runs:new-sweep", RESEARCHERS),
+    Route("runs:new-sweep", RESEARCHERS, method="POST", data={"name": "a sweep"}),
+    Route("runs:sweep", RESEARCHERS, RESEARCHERS, make=sweep),
+    Route("runs:act-on-sweep", RESEARCHERS, ADMIN, method="POST", make=sweep, data={"action": "stop"}),
     Route("runs:list-csv", RESEARCHERS),
     Route("runs:columns", RESEARCHERS),
     Route("runs:columns", RESEARCHERS, method="POST", data={"action": "add", "column": "owner"}),
