@@ -22,6 +22,11 @@ SERVE_START_SECONDS   within which a served model must answer (default: 300)
 SERVE_IDLE_SECONDS    after which a served model that nobody asks is stopped (default: 900)
 MODEL_ADDRESSES       comma-separated addresses of remote models that may be called, each with the name of the secret
                       that may be sent there, such as https://host.example/v1=HOST_API_KEY, or alone: none may
+WEBHOOK_ADDRESSES     comma-separated addresses to which alerts may be posted, such as https://host.example/hooks/
+                      (default: none)
+PARLEY_MAIL           mail server that sends alerts, smtp://USER:PASSWORD@HOST:PORT (smtps:// for TLS from the start,
+                      smtp+tls:// for STARTTLS; default: none)
+PARLEY_MAIL_FROM      sender of mail (default: parley@localhost)
 RUN_LEASE_SECONDS     how long a worker may be silent before its run is given to another (default: 30)
 RUN_STALL_MINUTES     how long a run may make no progress before it is killed and queued again (default: 20)
 PARLEY_QUOTAS         comma-separated limits of what one person may have, in place of those of QUOTAS below, each for
@@ -185,6 +190,13 @@ SIGN_IN_LIMITS = {
 # Guests that one address may become, by links to tables and from the page of visitors, in the same notation.
 GUEST_LIMITS = {"guest": "60/m/ip", "visitor": "20/m/ip,200/h/ip"}
 ALLAUTH_TRUSTED_PROXY_COUNT = 0
+WEBHOOK_ADDRESSES = _listed("WEBHOOK_ADDRESSES")
+MAIL = os.environ.get("PARLEY_MAIL", "")
+MAIL_READY = bool(MAIL)
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = os.environ.get("PARLEY_MAIL_FROM", "parley@localhost")
+if MAIL:
+    globals().update(addresses.mail(MAIL))
 # Failed tries with an API key, in the same notation.
 API_KEY_FAILURES = "20/m/ip"
 

@@ -31,3 +31,19 @@ def database(url: str) -> dict[str, Any]:
 def celery(url: str) -> str:
     """Celery's broker address: `unix:///path` is called `redis+socket:///path` there."""
     return "redis+socket://" + url.removeprefix("unix://") if url.startswith("unix://") else url
+
+
+def mail(url: str) -> dict[str, Any]:
+    """Django's settings of mail for a `smtp://user:password@host:port` address; `smtps` and `smtp+tls` encrypt it."""
+    parts = urlsplit(url)
+    ports = {"smtp": 25, "smtps": 465, "smtp+tls": 587}
+    if parts.scheme not in ports or not parts.hostname:
+        raise ImproperlyConfigured("PARLEY_MAIL must be smtp://, smtps:// or smtp+tls:// and a host")
+    return {
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": parts.port or ports[parts.scheme],
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+        "EMAIL_USE_TLS": parts.scheme == "smtp+tls",
+    }

@@ -39,8 +39,10 @@ STORE_IMPORT = Task("scenarios.store_import", "default")
 BUILD_INDEX = Task("corpora.build_index", "default")
 JUDGE = Task("judgments.judge_target", "judge")
 RATE = Task("ladder.refit", "default")
+ALERT = Task("runs.send_alerts", "default")
 TASKS: dict[str, Task] = {
-    task.name: task for task in (SUPERVISE, PLAY, ADVISE, PROBE, READ_IMPORT, STORE_IMPORT, BUILD_INDEX, JUDGE, RATE)
+    task.name: task
+    for task in (SUPERVISE, PLAY, ADVISE, PROBE, READ_IMPORT, STORE_IMPORT, BUILD_INDEX, JUDGE, RATE, ALERT)
 }
 
 

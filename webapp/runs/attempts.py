@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 
 from webapp.core import queue
 from webapp.runs import batches
+from webapp.runs.alerts import services as alerts
 from webapp.runs.models import Attempt, Event, Run
 from webapp.runs.querysets import RunQuerySet
 from webapp.runs.reports import keymetric
@@ -184,6 +185,7 @@ def _close(run: Run, state: str, error: str = "", result: Any = None) -> None:
     if result is not None:
         run.result = result
     run.save(update_fields=["state", "error", "ended_at", "result"])
+    alerts.note_end(run)
 
 
 def _requeue(run: Run, why: str) -> None:

@@ -16,6 +16,7 @@ from django.db.backends.postgresql.psycopg_any import Jsonb
 
 from training import phases
 from training.phases import Phase
+from webapp.runs.alerts import services as alerts
 from webapp.runs.models import Attempt, Checkpoint, Event, Metric, PlayedEpisode, Run
 from webapp.runs.reports import keymetric
 
@@ -47,6 +48,10 @@ def store(batch: Batch, attempt: Attempt, run: Run, source: Attempt) -> None:
         Event(run=run, attempt=source, at=moment(line.pop("at")), kind=str(line.pop("kind"))[:40], data=line)
         for line in [dict(event) for event in batch.events]
     )
+    for event in batch.events:
+        if event["kind"] == "watchdog":
+            key = f"watchdog {source.pk} {event['at']}"
+            alerts.note(run=run, event="watchdog", key=key, why=str(event.get("why", "")))
     _store_episodes(attempt, run, batch.episodes)
     for checkpoint in batch.checkpoints:
         _store_checkpoint(run, checkpoint)

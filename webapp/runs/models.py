@@ -11,6 +11,7 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
 from webapp.runs import querysets
+from webapp.runs.alerts.models import AlertRule  # noqa: F401 (a model of this app)
 from webapp.runs.organising.models import Pin  # noqa: F401 (a model of this app)
 from webapp.runs.preferences.models import Preference  # noqa: F401 (a model of this app)
 from webapp.runs.registry.models import Alias  # noqa: F401 (a model of this app)

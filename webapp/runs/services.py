@@ -27,6 +27,7 @@ from webapp.core import files, queue, quotas
 from webapp.core.deleting import refused_if_used
 from webapp.corpora.models import Corpus
 from webapp.corpora.naming import corpora_named
+from webapp.runs.alerts import services as alerts
 from webapp.runs.models import Checkpoint, Event, Run, RunCorpus
 from webapp.runs.querysets import ALIVE, OVER
 from webapp.runs.registry import services as registry
@@ -297,6 +298,8 @@ def stop_run(*, run: Run) -> str:
     if locked.state == Run.State.STOPPED:
         locked.ended_at = Now()
     locked.save(update_fields=["state", "stop_asked_at", "ended_at"])
+    if locked.state == Run.State.STOPPED:
+        alerts.note_end(locked)
     return locked.state
 
 

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from webapp.runs.alerts import views as alerts
 from webapp.runs.organising import views as organising
 from webapp.runs.preferences import views as preferences
 from webapp.runs.registry import views as registry
@@ -32,6 +33,8 @@ urlpatterns = [
     path("runs/sweeps/new/", sweeps.new, name="new-sweep"),
     path("runs/sweeps/<int:sweep_id>/", sweeps.sweep, name="sweep"),
     path("runs/sweeps/<int:sweep_id>/act/", sweeps.act, name="act-on-sweep"),
+    path("runs/alerts/", alerts.alerts, name="alerts"),
+    path("runs/alerts/<int:rule_id>/", alerts.act, name="act-on-alert"),
     path("runs/columns/", organising.choose, name="columns"),
     path("runs/runs.csv", csv_files.run_list, name="list-csv"),
     path("runs/charts/", preferences.charts, name="charts"),

@@ -16,6 +16,7 @@ from tests.webapp.runs.making import (
     ship,
     village,
 )
+from webapp.runs.alerts.models import AlertRule
 from webapp.runs.registry.models import Alias
 from webapp.runs.sweeps.models import Sweep, Trial
 
@@ -67,6 +68,10 @@ def sweep(owner: Any) -> dict[str, Any]:
     return {"sweep_id": made.pk}
 
 
+def alert(owner: Any) -> dict[str, Any]:
+    return {"rule_id": AlertRule.objects.create(user=owner, events=["failed"], channel="mail").pk}
+
+
 def measured(owner: Any) -> dict[str, Any]:
     return {"run_id": make_run(owner, kind="suite", state="succeeded", result=SUITE_RESULT).pk}
 
@@ -100,6 +105,9 @@ ROUTES = [
     Route("runs:compare", RESEARCHERS),
     Route("runs:curves-csv", RESEARCHERS),
     Route("runs:comparison-csv", RESEARCHERS),
+    Route("runs:alerts", RESEARCHERS),
+    Route("runs:alerts", RESEARCHERS, method="POST", data={"events": "failed"}),
+    Route("runs:act-on-alert", RESEARCHERS, (), method="POST", make=alert, data={"action": "remove"}),
     Route("runs:sweeps", RESEARCHERS),
     Route("runs:new-sweep", RESEARCHERS),
     Route("runs:new-sweep", RESEARCHERS, method="POST", data={"name": "a sweep"}),

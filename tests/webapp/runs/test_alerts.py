@@ -1,0 +1,211 @@
+"""Alerts: a row for each thing that happens, sent at least once, signed, to addresses of the list alone."""
+
+import hashlib
+import hmac
+import json
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.db.models.functions import Now
+from django.test import Client
+from django.urls import reverse
+
+from tests.webapp.runs.making import make_run
+from training.errors import BadInput
+from webapp.runs import attempts, batches, services
+from webapp.runs.alerts import sending
+from webapp.runs.alerts import services as alerts
+from webapp.runs.alerts.models import AlertRule, Delivery
+from webapp.runs.models import Attempt, Run
+
+pytestmark = pytest.mark.django_db
+
+
+class Receiver(ThreadingHTTPServer):
+    """A local server that keeps what was posted, and answers with `status`."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str, bytes, str]] = []
+        self.status = 204
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                receiver.got.append((self.path, body, self.headers["authorization"]))
+                self.send_response(receiver.status)
+                if receiver.status == 302:
+                    self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """Stay silent."""
+
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server_port}/hooks"
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[Receiver]:
+    server = Receiver()
+    settings.WEBHOOK_ADDRESSES = [f"http://127.0.0.1:{server.server_port}/"]
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def client(researcher: Any, client_of: Callable[..., Client]) -> Client:
+    return client_of(researcher)
+
+
+def claimed(run: Run) -> Attempt:
+    attempt = attempts.claim(run_id=run.pk, worker="w", host="h")
+    assert attempt is not None
+    attempts.started(attempt=attempt, pid=1, pid_started=1.0, start_step=0, code_version="c")
+    return attempt
+
+
+def hook(user: Any, receiver: Receiver, *events: str, run: Run | None = None) -> AlertRule:
+    return alerts.add_rule(user=user, events=events, channel="webhook", address=receiver.address, run=run)
+
+
+def test_the_end_of_a_run_is_posted_once_and_signed(researcher: Any, receiver: Receiver) -> None:
+    run = make_run(researcher, name="long", state="queued")
+    rule = hook(researcher, receiver, "failed")
+    attempts.finish(attempt=claimed(run), state="failed", exit_code=1, error="out of memory")
+    run.refresh_from_db()
+    alerts.note_end(run)  # as a second time
+    assert sending.send_due() == 1
+    assert sending.send_due() == 0
+    ((path, body, header),) = receiver.got
+    assert path == "/hooks"
+    facts = {"event": "failed", "run": run.pk, "name": "long", "state": "failed", "step": 0, "why": "out of memory"}
+    assert json.loads(body) == {**facts, "delivery": Delivery.objects.get().pk}
+    seconds, digest = header.removeprefix("Parley-HMAC-SHA256 t=").split(",v=")
+    signed = hmac.new(rule.secret.encode(), seconds.encode() + b"." + body, hashlib.sha256).hexdigest()
+    assert digest == signed
+    assert Delivery.objects.get().state == "sent"
+
+
+def test_each_kind_of_event_reaches_whoever_asked_for_it(
+    researcher: Any, other_researcher: Any, receiver: Receiver
+) -> None:
+    run = make_run(researcher, state="queued")
+    hook(researcher, receiver, "watchdog", "finished")
+    hook(other_researcher, receiver, "stopped", "finished")  # all of their own: not this one
+    hook(other_researcher, receiver, "finished", run=run)
+    attempt = claimed(run)
+    event = {"kind": "watchdog", "at": 1.0, "why": "KL is too large"}
+    for _ in range(2):  # the same lines may be read twice
+        attempts.record(attempt=attempt, batch=batches.Batch(events=[dict(event)], offsets={"events.jsonl": 1}))
+    attempts.finish(attempt=attempt, state="succeeded", exit_code=0)
+    stored = Delivery.objects.order_by("pk").values_list("event", "rule__user__username")
+    assert sorted(stored) == [("finished", "otto"), ("finished", "rosa"), ("watchdog", "rosa")]
+
+
+def test_a_queued_run_that_is_stopped_and_a_silent_one_are_reported(researcher: Any, receiver: Receiver) -> None:
+    hook(researcher, receiver, "stopped", "stale")
+    services.stop_run(run=make_run(researcher, state="queued"))
+    run = make_run(researcher, state="queued")
+    attempt = claimed(run)
+    Run.objects.filter(pk=run.pk).update(state="running")
+    Attempt.objects.filter(pk=attempt.pk).update(progressed_at=Now() - timedelta(minutes=4))
+    assert alerts.note_stale() == 0
+    Attempt.objects.filter(pk=attempt.pk).update(progressed_at=Now() - timedelta(minutes=6))
+    assert alerts.note_stale() == 1
+    assert alerts.note_stale() == 0, "once for each attempt"
+    assert sorted(Delivery.objects.values_list("event", flat=True)) == ["stale", "stopped"]
+
+
+@pytest.mark.parametrize("status", [302, 404, 500])
+def test_a_refused_delivery_is_tried_again_later_and_given_up_at_last(
+    researcher: Any, receiver: Receiver, status: int
+) -> None:
+    receiver.status = status
+    alerts.test(rule=hook(researcher, receiver, "failed"))
+    for tries in range(1, len(sending.PAUSES) + 2):
+        assert sending.send_due() == 1
+        delivery = Delivery.objects.get()
+        assert (delivery.tries, delivery.error) == (tries, f"the address answered {status}")
+        assert sending.send_due() == 0, "its pause is not over"
+        Delivery.objects.update(next_at=Now())
+    assert delivery.state == "failed"
+    assert {path for path, _, _ in receiver.got} == {"/hooks"}, "a redirect is not followed"
+
+
+def test_a_worker_that_dies_loses_no_delivery(researcher: Any, receiver: Receiver) -> None:
+    alerts.test(rule=hook(researcher, receiver, "failed"))
+    assert sending._claim() is not None  # and dies
+    assert sending.send_due() == 0
+    Delivery.objects.update(next_at=Now())
+    assert sending.send_due() == 1
+    assert len(receiver.got) == 1
+
+
+def test_addresses_are_those_of_the_list_when_set_and_when_sent(
+    researcher: Any, receiver: Receiver, settings: Any
+) -> None:
+    for address in ("http://169.254.169.254/latest", "https://example.org/", "ftp://127.0.0.1/", "nonsense"):
+        with pytest.raises(BadInput) as refused:
+            alerts.add_rule(user=researcher, events=["failed"], channel="webhook", address=address)
+        assert refused.value.where == "address"
+    alerts.test(rule=hook(researcher, receiver, "failed"))
+    settings.WEBHOOK_ADDRESSES = []
+    sending.send_due()
+    assert not receiver.got
+    assert "not on the list" in Delivery.objects.get().error
+
+
+def test_metadata_is_not_reached_even_if_the_list_names_it(researcher: Any, settings: Any) -> None:
+    settings.WEBHOOK_ADDRESSES = ["http://169.254.169.254/"]
+    rule = alerts.add_rule(user=researcher, events=["failed"], channel="webhook", address="http://169.254.169.254/x")
+    alerts.test(rule=rule)
+    sending.send_due()
+    assert "a link-local or metadata address" in Delivery.objects.get().error
+
+
+def test_mail_goes_to_the_address_of_the_account(researcher: Any, settings: Any) -> None:
+    with pytest.raises(BadInput, match="no mail server"):
+        alerts.add_rule(user=researcher, events=["failed"], channel="mail")
+    settings.MAIL_READY = True
+    researcher.email = "rosa@example.org"
+    researcher.save()
+    alerts.add_rule(user=researcher, events=["failed"], channel="mail")
+    run = make_run(researcher, state="queued", name="a\nb")
+    attempts.finish(attempt=claimed(run), state="failed", exit_code=1, error="why")
+    assert sending.send_due() == 1
+    (sent,) = mail.outbox
+    assert sent.to == ["rosa@example.org"]
+    assert sent.subject == f"Parley: failed: run {run.pk} a b"
+    assert "why: why" in sent.body
+
+
+def test_an_alert_is_set_tested_and_removed_on_its_page(client: Client, researcher: Any, receiver: Receiver) -> None:
+    page = reverse("runs:alerts")
+    assert "You have no alert yet" in client.get(page).content.decode()
+    data = {"events": ["failed", "watchdog"], "channel": "webhook", "address": "https://example.org/"}
+    refused = client.post(page, data)
+    assert refused.status_code == 400
+    assert "not on the list of allowed webhook addresses" in refused.content.decode()
+    client.post(page, {**data, "address": receiver.address})
+    rule = AlertRule.objects.get()
+    client.post(reverse("runs:act-on-alert", args=[rule.pk]), {"action": "test"})
+    sending.send_due()
+    text = client.get(page).content.decode()
+    assert "failed, watchdog" in text
+    assert "<td>sent</td>" in text
+    client.post(reverse("runs:act-on-alert", args=[rule.pk]), {"action": "remove"})
+    assert not Delivery.objects.exists()

@@ -1,0 +1,65 @@
+"""Alerts of a person: rules, a test of each, and what was sent."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from training.errors import BadInput
+from webapp.accounts.permissions import current_user, get_or_404, researchers
+from webapp.core.http import integer
+from webapp.runs.alerts import services
+from webapp.runs.alerts.models import AlertRule, Delivery
+from webapp.runs.models import Run
+
+LOG = 50
+
+
+class RuleForm(forms.Form):
+    """A new rule."""
+
+    events = forms.MultipleChoiceField(
+        choices=list(services.EVENTS.items()), widget=forms.CheckboxSelectMultiple, label="When"
+    )
+    channel = forms.ChoiceField(choices=AlertRule.Channel, label="By")
+    address = forms.CharField(
+        max_length=500, required=False, help_text="Of a webhook; it must be on the list in WEBHOOK_ADDRESSES."
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@researchers
+def alerts(request: HttpRequest) -> HttpResponse:
+    """The rules of this person with a form for another one; `?run=` makes it one of that run alone."""
+    user = current_user(request)
+    number = integer(request, "run", 0)
+    run = get_or_404(Run.objects.visible_to(user).experiments(), pk=number) if number else None
+    form = RuleForm(request.POST or None, initial={"events": ["finished", "failed", "watchdog"]})
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.add_rule(user=user, run=run, **form.cleaned_data)
+        except BadInput as error:
+            form.add_error(error.where if error.where in form.fields else None, error.why)
+        else:
+            messages.success(request, "The alert is set. Send a test to see whether it arrives.")
+            return redirect("runs:alerts")
+    sent = Delivery.objects.filter(rule__user=user).select_related("rule").order_by("-pk")[:LOG]
+    context = {"form": form, "run": run, "rules": user.alert_rules.select_related("run").order_by("-pk"), "sent": sent}
+    return render(request, "runs/alerts.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+@researchers
+def act(request: HttpRequest, rule_id: int) -> HttpResponse:
+    """Test or (`action=remove`) remove a rule of this person."""
+    rule = get_or_404(AlertRule.objects.filter(user=current_user(request)), pk=rule_id)
+    if request.POST.get("action") == "remove":
+        rule.delete()
+        messages.success(request, "The alert is removed.")
+    else:
+        services.test(rule=rule)
+        messages.success(request, "A test is on its way; the log below says whether it arrived.")
+    return redirect("runs:alerts")
