@@ -15,6 +15,7 @@ from webapp.runs.alerts.models import AlertRule  # noqa: F401 (a model of this a
 from webapp.runs.organising.models import Pin  # noqa: F401 (a model of this app)
 from webapp.runs.preferences.models import Preference  # noqa: F401 (a model of this app)
 from webapp.runs.registry.models import Alias  # noqa: F401 (a model of this app)
+from webapp.runs.report_pages.models import Report  # noqa: F401 (a model of this app)
 from webapp.runs.sweeps.models import Sweep  # noqa: F401 (a model of this app)
 
 

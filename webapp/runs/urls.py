@@ -6,6 +6,7 @@ from webapp.runs.alerts import views as alerts
 from webapp.runs.organising import views as organising
 from webapp.runs.preferences import views as preferences
 from webapp.runs.registry import views as registry
+from webapp.runs.report_pages import views as report_pages
 from webapp.runs.sweeps import views as sweeps
 from webapp.runs.views import (
     by_role,
@@ -35,6 +36,12 @@ urlpatterns = [
     path("runs/sweeps/<int:sweep_id>/act/", sweeps.act, name="act-on-sweep"),
     path("runs/alerts/", alerts.alerts, name="alerts"),
     path("runs/alerts/<int:rule_id>/", alerts.act, name="act-on-alert"),
+    path("runs/reports/", report_pages.report_list, name="reports"),
+    path("runs/reports/new/", report_pages.new, name="new-report"),
+    path("runs/reports/preview/", report_pages.preview, name="preview-report"),
+    path("runs/reports/<int:report_id>/", report_pages.report, name="report"),
+    path("runs/reports/<int:report_id>/edit/", report_pages.edit, name="edit-report"),
+    path("runs/reports/<int:report_id>/act/", report_pages.act, name="act-on-report"),
     path("runs/columns/", organising.choose, name="columns"),
     path("runs/runs.csv", csv_files.run_list, name="list-csv"),
     path("runs/charts/", preferences.charts, name="charts"),

@@ -18,6 +18,7 @@ from tests.webapp.runs.making import (
 )
 from webapp.runs.alerts.models import AlertRule
 from webapp.runs.registry.models import Alias
+from webapp.runs.report_pages.models import Report
 from webapp.runs.sweeps.models import Sweep, Trial
 
 ADMIN = ("admin",)
@@ -72,6 +73,10 @@ def alert(owner: Any) -> dict[str, Any]:
     return {"rule_id": AlertRule.objects.create(user=owner, events=["failed"], channel="mail").pk}
 
 
+def report(owner: Any) -> dict[str, Any]:
+    return {"report_id": Report.objects.create(owner=owner, title="findings", text="# Findings").pk}
+
+
 def measured(owner: Any) -> dict[str, Any]:
     return {"run_id": make_run(owner, kind="suite", state="succeeded", result=SUITE_RESULT).pk}
 
@@ -108,6 +113,14 @@ ROUTES = [
     Route("runs:alerts", RESEARCHERS),
     Route("runs:alerts", RESEARCHERS, method="POST", data={"events": "failed"}),
     Route("runs:act-on-alert", RESEARCHERS, (), method="POST", make=alert, data={"action": "remove"}),
+    Route("runs:reports", RESEARCHERS),
+    Route("runs:new-report", RESEARCHERS),
+    Route("runs:new-report", RESEARCHERS, method="POST", data={"title": "a report", "text": "text"}),
+    Route("runs:preview-report", RESEARCHERS, method="POST", data={"text": "text"}),
+    Route("runs:report", RESEARCHERS, RESEARCHERS, make=report),
+    Route("runs:edit-report", RESEARCHERS, ADMIN, make=report),
+    Route("runs:edit-report", RESEARCHERS, ADMIN, method="POST", make=report, data={"title": "a", "text": "b"}),
+    Route("runs:act-on-report", RESEARCHERS, ADMIN, method="POST", make=report, data={"action": "delete"}),
     Route("runs:sweeps", RESEARCHERS),
     Route("runs:new-sweep", RESEARCHERS),
     Route("runs:new-sweep", RESEARCHERS, method="POST", data={"name": "a sweep"}),

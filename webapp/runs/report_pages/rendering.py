@@ -1,0 +1,89 @@
+"""A report's Markdown as HTML: without HTML of its own, with pinned numbers and live charts put in.
+
+Text is escaped by the renderer, and links lead only to http(s), mail and this site. Images are not shown. A chart is a
+fenced block whose info is `chart`, with runs and metrics: `run:12 run:13 reward kl`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from webapp.accounts.models import User
+from webapp.runs.models import Run
+from webapp.runs.report_pages import numbers
+from webapp.runs.reports import curves
+
+MOST_CHARTS = 12
+WORD = re.compile(r"[\w./+-]{1,150}")
+
+
+@dataclass
+class Page:
+    """A rendered report: its HTML, and the cards that its numbers open, in their order."""
+
+    html: SafeString
+    cards: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+class _Renderer:
+    def __init__(self, cards: Mapping[str, Mapping[str, Any]], user: User) -> None:
+        self.cards, self.user = cards, user
+        self.shown: list[Mapping[str, Any]] = []
+        self.charts = 0
+
+    def put_in(self, tokens: list[Token]) -> None:
+        """Replace references and chart blocks among the tokens."""
+        for place, token in enumerate(tokens):
+            if token.type == "fence" and token.info.strip() == "chart":
+                tokens[place] = Token("html_block", "", 0, content=self._chart(token.content))
+            elif token.type == "inline" and token.children:
+                token.children = [new for child in token.children for new in self._inline(child)]
+
+    def _inline(self, token: Token) -> list[Token]:
+        if token.type != "text":
+            return [token]
+        made, at = [], 0
+        for match in numbers.REFERENCE.finditer(token.content):
+            made.append(Token("text", "", 0, content=token.content[at : match.start()]))
+            made.append(Token("html_inline", "", 0, content=self._number(numbers.reference_of(match))))
+            at = match.end()
+        return [*made, Token("text", "", 0, content=token.content[at:])]
+
+    def _number(self, reference: str) -> str:
+        card = self.cards.get(reference)
+        if card is not None:
+            self.shown.append(card)
+        return render_to_string("runs/report_number.html", {"card": card, "at": len(self.shown), "name": reference})
+
+    def _chart(self, text: str) -> str:
+        words = WORD.findall(text.replace("run:", " run/"))
+        keys = [int(word[4:]) for word in words if word.startswith("run/") and word[4:].isdigit() and len(word) < 22]
+        metrics = [word for word in words if not word.startswith("run/")]
+        runs = list(Run.objects.visible_to(self.user).experiments().filter(pk__in=keys[:8]).only("pk", "name", "state"))
+        self.charts += 1
+        data = {
+            "runs": [{"name": f"{run.name} #{run.pk}", "url": reverse("runs:metrics", args=[run.pk])} for run in runs],
+            "metrics": [{"name": name, "title": curves.title(name)} for name in metrics[:6]],
+        }
+        usable = bool(runs and metrics) and self.charts <= MOST_CHARTS
+        context = {"data": data, "key": f"report-chart-{self.charts}", "runs": runs, "usable": usable}
+        return render_to_string("runs/report_chart.html", context)
+
+
+def render(text: str, cards: Mapping[str, Mapping[str, Any]], user: User) -> Page:
+    """The page of a text; `cards` are its numbers by reference, and one without a card is marked as missing."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable(["image"])
+    tokens = markdown.parse(text)
+    renderer = _Renderer(cards, user)
+    renderer.put_in(tokens)
+    html = markdown.renderer.render(tokens, markdown.options, {})
+    return Page(mark_safe(html), renderer.shown)  # noqa: S308 (the renderer and the templates escape all text)
