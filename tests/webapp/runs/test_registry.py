@@ -113,6 +113,9 @@ def test_the_matrix_has_the_newest_result_of_every_pair_from_both_sides(client: 
     assert "0.75 ± 0.1" in page
     assert "n = 30" in page
     assert reverse("runs:conversations", args=[newest.pk]) in page
+    part = client.get(reverse("runs:matrix"), {"game": "negotiation"}, headers={"hx-request": "true"}).content.decode()
+    assert "<html" not in part
+    assert "n = 30" in part
 
 
 def test_an_empty_matrix_names_the_next_step(client: Client) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.permissions import current_user, get_or_404, researchers
-from webapp.core.http import accepted
+from webapp.core.http import accepted, render_page
 from webapp.runs.models import Checkpoint
 from webapp.runs.registry import matrix as reports
 from webapp.runs.registry import services
@@ -51,4 +51,4 @@ def matrix(request: HttpRequest) -> HttpResponse:
     grid = reports.grid([result for result in of_game if result.number == number])
     shown = {"game": game, "games": games, "number": number, "title": reports.TITLES.get(number, "")}
     options = [(name, reports.TITLES[name]) for name in numbers]
-    return render(request, "runs/matrix.html", {**shown, "numbers": options, "grid": grid})
+    return render_page(request, "runs/matrix.html", {**shown, "numbers": options, "grid": grid}, "results")
