@@ -28,7 +28,7 @@
   }
 
   function start(place) {
-    const page = JSON.parse(document.getElementById(place.dataset.chart).textContent);
+    const page = JSON.parse(place.dataset.chart);
     const runs = page.runs.map((run) => ({ ...run, name: visible(run.name), steps: [], series: new Map(), attempts: [], over: false }));
     let boxes = null;
     if (runs.length > 1) {

@@ -75,7 +75,7 @@ class _Renderer:
             "metrics": [{"name": name, "title": curves.title(name)} for name in metrics[:6]],
         }
         usable = bool(runs and metrics) and self.charts <= MOST_CHARTS
-        context = {"data": data, "key": f"report-chart-{self.charts}", "runs": runs, "usable": usable}
+        context = {"data": data, "runs": runs, "usable": usable}
         return render_to_string("runs/report_chart.html", context)
 
 
