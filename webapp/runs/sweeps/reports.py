@@ -41,7 +41,7 @@ def rows(sweep: Sweep) -> list[Row]:
             t.number,
             t.run,
             [space.shown(t.values.get(path)) for path in paths],
-            results[t.pk],
+            results.get(t.pk),
             bool(ranked) and t is ranked[0],
         )
         for t in ordered
