@@ -14,7 +14,7 @@
     const button = place.querySelector("[data-pause]");
     button.hidden = false;
     button.textContent = paused ? "Play" : "Pause";
-    button.setAttribute("aria-label", paused ? "Replay the game by itself" : "Pause the replay");
+    button.setAttribute("aria-label", paused ? "Play the recording" : "Pause the recording");
     wait();
   }
   function wait() {

@@ -28,11 +28,11 @@ def test_a_recorded_game_replays_itself_until_it_is_paused(visit: Visit) -> None
     page.goto("/")
     first = step(page)
     expect(page.locator(".recorded progress")).not_to_have_attribute("aria-label", first)
-    page.get_by_role("button", name="Pause the replay").click()
+    page.get_by_role("button", name="Pause the recording").click()
     paused = step(page)
     page.wait_for_timeout(4500)  # longer than a step
     assert step(page) == paused
-    page.get_by_role("link", name="One step forward").click()
+    page.get_by_role("button", name="One step forward").click()
     expect(page.locator(".recorded progress")).not_to_have_attribute("aria-label", paused)
 
 
@@ -42,7 +42,7 @@ def test_a_recorded_game_stands_still_for_who_wishes_for_less_motion(visit: Visi
     first = step(page)
     page.wait_for_timeout(4500)
     assert step(page) == first
-    expect(page.get_by_role("button", name="Replay the game by itself")).to_be_visible()
+    expect(page.get_by_role("button", name="Play the recording")).to_be_visible()
 
 
 def test_a_guest_is_at_a_table_after_two_taps(visit: Visit) -> None:

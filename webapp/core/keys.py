@@ -23,7 +23,7 @@ KEYS = (
     Key(("Ctrl", "K"), "Search, or go to any page (on a Mac: ⌘ K)", "#palette"),
     Key(("/",), "The same", "#palette", single=True),
     Key(("?",), "This list", single=True),
-    Key(("Esc",), "Close what is open", script="parley.js"),
+    Key(("Esc",), "Close what is open"),
     Key(("↑", "↓"), "Choose a result of the search", "#palette"),
     Key(("Enter",), "Go to the chosen result", "#palette"),
     Key(("Enter",), "Say it, or make the move beside the field", "#table #move", "table.js"),

@@ -135,7 +135,7 @@ def test_the_list_of_keys_is_what_the_scripts_handle() -> None:
         for name in re.findall(r"[#\[]([\w-]+)", key.when):
             assert re.search(rf'id="{name}"|\b{name}\b', markup), key
     handled = set(re.findall(r'event\.key(?:\.toLowerCase\(\))? [!=]== "([^"]+)"', scripts["palette.js"]))
-    names = {"K": "k", "↑": "ArrowUp", "↓": "ArrowDown"}
+    names = {"K": "k", "Esc": "Escape", "↑": "ArrowUp", "↓": "ArrowDown"}
     listed = {names.get(cap, cap) for key in KEYS if key.script == "palette.js" for cap in key.keys}
     assert handled == listed - {"Ctrl"}
 
