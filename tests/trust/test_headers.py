@@ -40,6 +40,7 @@ def test_every_cookie_is_bound_to_the_host_in_production(role, person, client_of
     """`__Host-` holds only for a secure cookie of the whole host; browsers drop any other of that name."""
     settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
+    settings.QUOTAS = {**settings.QUOTAS, "open_tables": {role: 1000}}  # one person hosts a table for every route
     user, seen = person(role), set()
     for route in ROUTES:
         if route.kind != "page":
