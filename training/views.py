@@ -256,8 +256,17 @@ class Circle(Record):
     shape: Literal["circle", "row"] = "circle"
 
 
+class Target(Record):
+    """Somebody whom the viewer may press, and what that does."""
+
+    seat: Seat
+    label: str
+    choice: str
+
+
 class Room(Record):
     """One room of a map, as far as the viewer may know it: who is in it, who lies dead in it, the viewer's tasks there.
+    `targets` are those of `seats` who can be pressed.
 
     `seen` is False for a room that the viewer cannot look into now; then `seats` and `bodies` are empty.
     """
@@ -267,6 +276,7 @@ class Room(Record):
     column: int
     seats: tuple[Seat, ...] = ()
     bodies: tuple[Seat, ...] = ()
+    targets: tuple[Target, ...] = ()
     tasks: int = 0
     here: bool = False
     seen: bool = True

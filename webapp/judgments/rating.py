@@ -20,16 +20,20 @@ from django.views.decorators.http import require_http_methods
 from training.records import ALL, Message
 from training.rewards.rubrics import ASKED_FIRST, RATED_AFTER
 from training.rewards.rubrics import Rubric as RubricRecord
+from training.views import Line
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
 from webapp.arena import access
 from webapp.arena.live import client_state
 from webapp.arena.models import Match, MatchMove, MatchSeat
+from webapp.arena.play import probes
+from webapp.arena.play.services import MatchState
 from webapp.core.http import accepted
 from webapp.core.transcripts import Transcript, lines_of, transcript
 from webapp.judgments import services
 from webapp.judgments.forms import ValuesForm
 from webapp.judgments.models import Guess, RubricVersion, role_at
+from webapp.runs.episodes.beliefs import SeatBeliefs, over_time
 
 GUESSES = {
     "yes": ("surely a person", services.Answer(person=True)),
@@ -65,7 +69,7 @@ class RatedSeat:
     seat: MatchSeat
     guess: GuessForm | None
     values: ValuesForm | None
-    asked_first: bool = False
+    asked_first: bool
 
     def is_valid(self) -> bool:
         """Whether both forms are; each keeps its own errors."""
@@ -105,25 +109,25 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
         if accepted(request, partial(_store, own_seat, version, others)):
             messages.success(request, "Thank you. This is who sat at the table.")
         return redirect("judgments:rate", match.pk)
-    revealed = access.players_revealed(match, user)
+    revealed, state = access.players_revealed(match, user), client_state.folded(match)
     context = {
         "match": match,
         "others": [] if done else others,
         "done": done,
         "revealed": _revealed(match, own_seat, user) if revealed else [],
-        "view": client_state.look(match, own_seat.seat).view,
+        "view": client_state.view_of(state, own_seat.seat),
         "may_repeat": True,
         "knows": access.chose_seats(match, user),
         "following": match.rematches.visible_to(user).filter(state=Match.State.OPEN).order_by("pk").first(),
     }
     if not done:
-        context["transcript"] = _transcript(match)
+        context["transcript"] = _transcript(match, state)
     return render(request, "judgments/rate.html", context, status=400 if request.method == "POST" else 200)
 
 
-def _transcript(match: Match) -> Transcript:
+def _transcript(match: Match, state: MatchState | None) -> Transcript:
     """What happened from the all-seeing view; of a game that cannot be replayed any more, the stored log alone."""
-    if state := client_state.folded(match):
+    if state is not None:
         return transcript(state.game)
     messages = match.rows.filter(viewer=ALL).order_by("number").values_list("message", flat=True)
     return Transcript("", (), (), lines_of(map(Message.from_dict, messages), match.scenario["seats"]))
@@ -149,17 +153,13 @@ def _others(match: Match, own_seat: MatchSeat, version: RubricVersion | None, re
     data = request.POST or None
     record = version.record() if version is not None else None
     knows = access.chose_seats(match, current_user(request))
-    others = [
-        RatedSeat(
-            seat,
-            None if knows else GuessForm(data, prefix=f"guess{seat.seat}"),
-            _values_form(record, match, seat.seat, data),
-        )
-        for seat in match.seats.exclude(pk=own_seat.pk).order_by("seat")
+    seats = list(match.seats.exclude(pk=own_seat.pk).order_by("seat"))
+    values = [_values_form(record, match, seat.seat, data) for seat in seats]
+    first = next((form for form in values if form is not None), None)
+    return [
+        RatedSeat(seat, None if knows else GuessForm(data, prefix=f"guess{seat.seat}"), form, form is first)
+        for seat, form in zip(seats, values, strict=True)
     ]
-    for other in [other for other in others if other.values is not None][:1]:
-        other.asked_first = True
-    return others
 
 
 def _values_form(record: RubricRecord | None, match: Match, seat: int, data: object) -> ValuesForm | None:
@@ -170,15 +170,24 @@ def _values_form(record: RubricRecord | None, match: Match, seat: int, data: obj
 
 
 @dataclass(frozen=True)
-class RevealedSeat:
-    """Another seat with who sat there, this player's guess (None without one), and what its model thought.
+class Thought:
+    """A move with private reasoning or a strategy, and what people read of it."""
 
-    `thoughts` are its moves that had private reasoning or a strategy, in the order of the game.
+    move: MatchMove
+    said: Sequence[Line]
+
+
+@dataclass(frozen=True)
+class RevealedSeat:
+    """Another seat with who sat there, this player's guess (None without one), and what its model thought and believed.
+
+    `thoughts` are in the order of the game; `beliefs` is None for a seat that was asked nothing.
     """
 
     seat: MatchSeat
     guess: Guess | None
-    thoughts: Sequence[MatchMove]
+    thoughts: Sequence[Thought]
+    beliefs: SeatBeliefs | None
 
     @property
     def right(self) -> bool:
@@ -189,9 +198,25 @@ class RevealedSeat:
 def _revealed(match: Match, own_seat: MatchSeat, user: User) -> list[RevealedSeat]:
     """Every other seat, revealed."""
     guesses = {guess.about_id: guess for guess in Guess.objects.filter(by=own_seat)}
-    thoughts: dict[int, list[MatchMove]] = defaultdict(list)
+    thoughts, beliefs = dict[int, list[Thought]](), dict[int, SeatBeliefs]()
     if ALL in access.viewpoints(match, user):
-        for move in match.moves.exclude(private="", strategy="").order_by("number"):
-            thoughts[move.seat].append(move)
-    seats = match.seats.exclude(pk=own_seat.pk).named().order_by("seat")
-    return [RevealedSeat(seat, guesses.get(seat.pk), thoughts[seat.seat]) for seat in seats]
+        thoughts = _thoughts(match)
+        roles = [role.replace("_", " ") for role in match.roles]
+        beliefs = {seat.seat: seat for seat in over_time(probes.believed(match), match.scenario["seats"], roles)}
+    return [
+        RevealedSeat(seat, guesses.get(seat.pk), thoughts.get(seat.seat, []), beliefs.get(seat.seat))
+        for seat in match.seats.exclude(pk=own_seat.pk).named().order_by("seat")
+    ]
+
+
+def _thoughts(match: Match) -> dict[int, list[Thought]]:
+    """The thoughts of every seat, each beside what its move said and did, else what the game said of its step."""
+    said: dict[tuple[int, int | None], list[Line]] = defaultdict(list)
+    for row in match.rows.filter(viewer=ALL).order_by("number"):
+        author = row.message["author"]
+        for line in row.lines:
+            said[row.step - 1, line.seat if author is None else author].append(line)
+    thoughts: dict[int, list[Thought]] = defaultdict(list)
+    for move in match.moves.exclude(private="", strategy="").order_by("number"):
+        thoughts[move.seat].append(Thought(move, said[move.step, move.seat] or said[move.step, None]))
+    return thoughts

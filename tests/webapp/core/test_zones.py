@@ -327,6 +327,19 @@ def test_a_room_next_door_is_a_button_and_says_who_is_in_it():
     assert not Buttons(drawn(game, SPECTATOR)).all
 
 
+def test_an_imposter_presses_whom_it_kills():
+    settings = {"width": 2, "height": 1, "tasks": 1, "cooldown": 1, "deal": {"imposter": 1, "tasks": [[[1, 0]]] * 4}}
+    game = make(Scenario(id="x", game="among_us", settings=settings, seats=("Ada", "Ben", "Cleo", "Dan")))
+    waiting = Move(action="wait", args={})
+    game.step(dict.fromkeys(game.to_act(), waiting))
+    while "kill" not in {action.name for action in game.observe(1).actions}:
+        game.step(dict.fromkeys(game.to_act(), waiting))
+    pressed = [(value, label) for value, label in Buttons(drawn(game, 1)).all if value.startswith("kill")]
+    assert [value for value, _ in pressed] == ["kill:Ada", "kill:Cleo", "kill:Dan"]
+    assert 'aria-label="Kill Ada"' in drawn(game, 1)
+    assert "kill" not in drawn(game, 0).lower()
+
+
 def test_names_are_no_markup():
     scenario = Scenario(id="x", game="kuhn_poker", settings={}, seats=("Ada", "B&amp;n\"'"))
     html = drawn(make(scenario), 0)

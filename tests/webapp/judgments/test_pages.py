@@ -1,5 +1,6 @@
 """Pages of the judgments, as researchers, annotators and players use them."""
 
+import html
 import re
 from datetime import timedelta
 
@@ -767,3 +768,24 @@ def test_a_game_that_the_present_rules_do_not_allow_is_rated_by_its_log_and_not_
     rated(match, researcher)
     answer = client_of(researcher).post(reverse("judgments:queue-export", args=[queue.pk]), {"name": "x"}, follow=True)
     assert "the present rules do not allow its moves" in answer.content.decode()
+
+
+def test_the_reveal_has_what_a_model_thought_and_believed_beside_what_people_read_of_its_move(
+    client_of, player, annotator
+):
+    match = finished_match(player, annotator)
+    match.moves.update(private="Two of three will do. <b>")
+    question = {"question": "Who gets more?", "choices": ["Ann", "Ben"], "truth": ["Ben"]}
+    for step, answer in ((0, "Ann"), (1, "Ben")):
+        match.beliefs.create(step=step, seat=0, answer=answer, **question)
+    client = client_of(annotator)
+    address = reverse("judgments:rate", args=[match.pk])
+    assert "Two of three" not in client.get(address).content.decode(), "before the vote"
+    source = client.post(address, {"reveal": "1"}, follow=True).content.decode()
+    assert "will do. <b>" not in source
+    page = html.unescape(source)
+    said = re.search(r'<p class="thought-said">(.*?)</p>', page, re.DOTALL)[1]
+    assert re.sub(r"<.*?>", "", said).strip() == "offers Ben 2 pen, and keeps 1 pen (1 for Ann, 4 for Ben)"
+    assert "Two of three will do. <b>" in page
+    curve = re.search(r'<section class="belief">.*?</section>', page, re.DOTALL)[0]
+    assert re.findall(r'data-value="([\d.]+)"', curve) == ["0", "0.0000", "0.5000", "1", "1.0000", "0.5000"]

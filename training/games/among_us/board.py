@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from training.games.among_us import table
@@ -13,17 +13,17 @@ from training.games.among_us.rooms import room_name
 from training.games.among_us.settings import Room
 from training.games.among_us.world import World, beyond
 from training.records import Action, Seat
-from training.views import Circle, Map, Option, Place
+from training.views import Circle, Map, Option, Place, Target
 from training.views import Room as RoomView
 
 # --- the map ---------------------------------------------------------------------------------------------------------
 
 
-def ship(world: World, viewer: Seat | None, offered: tuple[Action, ...], dealt: int) -> Map:
+def ship(world: World, names: Sequence[str], viewer: Seat | None, offered: tuple[Action, ...], dealt: int) -> Map:
     """Return the map for a living seat with `dealt` tasks at the start; None: the viewer may see everything."""
-    choices = _neighbours(world, viewer, offered)
+    choices, targets = _neighbours(world, viewer, offered), _targets(names, offered)
     rooms = tuple(
-        _room(world, viewer, (column, row), choices.get((column, row), ""))
+        _room(world, viewer, (column, row), choices.get((column, row), ""), targets)
         for row in range(world.settings.height)
         for column in range(world.settings.width)
     )
@@ -42,7 +42,13 @@ def _neighbours(world: World, viewer: Seat | None, offered: tuple[Action, ...]) 
     return {beyond(world.people[viewer].room, way): way for way in ways if named[way] == 1}  # people may be called so
 
 
-def _room(world: World, viewer: Seat | None, room: Room, choice: str) -> RoomView:
+def _targets(names: Sequence[str], offered: tuple[Action, ...]) -> tuple[Target, ...]:
+    """Return whom the viewer may kill."""
+    victims = [name for action in offered if action.name == "kill" for name in action.args[0].choices]
+    return tuple(Target(seat=names.index(name), label=f"Kill {name}", choice=name) for name in victims)
+
+
+def _room(world: World, viewer: Seat | None, room: Room, choice: str, targets: tuple[Target, ...]) -> RoomView:
     column, row = room
     name = room_name(room)
     if viewer is None:
@@ -57,6 +63,7 @@ def _room(world: World, viewer: Seat | None, room: Room, choice: str) -> RoomVie
         column=column,
         seats=tuple(world.present(room)) if seen else (),
         bodies=tuple(world.bodies_in(room)) if seen else (),
+        targets=targets if here else (),
         tasks=person.tasks.count(room),
         here=here,
         seen=seen,

@@ -161,7 +161,7 @@ class AmongUs(LoggedGame):
             return (around,)
         offered = self._offered(viewer) if viewer in self._acting else ()
         seat = None if everything else viewer
-        rooms = ship(self.world, seat, offered, 0 if seat is None else self._tally.dealt[seat])
+        rooms = ship(self.world, self.names, seat, offered, 0 if seat is None else self._tally.dealt[seat])
         if self._end:
             return (around, rooms.model_copy(update={"note": ""}))
         return (rooms, around if viewer in self._fresh else around.model_copy(update={"shape": "row"}))

@@ -193,6 +193,11 @@ def started(match: Match, moves: Sequence[SeatMove]) -> services.MatchState | No
         raise
 
 
+def view_of(state: services.MatchState | None, viewer: Viewer) -> TableView:
+    """What a viewer sees of a match in this state; an empty view without a state."""
+    return NO_VIEW if state is None else state.game.show(viewer)
+
+
 def rights_of(user: User, state: ClientState) -> Rights:
     """The rights of this user at the table."""
     match = state.match
@@ -208,9 +213,7 @@ def build(match_facts: Facts, viewer: Viewer, match_state: services.MatchState |
     """Build the state for `viewer`; `match_state` is None before the game, and where it cannot be replayed."""
     match, seats = match_facts.match, match_facts.seats
     observation, acting, moved, turn = Observation(messages=()), frozenset[Seat](), False, 0
-    view = NO_VIEW
-    if match_state is not None:
-        view = match_state.game.show(viewer)
+    view = view_of(match_state, viewer)
     if match_state is not None and match.state == Match.State.RUNNING:
         observation = match_state.game.observe(viewer)
         acting = match_state.game.acting(viewer)

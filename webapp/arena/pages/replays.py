@@ -162,10 +162,10 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
         return alone.result(request, match)
     reveals = ALL in access.viewpoints(match, user)
     seat = access.own_seat(match, user)
-    state = client_state.folded(match) if reveals else None
+    state = client_state.folded(match)
     context = {
         "match": match,
-        "analysis": state.game.show(ALL).analysis if state is not None else (),
+        "analysis": client_state.view_of(state, ALL).analysis if reveals else (),
         "stage": Stage(match.scenario["seats"], ALL),
         "spec": lookup(match.game),
         "bounds": lookup(match.game).range_of(match.scenario["settings"]),
@@ -174,10 +174,10 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
         "revealed": access.players_revealed(match, user),
         "may_repeat": access.players_revealed(match, user) or access.chose_seats(match, user),
         "following": match.rematches.visible_to(user).filter(state=Match.State.OPEN).order_by("pk").first(),
-        "lines": _lines(match, state, reveals=reveals),
+        "lines": _lines(match, state if reveals else None, reveals=reveals),
         "advice": _advice(match, seat, revealed=reveals and access.players_revealed(match, user)),
         "metrics": _metrics(match) if reveals else {},
-        "view": client_state.look(match, access.viewer_of(match, user)).view,
+        "view": client_state.view_of(state, access.viewer_of(match, user)),
     }
     return render(request, "arena/result.html", context)
 

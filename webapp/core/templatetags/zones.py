@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from training.records import Seat
-from training.views import Circle, Frontier, Item, Map, Pile, Place, PriceScale, Room, Zone
+from training.views import Circle, Frontier, Item, Map, Pile, Place, PriceScale, Room, Target, Zone
 from webapp.core.stage import Stage
 
 register = template.Library()
@@ -57,6 +57,12 @@ PIECES = {
     "ball": "ball",
 }
 """Drawings of items that are often divided, by the item's name without the ending of its plural."""
+
+
+@register.filter
+def target(room: Room, seat: Seat) -> Target | None:
+    """What pressing somebody in a room does; None if nothing."""
+    return next((target for target in room.targets if target.seat == seat), None)
 
 
 MOST_DRAWN = 13
