@@ -55,6 +55,7 @@
     lay();
     tick();
     notify();
+    offer();
   });
 
   // Focuses the same button, else the text field, the first button or the first field; the link to the result; the log.
@@ -71,6 +72,22 @@
   unread.addEventListener("click", () => { log.scrollTop = log.scrollHeight; log.focus(); });
   log.addEventListener("scroll", () => {
     if (log.scrollHeight - log.scrollTop - log.clientHeight < 60) unread.hidden = true;
+  });
+
+  // --- a reply begins with the name of whom it answers; it is offered while there is something to write in ---
+
+  function offer() {
+    const say = byId("say");
+    for (const reply of log.querySelectorAll(".reply")) reply.hidden = say === null;
+  }
+  log.addEventListener("click", (event) => {
+    const reply = event.target.closest(".reply");
+    const say = byId("say");
+    if (!reply || !say) return;
+    if (!say.value.startsWith(`${reply.dataset.name}, `)) say.value = `${reply.dataset.name}, ${say.value}`;
+    say.focus();
+    say.setSelectionRange(say.value.length, say.value.length);
+    say.dispatchEvent(new Event("input", { bubbles: true })); // keeps the draft
   });
 
   // --- moves, and requests for advice ---
@@ -226,6 +243,7 @@
 
   settle();
   notify();
+  offer();
   lay();
   tick();
   setInterval(tick, 500);

@@ -238,8 +238,24 @@ def test_a_lost_connection_loses_nothing(visit, site):
 
 
 def said_by_all(page: Page) -> list[str]:
-    """The log without the mark of the reader's own lines."""
-    return [line.replace(" (you)", "") for line in said(page)]
+    """The log without what differs by reader: the mark of own lines, and the button that answers others'."""
+    return [re.sub(r"\s*Reply\b", "", line.replace(" (you)", "")) for line in said(page)]
+
+
+def test_a_reply_begins_with_a_name_and_whoever_is_named_sees_it(visit):
+    mover, waiter = two_people(visit("pia"), visit("ben"))
+    say(mover.page, "what do you need?")
+    expect(waiter.page.locator("#log")).to_contain_text("what do you need?")
+    (line,) = [row for row in waiter.page.locator("#log > li").all() if "what do you need?" in row.inner_text()]
+    name = line.locator(".author").inner_text().split("\n")[0].removesuffix("Reply").strip()
+    waiter.page.get_by_role("button", name=f"Reply to {name}").click()
+    expect(waiter.page.locator("#say")).to_be_focused()
+    expect(waiter.page.locator("#say")).to_have_value(f"{name}, ")
+    expect(mover.page.get_by_role("button", name="Reply")).to_have_count(0)
+    waiter.page.keyboard.type("water")
+    waiter.page.keyboard.press("Enter")
+    expect(mover.page.locator(".mentioned")).to_contain_text(f"{name}, water")
+    expect(waiter.page.locator(".mentioned")).to_have_count(0)
 
 
 def test_what_is_sent_without_a_socket_arrives_as_a_form(visit, site):

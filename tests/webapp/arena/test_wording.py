@@ -6,10 +6,12 @@ from tests.games.cases.werewolf import dealt
 from tests.webapp.arena.conftest import negotiation
 from training.errors import BadInput
 from training.games import make
-from training.records import ALL, SPECTATOR
-from webapp.arena.models import Match
+from training.records import ALL, SPECTATOR, Message
+from training.views import Line
+from webapp.arena.models import Match, ViewerRow
 from webapp.arena.play import moves, services
 from webapp.arena.setup import tables
+from webapp.arena.templatetags import table
 
 
 def test_a_move_that_is_not_offered_is_refused_with_the_labels_of_the_form():
@@ -19,6 +21,23 @@ def test_a_move_that_is_not_offered_is_refused_with_the_labels_of_the_form():
     assert str(refused.value) == (
         "choose one of: Say something; Propose a split, naming what you keep; Walk away without a deal"
     )
+
+
+@pytest.mark.parametrize(
+    "words, author, viewer, answers, named",
+    [
+        ("ben, and you?", 0, 1, True, True),
+        ("Benny will not.", 0, 1, True, False),
+        ("I am Ben.", 1, 1, False, False),
+        ("Ben?", 0, SPECTATOR, False, False),
+        ("Ben has left.", None, 1, False, False),
+    ],
+)
+def test_who_can_answer_a_line_and_whom_it_names(words, author, viewer, answers, named):
+    line = Line(kind="news" if author is None else "speech", text=words, seat=author)
+    row = ViewerRow(number=1, message=Message(author=author, text=words, lines=(line,)).to_dict())
+    assert table.answerable(row, viewer) is answers
+    assert table.mentions(row, ("Ada", "Ben"), viewer) is named
 
 
 @pytest.mark.django_db

@@ -1,6 +1,7 @@
 """Filters for the pages of tables: a model's words with tags as labels, seat marks, channels."""
 
 import re
+from collections.abc import Sequence
 
 from django import template
 from django.utils.html import format_html, format_html_join
@@ -76,6 +77,22 @@ def taken(seat: MatchSeat) -> SafeString:
         '<span class="unseen">{name}: taken</span></span>',
         name=seat.name,
     )
+
+
+@register.simple_tag
+def answerable(row: LogRow, viewer: Viewer) -> bool:
+    """Whether a row has words of another seat that the viewer, a player, could answer."""
+    author = row.message["author"]
+    return viewer >= 0 and author not in {None, viewer} and any(line.kind == "speech" for line in row.lines)
+
+
+@register.simple_tag
+def mentions(row: LogRow, names: Sequence[str], viewer: Viewer) -> bool:
+    """Whether words of another seat name the viewer, a player."""
+    if not answerable(row, viewer):
+        return False
+    named = re.compile(rf"(?<!\w){re.escape(names[viewer])}(?!\w)", re.IGNORECASE)
+    return any(line.kind == "speech" and named.search(line.text) for line in row.lines)
 
 
 @register.filter
