@@ -183,7 +183,9 @@ class QuestionForm(QuestionBase):  # type: ignore[valid-type, misc]
 class PowerForm(forms.Form):
     """A power calculation for two arms."""
 
-    outcome = forms.ChoiceField(choices=[("means", "means of a number"), ("shares", "shares, such as agreement")])
+    outcome = forms.ChoiceField(
+        choices=[("means", "means of a number"), ("shares", "shares, such as agreement")], initial="means"
+    )
     effect = forms.FloatField(
         label="Effect (Cohen’s d)", min_value=0.01, max_value=10, initial=0.5, help_text="Difference of means in SDs."
     )

@@ -89,6 +89,7 @@ def test_the_power_of_a_comparison_is_a_part_of_the_page(rosa: Client) -> None:
     assert "64 participants per arm" in part
     assert "<html" not in part
     assert "0.801" in part
+    assert "64 participants per arm" in shown(rosa, "/experiments/new/")
     assert "Correct the marked numbers" in shown(rosa, "/experiments/power/?outcome=means&effect=x")
 
 

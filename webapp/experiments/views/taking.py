@@ -135,7 +135,7 @@ def _waiting(participant: Participant) -> dict[str, Any]:
     return {
         "until": since + timedelta(seconds=participant.experiment.wait_seconds),
         "needed": arm.people if counted else 0,
-        "here": grouping.here(arm).count() if counted else 0,
+        "here": grouping.here(arm).exclude(pk=participant.pk).count() + 1 if counted else 0,
         "fallback": bool(arm.fallback),
         "paused": participant.experiment.state == Experiment.State.PAUSED,
     }

@@ -1,0 +1,46 @@
+"""A study from the researcher's first page to a participant's code, in two browsers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.browser.visitor import Visitor
+
+
+def test_a_study_is_made_opened_and_taken(visit: Callable[..., Visitor]) -> None:
+    rosa = visit("rosa").page
+    rosa.goto("/experiments/")
+    rosa.get_by_role("button", name="New experiment").click()
+    rosa.get_by_text("How many participants?").click()
+    rosa.get_by_label("Participants per arm").first.fill("64")
+    expect(rosa.locator("#power-answer")).to_contain_text("64 per arm have a power of 0.801")
+    rosa.get_by_label("Title").fill("A browser's study")
+    rosa.get_by_label("Consent", exact=True).fill("You negotiate once.")
+    rosa.locator("[name=per_arm]").fill("2")
+    rosa.get_by_label("Code when complete").fill("C0DE")
+    rosa.get_by_role("button", name="Save the draft").click()
+    rosa.get_by_role("button", name="Add an arm").click()
+    rosa.get_by_label("Name").fill("only")
+    rosa.get_by_role("button", name="Save the arm").click()
+    rosa.on("dialog", lambda dialog: dialog.accept())
+    rosa.get_by_role("button", name="Open the experiment").click()
+    link = rosa.locator("#link").inner_text().partition("?")[0]
+    guest = visit().page
+    guest.goto(f"{link}?PROLIFIC_PID=P-77")
+    guest.get_by_role("button", name="I agree, and take part").click()
+    expect(guest).to_have_url(re.compile(r"/play/\d+/"))
+    rosa.get_by_role("link", name="Monitor").click()
+    expect(rosa.locator("#live")).to_contain_text("P-77")
+    expect(rosa.locator("#live")).to_contain_text("Playing")
+    guest.on("dialog", lambda dialog: dialog.accept())
+    guest.get_by_role("button", name="Give up").click()
+    guest.get_by_role("button", name="Continue").click()
+    expect(guest.locator("main")).to_contain_text("a scripted player")
+    guest.get_by_role("button", name="Continue to your code").click()
+    expect(guest.locator("#code")).to_have_text("C0DE")
+    expect(rosa.locator("#live")).to_contain_text("Completed")
+    rosa.get_by_role("link", name="Results").click()
+    expect(rosa.locator("main")).to_contain_text("1 participant in 1 group")
