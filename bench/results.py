@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench import csp_page
+from bench import csp_page, experiments_page
 from bench.baselines import moving, steps_to_same
 from bench.rows import number_in
 from training.errors import BadInput
@@ -613,6 +613,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "mars": mars,
     "listen_speak": listen_speak,
     "csp": csp_page.page,
+    "experiments": experiments_page.page,
     "epo": epo,
     "silence": silence,
     "retrieval": retrieval,

@@ -42,7 +42,7 @@ WORKERS = (
 
 def main(arguments: Namespace) -> dict[str, Any]:
     """Play and watch for a while; return the latency's quantiles, and the counts of lines, sockets and games."""
-    with installation("table"), served() as port, _working():
+    with installation("table"), served() as port, working():
         matches, sessions = _tables(arguments.tables), _people(arguments.watchers)
         tabs, ended = asyncio.run(_watch(port, matches, sessions, arguments.seconds))
         latencies = times(tabs, _written(), ended)
@@ -77,7 +77,7 @@ def show(result: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _working() -> Iterator[None]:
+def working() -> Iterator[None]:
     """Run the clock and the worker for seats in processes of their own."""
     running = [
         subprocess.Popen([sys.executable, *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
