@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from django.db import transaction
 from django.http import Http404, HttpRequest
 from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
@@ -132,9 +131,7 @@ def take_seat(request: HttpRequest, pk: int, data: SeatIn) -> dict[str, object]:
     match, user = _match(request, pk), caller(request)
     if user.is_guest:
         raise Http404
-    with transaction.atomic():
-        tables.take_seat(match=match, user=user)
-        tables.answer_consent(match=match, user=user, agreed=data.consent)
+    tables.take_seat(match=match, user=user, consent=data.consent)
     match.refresh_from_db()
     return match_as_seen(match, user)
 

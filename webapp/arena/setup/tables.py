@@ -297,8 +297,18 @@ def tell_everybody(match: Match) -> None:
 
 
 @transaction.atomic
-def take_seat(*, match: Match, user: User) -> MatchSeat:
-    """Take the first free seat; a user who has a seat already keeps it."""
+def take_seat(*, match: Match, user: User, consent: bool | None = None) -> MatchSeat:
+    """Take the first free seat, with an answer about consent if there is one already.
+
+    A user who has a seat already keeps it.
+    """
+    seat = _take_seat(match, user)
+    if consent is not None:
+        answer_consent(match=match, user=user, agreed=consent)
+    return seat
+
+
+def _take_seat(match: Match, user: User) -> MatchSeat:
     locked = still_open(match)
     if seat_of_user := locked.seats.filter(user=user).first():
         return seat_of_user
