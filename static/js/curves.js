@@ -48,7 +48,8 @@
     }
     entry.plot.setData(data, fit);
     const empty = data.slice(1).every((column) => column.every((value) => value == null));
-    if (empty && choices.has("log_y", entry.name)) entry.readout.textContent = "No value above zero: a logarithmic axis shows none.";
+    entry.note = empty && choices.has("log_y", entry.name) ? "No value above zero: a logarithmic axis shows none." : "";
+    if (entry.plot.cursor.idx == null) entry.readout.textContent = entry.note;
   }
 
   // Dragging over one curve zooms all of them; a double click shows everything again.
@@ -67,7 +68,7 @@
   function tell(entry) {
     const { plot, readout } = entry;
     const i = plot.cursor.idx;
-    if (i == null) { readout.textContent = ""; return; }
+    if (i == null) { readout.textContent = entry.note || ""; return; }
     const at = (k) => curvePlots.short(plot.data[k]?.[i]);
     const values = lineNames().map((name, k) => {
       const title = lineNames().length > 1 ? `${name}: ` : "";
