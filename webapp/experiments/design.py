@@ -38,6 +38,7 @@ def save(*, experiment: Experiment, owner: User) -> Experiment:
         experiment.owner = owner
     else:
         _draft(experiment.pk)
+    experiment.preregistration = experiment.preregistration.replace("\r\n", "\n")  # one hash for every browser
     experiment.save()
     return experiment
 
@@ -123,7 +124,8 @@ def open_experiment(*, experiment: Experiment) -> None:
     if lacks := missing(draft):
         raise BadInput(" ".join(lacks))
     draft.state, draft.opened_at = State.OPEN, services.database_now()
-    draft.preregistration_sha256 = hashlib.sha256(draft.preregistration.encode()).hexdigest()
+    text = draft.preregistration
+    draft.preregistration_sha256 = hashlib.sha256(text.encode()).hexdigest() if text else ""
     draft.save(update_fields=["state", "opened_at", "preregistration_sha256"])
 
 
@@ -180,15 +182,17 @@ def copy(*, experiment: Experiment, owner: User) -> Experiment:
     """A draft with the same design and no participants."""
     quotas.check(user=owner, quota="experiments", used=Experiment.objects.filter(owner=owner))
     parts: list[Arm | Question] = [*experiment.arms.all(), *experiment.questions.all()]
-    made = Experiment.objects.get(pk=experiment.pk)
-    made.pk, made.token, made.owner, made.state = None, new_token(), owner, State.DRAFT
-    made.title = f"{experiment.title[:190]} (copy)"
-    made.preregistration_sha256, made.opened_at, made.closed_at = "", None, None
-    made.save()
+    duplicate = Experiment.objects.get(pk=experiment.pk)
+    duplicate.pk, duplicate.token, duplicate.owner, duplicate.state = None, new_token(), owner, State.DRAFT
+    duplicate.title = f"{experiment.title[:190]} (copy)"
+    duplicate.preregistration_sha256, duplicate.opened_at, duplicate.closed_at = "", None, None
+    duplicate.save()
     for part in parts:
-        part.pk, part.experiment = None, made
+        part.pk, part.experiment = None, duplicate
+        if isinstance(part, Arm):
+            part.problem = ""
         part.save()
-    return made
+    return duplicate
 
 
 @transaction.atomic

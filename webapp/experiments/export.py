@@ -1,13 +1,11 @@
 """The export of an experiment: one row per participant who has not withdrawn, as CSV or JSON lines.
 
-The columns are described in docs/experiments.md. A text in CSV that a spreadsheet would take for a formula begins with
-an apostrophe. Ids of the recruitment platform are the owner's only: for administrators these columns are empty.
+The columns are described in docs/experiments.md. Ids of the recruitment platform are the owner's only: for
+administrators these columns are empty.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +15,6 @@ from webapp.arena.models import Match
 from webapp.experiments import measures
 from webapp.experiments.models import Experiment, Participant
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 TIMES = (
     "consent", "before", "answered_before", "wait", "play", "after", "answered_after", "debriefing", "done", "ended",
 )  # fmt: skip
@@ -37,19 +34,19 @@ def columns(experiment: Experiment) -> list[str]:
 def rows(experiment: Experiment, user: User) -> Iterator[dict[str, Any]]:
     """The rows as JSON data, in the order in which participants came."""
     names = list(experiment.questions.values_list("name", flat=True))
-    own = experiment.owner_id == user.pk
+    is_owner = experiment.owner_id == user.pk
     for participant in experiment.participants.exportable():
-        yield _row(participant, names, own=own)
+        yield _row(participant, names, is_owner=is_owner)
 
 
-def _row(participant: Participant, names: list[str], *, own: bool) -> dict[str, Any]:
+def _row(participant: Participant, names: list[str], *, is_owner: bool) -> dict[str, Any]:
     group, arm, seat = participant.group, participant.arm, measures.seat_of(participant)
     complete = participant.outcome == Participant.Outcome.COMPLETED
     return {
         "participant": participant.pk,
-        "external_id": participant.external_id if own else "",
-        "study_id": participant.study_id if own else "",
-        "session_id": participant.session_id if own else "",
+        "external_id": participant.external_id if is_owner else "",
+        "study_id": participant.study_id if is_owner else "",
+        "session_id": participant.session_id if is_owner else "",
         "arm": arm.name if arm else "",
         "shown_as": arm.shown_as if arm else "",
         "stage": participant.stage,
@@ -82,22 +79,8 @@ def json_lines(experiment: Experiment, user: User) -> Iterator[str]:
     return (json.dumps(row, ensure_ascii=False) for row in rows(experiment, user))
 
 
-def csv_lines(experiment: Experiment, user: User) -> Iterator[str]:
-    """The rows as lines of CSV, after a line with the columns."""
+def table(experiment: Experiment, user: User) -> Iterator[list[Any]]:
+    """The rows as cells in the order of `columns`, with 1 or 0 for yes or no."""
     names = columns(experiment)
-    yield _line(names)
     for row in rows(experiment, user):
-        yield _line([_cell(row[name]) for name in names])
-
-
-def _line(cells: list[Any]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="").writerow(cells)
-    return buffer.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    """A value as a spreadsheet may read it: no formula, and 1 or 0 for yes or no."""
-    if isinstance(value, bool):
-        return int(value)
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+        yield [int(row[name]) if isinstance(row[name], bool) else row[name] for name in names]

@@ -22,7 +22,7 @@ class Measure:
 
 
 def analysed(experiment: Experiment) -> ParticipantQuerySet:
-    """The participants of the analysis: complete ones, in groups that nobody left."""
+    """The participants of the analysis: complete ones, in groups whose members are all complete."""
     rows = experiment.participants.exportable().filter(outcome=Participant.Outcome.COMPLETED)
     return rows.filter(group__isnull=False, group__broken_why="")
 

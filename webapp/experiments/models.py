@@ -77,10 +77,10 @@ class Experiment(models.Model):
         "closes on", null=True, blank=True, help_text="When it closes in any case (UTC). Empty: no such date."
     )
     repeats = models.PositiveSmallIntegerField(
-        "block size",
+        "places of each arm in a block",
         default=2,
         validators=[MinValueValidator(1), MaxValueValidator(20)],
-        help_text="Arms are assigned in permuted blocks; each block has every arm as often as this.",
+        help_text="Arms are assigned in permuted blocks: each block has every arm as often as this, in random order.",
     )
     seed = models.PositiveBigIntegerField(
         default=0, validators=[MaxValueValidator(2**62)], help_text="The blocks are drawn by it."
@@ -92,7 +92,7 @@ class Experiment(models.Model):
         help_text="Seconds in the waiting room, after which the arm's outcome of waiting applies.",
     )
     code_completed = models.CharField("code when complete", max_length=60, blank=True)
-    code_waited = models.CharField("code for waiting in vain", max_length=60, blank=True)
+    code_waited = models.CharField("code when no group could be formed", max_length=60, blank=True)
     code_attention = models.CharField("code after a failed attention check", max_length=60, blank=True)
     completion_url = models.CharField(
         "completion address",
@@ -105,7 +105,7 @@ class Experiment(models.Model):
     study_parameter = models.CharField("parameter of the study's id", max_length=40, default="STUDY_ID")
     session_parameter = models.CharField("parameter of the session's id", max_length=40, default="SESSION_ID")
     requires_id = models.BooleanField(
-        "only with a platform's id", default=False, help_text="Refuses a link without the participant's id."
+        "require the platform's id", default=False, help_text="Refuses a link without the participant's id."
     )
     created_at = models.DateTimeField(auto_now_add=True)
     opened_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -161,9 +161,12 @@ class Arm(models.Model):
         """Whether participants may read something of a partner that is not so."""
         others = {PERSON} if self.people > 1 else set()
         others |= {player for player in (*self.players, self.fallback) if player and player != PERSON}
-        if self.shown_as == Match.ShownAs.PERSON:
-            return others != {PERSON}
-        return self.shown_as == Match.ShownAs.MODEL and any(not _is_model(player) for player in others)
+        said = {
+            Match.ShownAs.PERSON: lambda player: player == PERSON,
+            Match.ShownAs.MODEL: _is_model,
+            Match.ShownAs.UNKNOWN: lambda player: player == PERSON or _is_model(player),
+        }[Match.ShownAs(self.shown_as)]
+        return not all(said(player) for player in others)
 
 
 def _is_model(player: str) -> bool:
@@ -255,7 +258,7 @@ class Participant(models.Model):
     class Outcome(models.TextChoices):
         COMPLETED = "completed"
         ATTENTION = "attention", "failed an attention check"
-        WAITED = "waited", "waited in vain"
+        WAITED = "waited", "no group formed"
         LEFT = "left"
         REMOVED = "removed", "removed by the facilitator"
         WITHDRAWN = "withdrawn", "withdrew consent"

@@ -18,8 +18,8 @@ NOTHING = Origin()
 
 def experiment(owner: User, **changes: Any) -> Experiment:
     """A draft without arms."""
-    values = {"title": "Does framing matter?", "consent_text": "You will play a game.", "per_arm": 4, "seed": 7}
-    return design.save(experiment=Experiment(**{**values, **changes}), owner=owner)
+    texts = {"title": "Does framing matter?", "consent_text": "You will play a game.", "debriefing": "You met scripts."}
+    return design.save(experiment=Experiment(**{**texts, "per_arm": 4, "seed": 7, **changes}), owner=owner)
 
 
 def arm(of: Experiment, name: str, players: list[str] = ALONE, **changes: Any) -> Arm:

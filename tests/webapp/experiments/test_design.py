@@ -55,13 +55,16 @@ def test_what_is_missing(researcher: User) -> None:
         ([PERSON, "checkpoint:1"], "person", "", True),
         ([PERSON, "checkpoint:1"], "model", "", False),
         ([PERSON, "scripted:scripted"], "model", "", True),
+        ([PERSON, "scripted:scripted"], "unknown", "", True),
+        ([PERSON, "checkpoint:1"], "unknown", "", False),
         ([PERSON, PERSON, "deployment:1"], "model", "", True),
     ],
 )
 def test_misleading_arms_need_a_debriefing(
     researcher: User, players: list[str], shown_as: str, fallback: str, misleads: bool
 ) -> None:
-    experiment = making.experiment(researcher, per_arm=None, closes_at=services.database_now() + timedelta(days=1))
+    tomorrow = services.database_now() + timedelta(days=1)
+    experiment = making.experiment(researcher, debriefing="", per_arm=None, closes_at=tomorrow)
     arm = Arm(experiment=experiment, name="a", players=players, shown_as=shown_as, fallback=fallback, deadline_s=60)
     arm.game, arm.scenario = "negotiation", "sample"
     design.save_arm(arm=arm)

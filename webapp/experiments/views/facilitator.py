@@ -15,15 +15,13 @@ from django.views.decorators.http import require_GET, require_POST
 from training.evaluate import intervals
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.arena.play import services
-from webapp.core import streaming
+from webapp.core import csv_files, streaming
 from webapp.core.http import accepted, render_page
 from webapp.experiments import export, facilitating, grouping, results
 from webapp.experiments.forms import NoticeForm
 from webapp.experiments.models import Arm, Experiment, Participant
 from webapp.experiments.states import Stage
 from webapp.experiments.views.studies import visible
-
-FORMATS = {"csv": (export.csv_lines, "text/csv"), "jsonl": (export.json_lines, "application/jsonl")}
 
 
 @require_GET
@@ -87,7 +85,8 @@ def nudge(request: HttpRequest, pk: int, participant_id: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, "Nothing was shown: a notice has at most 200 characters.")
     elif accepted(request, partial(facilitating.nudge, participant=participant, text=form.cleaned_data["text"])):
-        messages.success(request, "The notice is shown on the participant's page.")
+        done = "The notice is shown to the participant." if form.cleaned_data["text"] else "The notice is removed."
+        messages.success(request, done)
     return redirect("experiments:monitor", pk)
 
 
@@ -106,13 +105,13 @@ def replace(request: HttpRequest, pk: int, participant_id: int) -> HttpResponse:
 def results_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Each arm's means with intervals, and the differences between arms."""
     experiment = visible(request, pk)
-    found = results.of(experiment)
+    report = results.of(experiment)
     context = {
         "experiment": experiment,
         "tab": "results",
-        "results": found,
-        "arms": list(zip(found.arms, found.groups, found.people, strict=True)),
-        "caution": intervals.CAUTION if found.few else "",
+        "results": report,
+        "arms": list(zip(report.arms, report.groups, report.people, strict=True)),
+        "caution": intervals.CAUTION if report.few else "",
         "method": "95 %, Student’s t over groups; exact (Clopper-Pearson) for shares of groups",
     }
     return render(request, "experiments/results.html", context)
@@ -122,11 +121,13 @@ def results_page(request: HttpRequest, pk: int) -> HttpResponse:
 @researchers
 def export_file(request: HttpRequest, pk: int, form: str) -> HttpResponseBase:
     """The export as CSV or JSON lines."""
-    if form not in FORMATS:
+    if form not in {"csv", "jsonl"}:
         raise Http404
-    experiment = visible(request, pk)
-    lines, content_type = FORMATS[form]
-    pieces = streaming.lines(lines(experiment, current_user(request)))
-    response = streaming.stream(request, pieces, f"{content_type}; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="experiment-{experiment.pk}.{form}"'
+    experiment, user = visible(request, pk), current_user(request)
+    title = f"experiment-{experiment.pk}"
+    if form == "csv":
+        return csv_files.response(request, title, export.columns(experiment), export.table(experiment, user))
+    pieces = streaming.lines(export.json_lines(experiment, user))
+    response = streaming.stream(request, pieces, "application/jsonl; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{title}.jsonl"'
     return response

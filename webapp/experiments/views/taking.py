@@ -25,7 +25,7 @@ from webapp.arena.pages.views import too_many_guests
 from webapp.experiments import grouping, taking
 from webapp.experiments.models import Arm, Experiment, Participant, Question
 from webapp.experiments.questionnaire import Questionnaire
-from webapp.experiments.states import Outcome, Stage
+from webapp.experiments.states import Stage
 
 KINDS = {
     MatchSeat.Kind.PERSON: "a person",
@@ -157,8 +157,7 @@ def _kind(seat: MatchSeat) -> str:
 def _ending(participant: Participant) -> dict[str, Any]:
     address = participant.experiment.completion_url
     linked = address.replace("{code}", quote(participant.code, safe="")) if participant.code else ""
-    shows = participant.outcome in {Outcome.COMPLETED, Outcome.LEFT, Outcome.REMOVED, Outcome.WITHDRAWN}
-    return {"link": linked, "others": others(participant) if shows and participant.group else []}
+    return {"link": linked, "others": others(participant)}
 
 
 @require_POST
@@ -205,5 +204,5 @@ def finish(request: HttpRequest, token: str) -> HttpResponse:
 def withdraw(request: HttpRequest, token: str) -> HttpResponse:
     """Withdraw consent."""
     taking.withdraw(participant=_participant(request, token))
-    messages.success(request, "Your answers and ids are erased, and your game is kept out of every export.")
+    messages.success(request, "Your answers and ids are erased, and you are in no export of the study.")
     return redirect("experiments:take", token)
