@@ -61,8 +61,10 @@ def _experiment(per_arm: int, seed: int) -> Any:
     """Return an open experiment of a researcher."""
     design, models = import_module("webapp.experiments.design"), import_module("webapp.experiments.models")
     owner = import_module("webapp.accounts.models").User.objects.create(username="rosa", role="researcher")
-    texts = {"title": "Pairs and scripts", "consent_text": "You negotiate once.", "code_completed": "COMPLETE"}
-    made = models.Experiment(**texts, per_arm=per_arm, seed=seed, wait_seconds=900, code_waited="WAITED")
+    texts = {"title": "Pairs and scripts", "consent_text": "You negotiate once.", "debriefing": "Some met a script."}
+    made = models.Experiment(
+        **texts, code_completed="COMPLETE", per_arm=per_arm, seed=seed, wait_seconds=900, code_waited="WAITED"
+    )
     made = design.save(experiment=made, owner=owner)
     for name, players in zip(ARMS, (["person", "scripted:scripted"], ["person", "person"]), strict=True):
         played = {"game": "negotiation", "scenario": "sample", "rules": {"turn_limit": 6}, "deadline_s": 60}

@@ -33,6 +33,10 @@ class Unavailable(ParleyError):
     """The site could not be reached, or still answered 429 or 503 after every retry."""
 
 
+class TimedOut(ParleyError):
+    """A wait took longer than its `timeout`; the run or the match goes on."""
+
+
 class RunFailed(ParleyError):
     """A run that was awaited has failed or was stopped; `why` is the site's sentence."""
 

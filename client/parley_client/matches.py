@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from parley_client.errors import Unavailable
+from parley_client.errors import TimedOut
 from parley_client.models import AdviceIn, AdviceOut, MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn, SeatIn
 from parley_client.transport import Transport
 
@@ -66,7 +66,7 @@ class Matches:
     def turns(self, match: int, *, every: float = 0.5, timeout: float = 600.0) -> Iterator[MatchOut]:
         """Yield the match whenever it is your turn, until the game is over.
 
-        Raises `Unavailable` if nothing changes for `timeout` seconds.
+        Raises `TimedOut` if nothing changes for `timeout` seconds.
         """
         last, seen = time.monotonic(), -1
         while (current := self.get(match)).state not in OVER:
@@ -77,5 +77,5 @@ class Matches:
             if len(current.messages) != seen:
                 last, seen = time.monotonic(), len(current.messages)
             if time.monotonic() - last > timeout:
-                raise Unavailable(f"nothing has happened in match {match} for {timeout:.0f} seconds")
+                raise TimedOut(f"nothing has happened in match {match} for {timeout:.0f} seconds")
             time.sleep(every)

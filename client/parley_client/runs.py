@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from parley_client.errors import RunFailed, Unavailable
+from parley_client.errors import RunFailed, TimedOut
 from parley_client.models import MetricOut, RunIn, RunOut
 from parley_client.transport import Transport
 
@@ -51,7 +51,7 @@ class Runs:
         """Wait until a run is over, and return it.
 
         `progress` is called with the run whenever its state or step has changed. Raises `RunFailed` if it failed or was
-        stopped, `Unavailable` if it is not over after `timeout` seconds (None: no limit); the run itself goes on.
+        stopped, `TimedOut` if it is not over after `timeout` seconds (None: no limit); the run itself goes on.
         """
         began, before = time.monotonic(), None
         while True:
@@ -64,7 +64,7 @@ class Runs:
             if current.state in OVER:
                 raise RunFailed(current.error or f"the run was {current.state}", where=current.name)
             if timeout is not None and time.monotonic() - began > timeout:
-                raise Unavailable(f"run {run} is not over after {timeout:.0f} seconds: it is {current.state}")
+                raise TimedOut(f"run {run} is not over after {timeout:.0f} seconds: it is {current.state}")
             time.sleep(every)
 
     def stop(self, run: int) -> RunOut:

@@ -102,21 +102,21 @@ class Transport:
             except httpx2.TransportError as error:
                 if last or method != "GET":
                     raise Unavailable(f"{self._http.base_url} could not be reached: {error}") from error
-                self._wait(attempt, {})
+                self._wait(attempt, {}, 0)
                 continue
             if answer.status_code in BUSY and not last:
-                self._wait(attempt, answer.headers)
+                self._wait(attempt, answer.headers, answer.status_code)
                 continue
             if answer.status_code >= 400:
                 raise refusal(answer.status_code, answer.content)
             return answer
         raise AssertionError("the last attempt returns or raises")
 
-    def _wait(self, attempt: int, headers: Mapping[str, str]) -> None:
+    def _wait(self, attempt: int, headers: Mapping[str, str], status: int) -> None:
         """Sleep before the next attempt; raise `Unavailable` if the site asks for more than `longest_wait`."""
         seconds = wait_of(headers.get("Retry-After", ""), default=float(2**attempt))
         if seconds > self._longest_wait:
-            raise Unavailable(f"the site asks to wait {seconds:.0f} seconds", status=429)
+            raise Unavailable(f"the site asks to wait {seconds:.0f} seconds", status=status)
         time.sleep(seconds)
 
 

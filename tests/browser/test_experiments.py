@@ -19,6 +19,7 @@ def test_a_study_is_made_opened_and_taken(visit: Callable[..., Visitor]) -> None
     expect(rosa.locator("#power-answer")).to_contain_text("64 per arm have a power of 0.801")
     rosa.get_by_label("Title").fill("A browser's study")
     rosa.get_by_label("Consent", exact=True).fill("You negotiate once.")
+    rosa.locator("[name=debriefing]").fill("You played against a script.")
     rosa.locator("[name=per_arm]").fill("2")
     rosa.get_by_label("Code when complete").fill("C0DE")
     rosa.get_by_role("button", name="Save the draft").click()

@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from parley_client import Conflict, Invalid, NotFound, RunFailed, Unauthorised, Unavailable
+from parley_client import Conflict, Invalid, NotFound, RunFailed, TimedOut, Unauthorised
 from parley_client import runs as waiting
 from tests.webapp.judgments.make import finished_match, people_queue, rated
 from tests.webapp.runs.making import make_checkpoint
@@ -77,7 +77,7 @@ def test_waiting_ends_where_the_run_or_the_patience_does(client_for, researcher,
         client.runs.wait(failed.pk)
     monkeypatch.setattr(waiting.time, "sleep", lambda seconds: None)
     alive = stored_run(researcher, state="running")
-    with pytest.raises(Unavailable, match="it is running"):
+    with pytest.raises(TimedOut, match="it is running"):
         client.runs.wait(alive.pk, timeout=0.0)
     stopped = stored_run(researcher, state="stopped")
     assert client.runs.resume(stopped.pk).state == "queued"

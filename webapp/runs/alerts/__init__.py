@@ -1,1 +1,1 @@
-"""Alerts: people are told by mail or webhook when a run ends, falls silent, or makes its watchdog speak."""
+"""Alerts: messages by mail or webhook when a run ends, stops making progress, or triggers its watchdog."""
