@@ -5,9 +5,13 @@ from typing import Any
 from allauth.account.forms import SignupForm
 from allauth.account.mixins import RedirectAuthenticatedUserMixin
 from allauth.account.views import SignupView
+from allauth.decorators import rate_limit
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
 
 from webapp.accounts.adapter import LOOKS_LIKE_ANOTHER, is_guest
 
@@ -20,7 +24,14 @@ class SignUp(SignupView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Redirect who has an account already; a guest has none."""
-        after: Any = super(RedirectAuthenticatedUserMixin, self) if is_guest(request) else super()
+        response: HttpResponseBase = (self._of_guest if is_guest(request) else super().dispatch)(
+            request, *args, **kwargs
+        )
+        return response
+
+    @method_decorator([rate_limit(action="signup"), sensitive_post_parameters(), never_cache])  # as allauth's own
+    def _of_guest(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        after: Any = super(RedirectAuthenticatedUserMixin, self)
         response: HttpResponseBase = after.dispatch(request, *args, **kwargs)
         return response
 
