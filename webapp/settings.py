@@ -187,8 +187,14 @@ SIGN_IN_LIMITS = {
     "account": "100/h/key",
     "device": "8/300s/key",
 }
-# Guests that one address may become, by links to tables and from the page of visitors, in the same notation.
-GUEST_LIMITS = {"guest": "60/m/ip", "visitor": "20/m/ip,200/h/ip"}
+# What one network address may do without an account, in the same notation: become a guest by a link to a table, from
+# the page of visitors, or in an experiment; and open tables as a guest.
+GUEST_LIMITS = {
+    "guest": "60/m/ip",
+    "visitor": "20/m/ip,200/h/ip",
+    "participant": "60/m/ip,300/h/ip",
+    "guest_table": "40/m/ip,300/h/ip",
+}
 ALLAUTH_TRUSTED_PROXY_COUNT = 0
 WEBHOOK_ADDRESSES = _listed("WEBHOOK_ADDRESSES")
 MAIL = os.environ.get("PARLEY_MAIL", "")
@@ -301,6 +307,7 @@ QUOTAS = _quotas(
         "corpus_mebibytes": {"researcher": 10_240, "admin": 102_400},
         "requested_models": {"researcher": 5, "admin": 20},
         "advice_per_hour": {"guest": 60, "player": 120, "annotator": 120, "researcher": 300, "admin": 300},
+        "alert_tests_per_hour": {"researcher": 20, "admin": 20},
         "queues_per_hour": {"researcher": 60, "admin": 300},
         "api_keys": {"player": 50, "annotator": 50, "researcher": 50, "admin": 50},
     },

@@ -53,8 +53,9 @@ def _file(root: Path, path: str) -> Path:
     """The file at a path below `root`; raises `Http404` if there is none."""
     try:
         file = Path(safe_join(root, path))
-    except (SuspiciousFileOperation, ValueError) as error:
+        exists = file.is_file()
+    except (SuspiciousFileOperation, ValueError, OSError) as error:  # OSError: a name that is too long
         raise Http404 from error
-    if not file.is_file():
+    if not exists:
         raise Http404
     return file

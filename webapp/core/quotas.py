@@ -32,6 +32,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "tables_per_hour": ("tables that were set up within the last hour", "wait a while"),
     "experiment_tables": ("tables of experiments that are being played", "wait until a game is over"),
     "experiments": ("experiments", "delete a draft"),
+    "alert_tests_per_hour": ("tests of alerts within the last hour", "wait a while"),
     "participants_per_hour": ("participants of experiments within the last hour", "wait a while"),
     "open_imports": ("imports that are not stored or dropped yet", "accept or drop one"),
     "imports_per_hour": ("imports that were begun within the last hour", "wait a while"),

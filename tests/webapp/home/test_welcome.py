@@ -106,7 +106,7 @@ def test_a_guest_has_a_quota_and_reads_what_to_do(client: Client, settings) -> N
 
 
 def test_an_address_becomes_few_guests(settings) -> None:
-    settings.GUEST_LIMITS = {"visitor": "2/m/ip"}
+    settings.GUEST_LIMITS = {"visitor": "2/m/ip", "guest_table": "9/m/ip"}
     for _ in range(2):
         seat(Client())
     assert Client().post(reverse(PLAY, args=["tic_tac_toe"])).status_code == 429

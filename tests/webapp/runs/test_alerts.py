@@ -195,7 +195,7 @@ def test_mail_goes_to_the_address_of_the_account(researcher: Any, settings: Any)
 
 def test_an_alert_is_set_tested_and_removed_on_its_page(client: Client, researcher: Any, receiver: Receiver) -> None:
     page = reverse("runs:alerts")
-    assert "You have no alert yet" in client.get(page).content.decode()
+    assert "You have no alerts yet" in client.get(page).content.decode()
     data = {"events": ["failed", "watchdog"], "channel": "webhook", "address": "https://example.org/"}
     refused = client.post(page, data)
     assert refused.status_code == 400

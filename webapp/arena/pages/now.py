@@ -25,7 +25,9 @@ def play_now(request: HttpRequest, game: str) -> HttpResponse:
     if game not in {spec.name for spec in finding.games()}:
         raise Http404
     user = request.user if isinstance(request.user, User) else None
-    if user is None and too_many_guests(request, "visitor"):
+    if (user is None and too_many_guests(request, "visitor")) or (
+        (user is None or user.is_guest) and too_many_guests(request, "guest_table")
+    ):
         return render(request, "429.html", status=429)
     try:
         match, player = _seat(user, game)

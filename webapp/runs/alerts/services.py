@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from training.engines.remote.addresses import AllowList
 from training.errors import BadInput
 from webapp.accounts.models import User, new_token
-from webapp.core import queue
+from webapp.core import queue, quotas
 from webapp.runs.alerts.models import AlertRule, Delivery
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def note_end(run: Run) -> int:
 
 @transaction.atomic
 def test(*, rule: AlertRule) -> None:
-    """Queue a delivery that says that the rule works."""
+    """Queue a delivery that says that the rule works. Raises `BadInput` after too many of them."""
+    quotas.spend(user=rule.user, quota="alert_tests_per_hour")
     body = {"event": "test", "run": rule.run_id, "name": "", "state": "", "step": 0, "why": "This is a test."}
     Delivery.objects.create(rule=rule, key=new_token("test "), event="test", body=body)
     queue.send(queue.ALERT)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -10,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from training.errors import BadInput
 from webapp.accounts.permissions import current_user, get_or_404, researchers
-from webapp.core.http import integer
+from webapp.core.http import accepted, integer
 from webapp.runs.alerts import services
 from webapp.runs.alerts.models import AlertRule, Delivery
 from webapp.runs.models import Run
@@ -59,7 +61,6 @@ def act(request: HttpRequest, rule_id: int) -> HttpResponse:
     if request.POST.get("action") == "remove":
         rule.delete()
         messages.success(request, "The alert is removed.")
-    else:
-        services.test(rule=rule)
+    elif accepted(request, partial(services.test, rule=rule)):
         messages.success(request, "A test is on its way; the log below says whether it arrived.")
     return redirect("runs:alerts")
