@@ -105,8 +105,8 @@ class MatchQuerySet(models.QuerySet["Match"]):
             judged = Count("targets__judgments", filter=Q(targets__judgments__author=user), distinct=True)
             unjudged = assigned.annotate(assigned=Count("targets", distinct=True), judged=judged)
             withheld |= ~Q(Exists(seats)) & Q(Exists(unjudged.filter(judged__lt=F("assigned"))))
-        withheld |= Q(Exists(seats)) & ~Q(shown_as="")  # the debriefing of the experiment says who they were
-        return self.filter(withheld, state=Match.State.FINISHED)
+        in_experiment = Q(Exists(seats), state__in=[Match.State.FINISHED, Match.State.ABORTED]) & ~Q(shown_as="")
+        return self.filter(Q(withheld, state=Match.State.FINISHED) | in_experiment)  # its debriefing says who they were
 
     def named(self, text: str) -> MatchQuerySet:
         """Matches with this number, or whose game's title or host's name contains the text.
@@ -232,8 +232,8 @@ class MatchSeatQuerySet(models.QuerySet["MatchSeat"]):
     """Reads of seats."""
 
     def free(self) -> MatchSeatQuerySet:
-        """Seats that any signed-in user may take; a seat with a guest link is reserved for its guest."""
-        return self.filter(kind=MatchSeat.Kind.OPEN, guest_link__isnull=True)
+        """Seats that any signed-in user may take: none of an experiment; a seat with a guest link is its guest's."""
+        return self.filter(kind=MatchSeat.Kind.OPEN, guest_link__isnull=True, match__shown_as="")
 
     def named(self) -> MatchSeatQuerySet:
         """Load what the names of the players need."""
@@ -286,6 +286,7 @@ class MatchSeat(models.Model):
     ready = models.BooleanField(default=False)
     seen_at = models.DateTimeField(null=True, blank=True, help_text="When the person was last known to be there.")
     stand_in = models.BooleanField(default=False, help_text="A scripted player moves for whoever sat here.")
+    barred = models.BooleanField(default=False, help_text="Whether the person may not take the seat back.")
     notice = models.CharField(max_length=200, blank=True, help_text="What the facilitator of an experiment tells it.")
 
     objects = MatchSeatQuerySet.as_manager()

@@ -1,7 +1,7 @@
 """The waiting room: groups are formed of participants who are connected and look at their page, and of nobody else.
 
 Participants wait at most the experiment's longest wait; then the arm's fallback takes the empty seats, or they leave
-with the code for waiting. Each function is one transaction.
+with the code for waiting. Each function but `end_waits` is one transaction.
 """
 
 from __future__ import annotations
@@ -46,29 +46,34 @@ def form_groups(*, arm: Arm) -> list[Group]:
     experiment = Experiment.objects.select_for_update().get(pk=arm.experiment_id)
     if experiment.state != Experiment.State.OPEN:
         return []
-    ready = list(here(arm).select_related("user"))
+    held = services.database_now() - timedelta(seconds=experiment.hold_seconds)
+    ready = list(here(arm).filter(waiting_since__lte=held).select_related("user"))
     full = [ready[at : at + arm.people] for at in range(0, len(ready) - arm.people + 1, arm.people)]
     groups = [_try_group(experiment, arm, members) for members in full]
     return [group for group in groups if group is not None]
 
 
-@transaction.atomic
 def end_waits(*, experiment_id: int) -> int:
-    """Give those who have waited for too long their outcome; return how many there were."""
-    experiment = Experiment.objects.select_for_update().get(pk=experiment_id)
+    """Give those who have waited for too long their outcome; return how many there were.
+
+    Each arm is a transaction of its own: tables lock their models in order, but only within one table.
+    """
+    return sum(_end_waits(arm) for arm in Arm.objects.filter(experiment=experiment_id))
+
+
+@transaction.atomic
+def _end_waits(arm: Arm) -> int:
+    experiment = Experiment.objects.select_for_update().get(pk=arm.experiment_id)
     before = services.database_now() - timedelta(seconds=experiment.wait_seconds)
-    ended = 0
-    for arm in experiment.arms.all():
-        late = list(waiting(arm).filter(waiting_since__lte=before).select_related("user", "experiment"))
-        present = set(here(arm).values_list("pk", flat=True))
-        seated = [each for each in late if each.pk in present][: arm.people] if arm.fallback else []
-        if seated and experiment.state == Experiment.State.OPEN and _try_group(experiment, arm, seated) is not None:
-            late = [each for each in late if each not in seated]
-            ended += len(seated)
-        for participant in [] if experiment.state == Experiment.State.PAUSED else late:
-            states.end(participant, Outcome.WAITED, experiment.code_waited)
-            ended += 1
-    return ended
+    late = list(waiting(arm).filter(waiting_since__lte=before).select_related("user", "experiment"))
+    present = set(here(arm).values_list("pk", flat=True))
+    seated = [each for each in late if each.pk in present][: arm.people] if arm.fallback else []
+    if not seated or experiment.state != Experiment.State.OPEN or _try_group(experiment, arm, seated) is None:
+        seated = []
+    ended = [] if experiment.state == Experiment.State.PAUSED else [each for each in late if each not in seated]
+    for participant in ended:
+        states.end(participant, Outcome.WAITED, experiment.code_waited)
+    return len(seated) + len(ended)
 
 
 def _try_group(experiment: Experiment, arm: Arm, members: Sequence[Participant]) -> Group | None:

@@ -91,6 +91,13 @@ class Experiment(models.Model):
         validators=[MinValueValidator(10), MaxValueValidator(3600)],
         help_text="Seconds in the waiting room, after which the arm's outcome of waiting applies.",
     )
+    hold_seconds = models.PositiveIntegerField(
+        "shortest wait",
+        default=0,
+        validators=[MaxValueValidator(600)],
+        help_text="Seconds in the waiting room before any game begins. Without them, a partner who is there at once "
+        "may be taken for a machine.",
+    )
     code_completed = models.CharField("code when complete", max_length=60, blank=True)
     code_waited = models.CharField("code when no group could be formed", max_length=60, blank=True)
     code_attention = models.CharField("code after a failed attention check", max_length=60, blank=True)
@@ -268,6 +275,7 @@ class Participant(models.Model):
     arm = models.ForeignKey(Arm, null=True, blank=True, on_delete=models.CASCADE, related_name="participants")
     group = models.ForeignKey(Group, null=True, blank=True, on_delete=models.SET_NULL, related_name="participants")
     external_id = models.CharField(max_length=200, blank=True)
+    id_hash = models.CharField(max_length=64, blank=True, help_text="Of `external_id`; it stays after a withdrawal.")
     study_id = models.CharField(max_length=200, blank=True)
     session_id = models.CharField(max_length=200, blank=True)
     stage = models.CharField(max_length=10, choices=Stage, default=Stage.BEFORE)
@@ -291,7 +299,7 @@ class Participant(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["experiment", "user"], name="participates_once"),
             models.UniqueConstraint(
-                fields=["experiment", "external_id"], condition=~Q(external_id=""), name="external_id_once"
+                fields=["experiment", "id_hash"], condition=~Q(id_hash=""), name="external_id_once"
             ),
         ]
         indexes = [models.Index(fields=["experiment", "stage"])]

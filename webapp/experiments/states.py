@@ -72,10 +72,12 @@ def seat_of(participant: Participant) -> MatchSeat | None:
 
 
 def hand_over(participant: Participant) -> None:
-    """Let a scripted player go on for a participant whose game is running."""
+    """Let a scripted player go on for a participant whose game is running, who may not take the seat back."""
     seat = seat_of(participant)
     if seat is None or participant.group is None:
         return
+    seat.barred = True
+    seat.save(update_fields=["barred"])
     try:
         hosting.replace(match=participant.group.match, number=seat.seat)
     except BadInput:  # the game has ended meanwhile, or waits for a model

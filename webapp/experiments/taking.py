@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils.crypto import salted_hmac
 
 from training.errors import BadInput
 from webapp.accounts.models import User
@@ -24,6 +26,8 @@ from webapp.experiments.models import Experiment, Participant, Question
 from webapp.experiments.states import Outcome, Stage
 
 FULL = "there is no place left in this study"
+LONGEST_BEFORE = timedelta(minutes=30)
+"""Whoever answers the first questions for longer than this holds no place back from others."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ def why_not(experiment: Experiment, origin: Origin) -> str:
         return "this study is over"
     if experiment.requires_id and not origin.external_id:
         return "open the study from the platform that invited you: this link has no participant's id"
-    if origin.external_id and experiment.participants.filter(external_id=origin.external_id).exists():
+    if origin.external_id and experiment.participants.filter(id_hash=id_hash(experiment, origin)).exists():
         return "you have begun this study already: go on in the browser in which you began"
     free = allocation.free_places(experiment)
     if free is not None and free <= _on_their_way(experiment):
@@ -53,10 +57,18 @@ def why_not(experiment: Experiment, origin: Origin) -> str:
     return ""
 
 
+def id_hash(experiment: Experiment, origin: Origin) -> str:
+    """A keyed hash of the platform's id, which stays when the id is erased; empty without an id."""
+    if not origin.external_id:
+        return ""
+    return salted_hmac(f"experiment {experiment.pk}", origin.external_id, algorithm="sha256").hexdigest()
+
+
 def _on_their_way(experiment: Experiment) -> int:
     """Participants who answer the questions before the game now, and will need a place."""
-    since = services.database_now() - ABSENT[Stage.BEFORE]
-    return experiment.participants.inside().filter(stage=Stage.BEFORE, seen_at__gte=since).count()
+    now = services.database_now()
+    seen, begun = now - ABSENT[Stage.BEFORE], now - LONGEST_BEFORE
+    return experiment.participants.inside().filter(stage=Stage.BEFORE, seen_at__gte=seen, created_at__gte=begun).count()
 
 
 @transaction.atomic
@@ -78,6 +90,7 @@ def begin(*, experiment: Experiment, user: User | None, origin: Origin, may_reus
                 experiment=experiment,
                 user=person,
                 external_id=origin.external_id[:200],
+                id_hash=id_hash(experiment, origin),
                 study_id=origin.study_id[:200],
                 session_id=origin.session_id[:200],
                 may_reuse=may_reuse,

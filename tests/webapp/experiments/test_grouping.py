@@ -46,6 +46,15 @@ def test_nobody_is_seated_beside_a_page_that_is_not_looked_at(researcher: User, 
     assert first.stage == "play"
 
 
+def test_nobody_plays_before_the_shortest_wait(researcher: User) -> None:
+    experiment = making.opened(researcher, hold_seconds=60)
+    participant = making.come(experiment)
+    assert taking.beat(participant=participant, visible=True).stage == "wait"
+    held = services.database_now() - timedelta(seconds=61)
+    Participant.objects.filter(pk=participant.pk).update(waiting_since=held)
+    assert taking.beat(participant=participant, visible=True).stage == "play"
+
+
 def test_no_groups_are_formed_during_a_pause(researcher: User) -> None:
     experiment = pairs(researcher)
     first, second = making.come(experiment), making.come(experiment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 
@@ -10,6 +11,9 @@ from tests.webapp.experiments import making
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.arena.models import Match
+from webapp.arena.play import hosting
+from webapp.arena.play import services as arena
+from webapp.arena.setup import tables
 from webapp.core import quotas
 from webapp.experiments import states, taking
 from webapp.experiments.models import Experiment, Participant
@@ -142,6 +146,47 @@ def test_withdrawing_erases_answers_and_ids_and_keeps_the_match_out_of_exports(r
     assert (participant.outcome, participant.external_id, participant.answers) == ("withdrawn", "", {})
     assert not Match.objects.exportable().filter(pk=participant.group.match_id).exists()
     assert participant not in experiment.participants.exportable()
+
+
+def test_nobody_takes_part_again_after_withdrawing(researcher: User) -> None:
+    experiment = making.opened(researcher)
+    taking.withdraw(participant=making.come(experiment, "P-1"))
+    assert not experiment.participants.filter(external_id="P-1").exists()
+    with pytest.raises(BadInput, match="begun this study already"):
+        making.come(experiment, "P-1")
+    making.come(making.opened(researcher), "P-1")  # another study
+
+
+def test_who_withdraws_in_the_game_does_not_return_to_it(researcher: User) -> None:
+    participant = making.seated(making.opened(researcher))
+    assert participant.group is not None
+    taking.withdraw(participant=participant)
+    assert participant.group.match.seats.get(user=participant.user).stand_in
+    with pytest.raises(BadInput, match="participation has ended"):
+        hosting.take_back(match=participant.group.match, user=participant.user)
+
+
+def test_a_table_of_an_experiment_is_not_the_hosts_to_change(researcher: User) -> None:
+    participant = making.seated(making.opened(researcher))
+    assert participant.group is not None
+    match = participant.group.match
+    with pytest.raises(BadInput, match="monitor"):
+        hosting.kick(match=match, number=0)
+    arena.abort(match_id=match.pk, why="a model did not start")
+    assert Match.objects.filter(pk=match.pk).unrevealed_to(participant.user).exists(), "its debriefing comes later"
+    match.refresh_from_db()
+    with pytest.raises(BadInput, match="no rematch"):
+        tables.again(match=match, host=participant.user)
+
+
+def test_pages_that_never_go_on_hold_no_places(researcher: User) -> None:
+    experiment = with_questions(researcher)
+    for _ in range(experiment.per_arm * experiment.arms.count()):
+        making.come(experiment)
+    with pytest.raises(BadInput, match="no place left"):
+        making.come(experiment)
+    experiment.participants.update(created_at=arena.database_now() - timedelta(minutes=31))
+    making.come(experiment)
 
 
 def test_consent_to_reuse_is_that_of_the_seat(researcher: User) -> None:

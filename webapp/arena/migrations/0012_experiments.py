@@ -22,6 +22,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='matchseat',
+            name='barred',
+            field=models.BooleanField(default=False, help_text='Whether the person may not take the seat back.'),
+        ),
+        migrations.AddField(
+            model_name='matchseat',
             name='notice',
             field=models.CharField(blank=True, help_text='What the facilitator of an experiment tells it.', max_length=200),
         ),

@@ -157,6 +157,8 @@ def kick(*, match: Match, number: Seat) -> None:
     locked = Match.objects.select_for_update().get(pk=match.pk)
     if locked.over:
         raise BadInput("the game is over")
+    if locked.shown_as:
+        raise BadInput("this is a table of an experiment: replace the participant in its monitor")
     seat = _sitting(locked, number)
     if locked.state == Match.State.OPEN:
         locked.join_hash = None  # or the removed player could return by the table's link
@@ -181,6 +183,8 @@ def take_back(*, match: Match, user: User) -> None:
     seat = locked.seats.filter(user=user).first()
     if seat is None:
         raise BadInput("you do not sit at this table")
+    if seat.barred:
+        raise BadInput("your participation has ended")
     seat.stand_in, seat.scripted, seat.seen_at = False, "", services.database_now()
     seat.save(update_fields=["stand_in", "scripted", "seen_at"])
     _hand_over(locked, seat.seat, to_worker=False)

@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from training.records import Seat
 from training.seeding import rng
+from webapp.accounts.models import Role
 from webapp.arena.models import Match, MatchMove, MatchSeat
 
 MEDIAN_S, SPREAD = 5.0, 0.6
@@ -43,8 +44,11 @@ def blind(match: Match, seats: Sequence[MatchSeat]) -> bool:
 
 
 def times_of_people(game: str) -> list[float]:
-    """The seconds that people took for their newest moves in a game, newest first."""
-    moves = MatchMove.objects.filter(match__game=game, took_s__isnull=False)
+    """The seconds that people took for their newest moves in a game, newest first.
+
+    Not those of guests at tables of their own, which anybody may open: they would choose how long models take.
+    """
+    moves = MatchMove.objects.filter(match__game=game, took_s__isnull=False).exclude(match__host__role=Role.GUEST)
     return [
         seconds for seconds in moves.order_by("-pk").values_list("took_s", flat=True)[:NEWEST] if seconds is not None
     ]

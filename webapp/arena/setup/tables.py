@@ -396,6 +396,8 @@ def again(*, match: Match, host: User, swapped: bool = True) -> Match:
     before = Match.objects.select_for_update().get(pk=match.pk)
     if not before.over:
         raise BadInput("the game is not over yet")
+    if before.shown_as:
+        raise BadInput("this was a game of an experiment, which has no rematch")
     if not pace.knows_seats(before, host.pk) and Match.objects.filter(pk=before.pk).unrevealed_to(host).exists():
         raise BadInput("rate this game first: the new table would show who sat at this one")
     ongoing = before.rematches.filter(host=host, state__in=ALIVE)

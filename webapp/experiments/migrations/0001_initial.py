@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                 ('repeats', models.PositiveSmallIntegerField(default=2, help_text='Arms are assigned in permuted blocks: each block has every arm as often as this, in random order.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(20)], verbose_name='places of each arm in a block')),
                 ('seed', models.PositiveBigIntegerField(default=0, help_text='The blocks are drawn by it.', validators=[django.core.validators.MaxValueValidator(4611686018427387904)])),
                 ('wait_seconds', models.PositiveIntegerField(default=300, help_text="Seconds in the waiting room, after which the arm's outcome of waiting applies.", validators=[django.core.validators.MinValueValidator(10), django.core.validators.MaxValueValidator(3600)], verbose_name='longest wait')),
+                ('hold_seconds', models.PositiveIntegerField(default=0, help_text='Seconds in the waiting room before any game begins. Without them, a partner who is there at once may be taken for a machine.', validators=[django.core.validators.MaxValueValidator(600)], verbose_name='shortest wait')),
                 ('code_completed', models.CharField(blank=True, max_length=60, verbose_name='code when complete')),
                 ('code_waited', models.CharField(blank=True, max_length=60, verbose_name='code when no group could be formed')),
                 ('code_attention', models.CharField(blank=True, max_length=60, verbose_name='code after a failed attention check')),
@@ -83,6 +84,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('external_id', models.CharField(blank=True, max_length=200)),
+                ('id_hash', models.CharField(blank=True, help_text='Of `external_id`; it stays after a withdrawal.', max_length=64)),
                 ('study_id', models.CharField(blank=True, max_length=200)),
                 ('session_id', models.CharField(blank=True, max_length=200)),
                 ('stage', models.CharField(choices=[('before', 'questions before'), ('wait', 'waiting room'), ('play', 'playing'), ('after', 'questions after'), ('debriefing', 'Debriefing'), ('done', 'Done')], default='before', max_length=10)),
@@ -153,7 +155,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='participant',
-            constraint=models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('experiment', 'external_id'), name='external_id_once'),
+            constraint=models.UniqueConstraint(condition=models.Q(('id_hash', ''), _negated=True), fields=('experiment', 'id_hash'), name='external_id_once'),
         ),
         migrations.AddConstraint(
             model_name='question',

@@ -23,7 +23,7 @@ from webapp.accounts.permissions import current_user, everyone, get_or_404
 from webapp.arena.models import MatchSeat
 from webapp.arena.pages.views import too_many_guests
 from webapp.experiments import grouping, taking
-from webapp.experiments.models import Arm, Experiment, Participant, Question
+from webapp.experiments.models import Experiment, Participant, Question
 from webapp.experiments.questionnaire import Questionnaire
 from webapp.experiments.states import Stage
 
@@ -93,7 +93,7 @@ def begin(request: HttpRequest, token: str) -> HttpResponse:
         raise Http404
     if request.user.is_authenticated and experiment.participants.filter(user=current_user(request)).exists():
         return redirect("experiments:take", token)
-    if person is None and too_many_guests(request):
+    if person is None and too_many_guests(request, "participant"):
         return render(request, "429.html", status=429)
     try:
         participant = taking.begin(
@@ -127,16 +127,11 @@ def _stage(request: HttpRequest, participant: Participant, form: Questionnaire |
 
 
 def _waiting(participant: Participant) -> dict[str, Any]:
-    """What the waiting room says. Only who reads that partners are people is told how many of them are there."""
-    arm, since = participant.arm, participant.waiting_since
-    assert isinstance(arm, Arm)
+    """What the waiting room says. It is the same in every arm: how many are there would tell who a machine is."""
+    since = participant.waiting_since
     assert since is not None
-    counted = arm.people > 1 and arm.shown_as == "person"
     return {
         "until": since + timedelta(seconds=participant.experiment.wait_seconds),
-        "needed": arm.people if counted else 0,
-        "here": grouping.here(arm).exclude(pk=participant.pk).count() + 1 if counted else 0,
-        "fallback": bool(arm.fallback),
         "paused": participant.experiment.state == Experiment.State.PAUSED,
     }
 
