@@ -104,7 +104,7 @@ def test_the_whole_circle_over_requests(client_of, researcher: User) -> None:
     assert conversation.source == f"match:{match.pk}"
     Run.objects.filter(pk=second.pk).update(state="succeeded")
     assert set(states(researcher).values()) == {"done"}
-    assert "You have been once around" in client.get("/").content.decode()
+    assert "You have finished the guided circle" in client.get("/").content.decode()
 
 
 def test_a_step_before_its_time_is_refused_on_its_card(client_of, researcher: User) -> None:
