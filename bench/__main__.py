@@ -161,7 +161,7 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
     table.add_argument("--seconds", type=COUNT, default=180, metavar="S", help="seconds of watching (180)")
     study = add("experiments", "an experiment of two arms with scripted participants, three of whom leave midway")
     study.add_argument("--participants", type=SEVERAL, default=40, metavar="N", help="participants (40)")
-    study.add_argument("--browsers", type=COUNT_OR_0, default=2, metavar="N", help="of them with Chromium (2)")
+    study.add_argument("--browsers", type=COUNT, default=2, metavar="N", help="of them with Chromium (2)")
     study.add_argument("--seed", type=SEED, default=0, metavar="N", help="of assignment and moves (0)")
     start = add("start", "the start time of the whole site and of the command line's help")
     start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
