@@ -171,13 +171,13 @@ class RunIn(BaseModel):
     Name of a dataset; the newest version unless `version` is set.
     """
     version: int | None = Field(None, title="Version")
-    start_checkpoint: int | None = Field(None, title="Start Checkpoint")
+    start_checkpoint: int | str | None = Field(None, title="Start Checkpoint")
     """
-    Id of a checkpoint.
+    Id or alias of a checkpoint.
     """
-    opponent_checkpoint: int | None = Field(None, title="Opponent Checkpoint")
+    opponent_checkpoint: int | str | None = Field(None, title="Opponent Checkpoint")
     """
-    Id of a checkpoint, for evaluations.
+    Id or alias of a checkpoint, for evaluations.
     """
     place: str = Field("cpu", pattern="^(cpu|gpu)$", title="Place")
 
@@ -377,7 +377,7 @@ class PlaceIn(BaseModel):
     """
     speaker: str = Field("", title="Speaker")
     """
-    Who speaks for the checkpoint, which then writes strategies: empty = as in the run that trained it; `none` = it speaks itself, without strategies; `self` = it writes a strategy before each of its replies; `checkpoint:ID` or `deployment:ID`.
+    Who speaks for the checkpoint, which then writes strategies: empty = as in the run that trained it; `none` = it speaks itself, without strategies; `self` = it writes a strategy before each of its replies; `checkpoint:ID`, `checkpoint:ALIAS` or `deployment:ID`.
     """
 
 
@@ -432,7 +432,7 @@ class AdviceIn(BaseModel):
     turn: int = Field(..., title="Turn")
     coach: str = Field("scripted", title="Coach")
     """
-    `scripted`, a player of that game alone, such as `nash`, `checkpoint:ID` or `deployment:ID`.
+    `scripted`, a player of that game alone, such as `nash`, `checkpoint:ID`, `checkpoint:ALIAS` or `deployment:ID`.
     """
 
 

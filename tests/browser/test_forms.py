@@ -119,7 +119,7 @@ def test_a_dataset_is_imported_edited_forked_and_deleted(visit, name):
     expect(page.locator("main")).to_contain_text(f"{name} v2")
 
     page.goto(f"/datasets/{name}/v2/")
-    expect(page.locator("dl.facts")).to_contain_text("at sea")
+    expect(page.locator("#main dl.facts")).to_contain_text("at sea")
     page.get_by_text("Fork", exact=True).click()
     page.locator("details[open]").get_by_label("Name").fill(f"{name}-fork")
     page.get_by_role("button", name="Copy to a new dataset").click()

@@ -179,7 +179,7 @@ def export_to_a_dataset(page: Page) -> str:
     page.get_by_label("Name", exact=True).fill(f"{NAME}-judged")
     page.get_by_role("button", name="Export").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"{NAME}-judged v1")
-    expect(page.locator("dl.facts")).to_contain_text("1 scenario, 1 conversation")
+    expect(page.locator("#main dl.facts")).to_contain_text("1 scenario, 1 conversation")
     page.locator("#scenarios a").first.click()
     expect(page.locator("main")).to_contain_text("I need food most")
     expect(page.locator("main")).to_contain_text("judgments")

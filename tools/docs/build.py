@@ -94,6 +94,8 @@ def replace(fresh: Path, out: Path) -> None:
     """Put a copy of the finished folder in the place of the former one."""
     with tempfile.TemporaryDirectory(dir=out.parent) as folder:
         shutil.copytree(fresh, Path(folder) / "new", ignore=shutil.ignore_patterns(".buildinfo*", "objects.inv"))
+        for page in (Path(folder) / "new").rglob("*.html"):  # the theme gives its headings no level
+            page.write_text(page.read_text().replace(' role="heading">', ' role="heading" aria-level="2">'))
         if out.exists():
             out.rename(Path(folder) / "old")
         (Path(folder) / "new").rename(out)

@@ -50,7 +50,7 @@ def test_text_is_never_markup(researcher: Any, text: str, absent: str) -> None:
 
 def test_markdown_is_rendered(researcher: Any) -> None:
     html = render("# Title\n\n**bold** [site](/runs/)\n\n| a |\n|---|\n| 1 |", {}, researcher).html
-    assert all(part in html for part in ("<h1>Title</h1>", "<strong>bold</strong>", '<a href="/runs/">', "<td>1</td>"))
+    assert all(part in html for part in ("<h2>Title</h2>", "<strong>bold</strong>", '<a href="/runs/">', "<td>1</td>"))
 
 
 def test_a_number_is_pinned_and_stays_though_its_run_goes_on(client: Client, researcher: Any) -> None:

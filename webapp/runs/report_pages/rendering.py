@@ -41,8 +41,10 @@ class _Renderer:
         self.charts = 0
 
     def put_in(self, tokens: list[Token]) -> None:
-        """Replace references and chart blocks among the tokens."""
+        """Replace references and chart blocks among the tokens; headings come below the page's own."""
         for place, token in enumerate(tokens):
+            if token.type in {"heading_open", "heading_close"}:
+                token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
             if token.type == "fence" and token.info.strip() == "chart":
                 tokens[place] = Token("html_block", "", 0, content=self._chart(token.content))
             elif token.type == "inline" and token.children:
