@@ -1,5 +1,7 @@
 """A yes that is taken back: from then on nobody reads or scores the match for judging, person or model."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -41,10 +43,10 @@ def test_an_annotator_no_longer_reads_a_match_after_a_no(researcher, player, ann
     client = client_of(annotator)
     addresses = [reverse(f"arena:{name}", args=[match.pk]) for name in ("table", "replay", "result")]
     judging_page = reverse("judgments:annotate", args=[queue.pk])
-    assert "pen" in client.get(judging_page).content.decode()
+    assert re.search(r"\bpen\b", client.get(judging_page).content.decode())
     assert all(client.get(address).status_code == 200 for address in addresses)
     taken_back(match, player)
-    assert "pen" not in client.get(judging_page).content.decode()
+    assert not re.search(r"\bpen\b", client.get(judging_page).content.decode())
     assert all(client.get(address).status_code == 404 for address in addresses)
 
 

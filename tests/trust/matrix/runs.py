@@ -59,7 +59,7 @@ def opened(owner: Any) -> dict[str, Any]:
 
 def aliased(owner: Any) -> dict[str, Any]:
     checkpoint = make_checkpoint(make_run(owner, state="stopped"))
-    Alias.objects.create(name="best", checkpoint=checkpoint)
+    Alias.objects.update_or_create(name="best", defaults={"checkpoint": checkpoint})
     return {"checkpoint_id": checkpoint.pk}
 
 

@@ -26,11 +26,11 @@ def statements_of(read: Callable[[], object]) -> int:
     return len([query for query in captured if query["sql"] not in {"BEGIN", "COMMIT"}])
 
 
-def test_a_move_of_somebody_else_is_read_in_one_statement(two_people: Match) -> None:
+def test_a_move_of_somebody_else_is_read_in_two_statements(two_people: Match) -> None:
     feed = MatchFeed(two_people.pk, 1)
     feed.see()
     talk(two_people, 0)
-    assert statements_of(feed.see) == 1
+    assert statements_of(feed.see) == 2, "what is new, and the time"
     assert feed.see().rows[-1].message["text"] == "The food is what I need."
 
 

@@ -85,14 +85,12 @@ class Vigil(LoggedGame):
             for seat, names in others.items()
         }
 
-    def phase(self, viewer):
-        return "" if self.over else "Night" if self.night else "Day"
-
     def show(self, viewer):
         view = super().show(viewer)
         ended = {"headline": "The vigil is over.", "moment": "Morning came."} if self.over else {}
         watches = Brief(title="You are the watcher.") if viewer == self.watcher else None
-        return view.model_copy(update={"story": "A vigil.", "brief": watches, **ended})
+        phase = "" if self.over else "Night" if self.night else "Day"
+        return view.model_copy(update={"story": "A vigil.", "phase": phase, "brief": watches, **ended})
 
     def _zones(self, viewer):
         if self.night:

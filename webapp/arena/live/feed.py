@@ -145,7 +145,7 @@ class MatchFeed:
             return snapshot
 
     def _read(self) -> tuple[client_state.Facts, Update]:
-        """Read what is new: one statement while the game only moves on, else everything in a transaction."""
+        """Read what is new: two statements while the game only moves on, else everything in a transaction."""
         last = len(self._rows), 0 if self._match_state is None else self._match_state.moves
         update = updates.read(self.match_id, self.viewer, *last)
         if update is not None and self._facts is not None and update.version in {self._version} - {None}:

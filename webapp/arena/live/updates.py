@@ -1,4 +1,4 @@
-"""What is new in a running match for one viewpoint, read in one statement.
+"""What is new in a running match for one viewpoint, read in one statement, and the time in another.
 
 A socket looks after every move, and nearly always only the game has moved on. Then the statement's `version`, a hash of
 everything else that a table shows, is as before, and the seats need not be loaded again.
@@ -17,9 +17,10 @@ from django.db import connection
 from training.records import Move, Seat, SeatMove, Viewer
 from webapp.arena.live.client_state import Facts
 from webapp.arena.models import ViewerRow
+from webapp.arena.play import services
 
 STATEMENT = """
-SELECT clock_timestamp(), step, step_until,
+SELECT step, step_until,
   CASE WHEN state = 'running' AND NOT EXISTS (SELECT FROM arena_advice WHERE match_id = match.id) THEN md5(
     (to_jsonb(match) - '{scenario,step,step_until}'::text[])::text || (
       SELECT string_agg(
@@ -69,10 +70,10 @@ def read(match_id: int, viewer: Viewer, last_row: int, moves: int) -> Update | N
         columns = cursor.fetchone()
     if columns is None:
         return None
-    now, step, step_until, version, *documents = columns
+    step, step_until, version, *documents = columns
     seen_at, due, rows, new_moves = (document or [] for document in documents)
     return Update(
-        now=now,
+        now=services.database_now(),
         step=step,
         step_until=step_until,
         version=version,

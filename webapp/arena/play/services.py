@@ -179,7 +179,8 @@ def submit(
         raise IllegalMove("it is not your turn")
     checked_move = move if isinstance(move, Move) else move(state)
     state.game.check(seat, checked_move)
-    took_s = statements.seconds_due(match, seat) if checked_move.origin == "seat" else None
+    since = statements.due_since(match, seat) if checked_move.origin == "seat" else None
+    took_s = None if since is None else max(0.0, (database_now() - since).total_seconds())
     stored = _append(match, state, seat, checked_move, aside, took_s)
     if state.pending:  # observations change only once the step is complete
         hints.send(match.pk, [seat])
@@ -279,7 +280,7 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
     ready = serving.request_all(deployments=models) if models else set()
     blind = pace.blind(match, list(seats.values()))
     seconds = _paces(match, [seats[number] for number in due], blind=blind)
-    now = seats[0].read_at  # type: ignore[attr-defined]
+    now = database_now()
     match.step_until = now + timedelta(seconds=match.deadline_s)
     rows, waits = [], []
     for number in sorted(due):

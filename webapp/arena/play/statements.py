@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import connection
 from django.db.models import prefetch_related_objects
@@ -17,12 +17,10 @@ from training.records import Move, Seat, SeatMove, Viewer
 from webapp.arena.models import Match, MatchSeat
 
 LOCK = "SELECT * FROM arena_match WHERE id = %s FOR UPDATE"
-SEATS = "SELECT *, clock_timestamp() AS read_at FROM arena_matchseat WHERE match_id = %s ORDER BY seat"
+SEATS = "SELECT * FROM arena_matchseat WHERE match_id = %s ORDER BY seat"
 MOVES = "SELECT seat, move FROM arena_matchmove WHERE match_id = %s AND number >= %s ORDER BY number"
 LAST_ROWS = "SELECT viewer, max(number) FROM arena_viewerrow WHERE match_id = %s GROUP BY viewer"
-THOUGHT = """
-    SELECT extract(epoch FROM clock_timestamp() - created_at)::float FROM arena_dueseat
-    WHERE match_id = %s AND seat = %s AND hint_at IS NULL"""
+DUE_SINCE = "SELECT created_at FROM arena_dueseat WHERE match_id = %s AND seat = %s AND hint_at IS NULL"
 STEPS = """
     SELECT step, ARRAY(SELECT step FROM arena_matchmove WHERE match_id = match.id AND seat = %s ORDER BY number)
     FROM arena_match match WHERE id = %s"""
@@ -39,7 +37,7 @@ def lock(match_id: int) -> Match:
 
 
 def seats_of(match: Match) -> list[MatchSeat]:
-    """The seats of a match in their order, with their models; `read_at` of each is the database's time."""
+    """The seats of a match in their order, with their models."""
     seats = list(MatchSeat.objects.raw(SEATS, [match.pk]))
     seated = [seat for seat in seats if seat.deployment_id is not None or seat.speaker_id is not None]
     if seated:
@@ -47,12 +45,12 @@ def seats_of(match: Match) -> list[MatchSeat]:
     return seats
 
 
-def seconds_due(match: Match, seat: Seat) -> float | None:
-    """How many seconds a person's seat has been due; None if it is not, or a worker moves for it."""
+def due_since(match: Match, seat: Seat) -> datetime | None:
+    """Since when a person's seat has been due; None if it is not, or a worker moves for it."""
     with connection.cursor() as cursor:
-        cursor.execute(THOUGHT, [match.pk, seat])
+        cursor.execute(DUE_SINCE, [match.pk, seat])
         row = cursor.fetchone()
-    return None if row is None else max(0.0, row[0])
+    return None if row is None else row[0]
 
 
 def moves_since(match_id: int, number: int) -> list[SeatMove]:
