@@ -79,7 +79,7 @@ class Transport:
             for attempt in range(self._retries + 1):
                 with self._http.stream("GET", path) as answer:
                     if answer.status_code in BUSY and attempt < self._retries:
-                        self._wait(attempt, answer.headers)
+                        self._wait(attempt, answer.headers, answer.status_code)
                         continue
                     if answer.status_code != 200:
                         raise refusal(answer.status_code, answer.read())
