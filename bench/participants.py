@@ -83,8 +83,8 @@ class Participant:
     def _step(self) -> None:
         """Do what the page asks for."""
         base = f"/experiments/take/{self.token}/"
-        if found := CODE.search(self._page):
-            self.code = unescape(found[1])
+        if code := CODE.search(self._page):
+            self.code = unescape(code[1])
         elif part := re.search(r'name="part" value="(\w+)"', self._page):
             name = {"before": "mood", "after": "trust"}[part[1]]
             self.answers[name] = self._chance.randint(1, 5)
@@ -100,14 +100,14 @@ class Participant:
 
     def _wait(self, base: str) -> None:
         page = self._page
-        headers = self._post(f"{base}beat/", stage="wait", visible="1")
+        headers = self._post(f"{base}heartbeat/", stage="wait", visible="1")
         self._page = page
         if headers.get("HX-Refresh"):
             self._get(base)
         elif self.leaving.takes("wait"):
             self.left = "wait"  # as the page's script says when its tab is closed
             self._page = page
-            self._post(f"{base}beat/", stage="wait", visible="0")
+            self._post(f"{base}heartbeat/", stage="wait", visible="0")
         else:
             time.sleep(LOOK_S)
 
@@ -205,7 +205,7 @@ def chromium() -> str:
 
     from tools.test import BROWSERS
 
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    path = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if path is None:
         raise ParleyError(f"there is no Chromium ({', '.join(BROWSERS)})")
     return path

@@ -19,7 +19,7 @@ LEVEL = 0.95
 SHARES = ("agreement",)
 
 
-def of(text: str, arms: Sequence[str], columns: Mapping[str, str]) -> dict[str, Any]:
+def recompute(text: str, arms: Sequence[str], columns: Mapping[str, str]) -> dict[str, Any]:
     """Return means with intervals by measure and arm, and the differences from the first arm.
 
     `columns` maps the name of each measure to its column.

@@ -17,12 +17,12 @@ RAW = Path("docs/results/experiments.json")
 
 @pytest.fixture(scope="module")
 def raw() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(RAW.read_text("utf-8"))
-    return found
+    stored: dict[str, Any] = json.loads(RAW.read_text("utf-8"))
+    return stored
 
 
 def test_the_stored_analysis_equals_a_recomputation_from_the_stored_export(raw: dict[str, Any]) -> None:
-    again = recomputed.of("\n".join(raw["export"]), experiments.ARMS, experiments.COLUMNS)
+    again = recomputed.recompute("\n".join(raw["export"]), experiments.ARMS, experiments.COLUMNS)
     assert recomputed.largest_gap(raw["analysis"], again) < experiments.TOLERANCE
 
 
@@ -38,12 +38,12 @@ def test_three_left_nothing_was_lost_and_the_arms_are_balanced(raw: dict[str, An
 def test_a_recomputation_by_hand() -> None:
     """Arm a: groups 1 and 3, mean 2, t(0.975, 1) = 12.706 and error 1. Arm b: one group of two, 4 and 6, mean 5."""
     text = "arm,analysed,group,x\na,1,1,1\na,1,2,3\nb,1,3,4\nb,1,3,6\nb,1,4,7\nb,0,5,99\n"
-    found = recomputed.of(text, ("a", "b"), {"x": "x"})
-    assert found["measures"]["x"]["a"]["mean"] == 2
-    assert found["measures"]["x"]["a"]["low"] == pytest.approx(2 - 12.7062, abs=1e-3)
-    assert found["measures"]["x"]["b"]["mean"] == 6  # groups 5 and 7
+    analysis = recomputed.recompute(text, ("a", "b"), {"x": "x"})
+    assert analysis["measures"]["x"]["a"]["mean"] == 2
+    assert analysis["measures"]["x"]["a"]["low"] == pytest.approx(2 - 12.7062, abs=1e-3)
+    assert analysis["measures"]["x"]["b"]["mean"] == 6  # groups 5 and 7
     half = 12.7062 * 2**0.5  # each arm: variance 2 of its groups, over 2
-    assert found["differences"]["b"]["x"]["high"] == pytest.approx(4 + half, abs=1e-3)
+    assert analysis["differences"]["b"]["x"]["high"] == pytest.approx(4 + half, abs=1e-3)
 
 
 def test_gaps_are_found() -> None:

@@ -147,7 +147,7 @@ def resume(*, experiment: Experiment) -> None:
         raise BadInput("the experiment is not paused")
     paused.state = State.OPEN
     paused.save(update_fields=["state"])
-    paused.participants.inside().filter(stage=Stage.WAIT).update(waiting_since=services.database_now())
+    paused.participants.under_way().filter(stage=Stage.WAIT).update(waiting_since=services.database_now())
 
 
 @transaction.atomic
@@ -158,7 +158,7 @@ def close(*, experiment: Experiment) -> None:
         raise BadInput("only an open experiment can be closed")
     running.state, running.closed_at = State.CLOSED, services.database_now()
     running.save(update_fields=["state", "closed_at"])
-    for participant in running.participants.inside().filter(stage=Stage.WAIT).select_related("experiment", "group"):
+    for participant in running.participants.under_way().filter(stage=Stage.WAIT).select_related("experiment", "group"):
         states.end(participant, Outcome.WAITED, running.code_waited)
 
 

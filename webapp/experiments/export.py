@@ -40,7 +40,7 @@ def rows(experiment: Experiment, user: User) -> Iterator[dict[str, Any]]:
 
 
 def _row(participant: Participant, names: list[str], *, is_owner: bool) -> dict[str, Any]:
-    group, arm, seat = participant.group, participant.arm, measures.seat_of(participant)
+    group, arm, seat = participant.group, participant.arm, measures.seat_number(participant)
     complete = participant.outcome == Participant.Outcome.COMPLETED
     return {
         "participant": participant.pk,

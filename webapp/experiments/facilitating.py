@@ -21,7 +21,7 @@ def nudge(*, participant: Participant, text: str) -> None:
         raise BadInput("this participation has ended")
     participant.notice = text.strip()[:200]
     participant.save(update_fields=["notice"])
-    seat = states.seat_of(participant)
+    seat = states.match_seat(participant)
     if seat is not None:
         seat.notice = participant.notice
         seat.save(update_fields=["notice"])

@@ -23,9 +23,9 @@ from webapp.experiments import states
 from webapp.experiments.models import PERSON, Arm, Experiment, Group, Participant, ParticipantQuerySet
 from webapp.experiments.states import Outcome, Stage
 
-BEAT_S = 3
+HEARTBEAT_S = 3
 """How often a page says that it is there."""
-CONNECTED = timedelta(seconds=3 * BEAT_S)
+CONNECTED = timedelta(seconds=3 * HEARTBEAT_S)
 """Who was not heard of for this long is not connected."""
 
 
@@ -34,7 +34,7 @@ def waiting(arm: Arm) -> ParticipantQuerySet:
     return arm.participants.filter(stage=Stage.WAIT, outcome="").order_by("waiting_since", "pk")
 
 
-def here(arm: Arm) -> ParticipantQuerySet:
+def present(arm: Arm) -> ParticipantQuerySet:
     """Those of them who are connected and visible."""
     since = services.database_now() - CONNECTED
     return waiting(arm).filter(visible=True, seen_at__gte=since)
@@ -46,8 +46,8 @@ def form_groups(*, arm: Arm) -> list[Group]:
     experiment = Experiment.objects.select_for_update().get(pk=arm.experiment_id)
     if experiment.state != Experiment.State.OPEN:
         return []
-    held = services.database_now() - timedelta(seconds=experiment.hold_seconds)
-    ready = list(here(arm).filter(waiting_since__lte=held).select_related("user"))
+    entered_by = services.database_now() - timedelta(seconds=experiment.hold_seconds)
+    ready = list(present(arm).filter(waiting_since__lte=entered_by).select_related("user"))
     full = [ready[at : at + arm.people] for at in range(0, len(ready) - arm.people + 1, arm.people)]
     groups = [_try_group(experiment, arm, members) for members in full]
     return [group for group in groups if group is not None]
@@ -66,8 +66,8 @@ def _end_waits(arm: Arm) -> int:
     experiment = Experiment.objects.select_for_update().get(pk=arm.experiment_id)
     before = services.database_now() - timedelta(seconds=experiment.wait_seconds)
     late = list(waiting(arm).filter(waiting_since__lte=before).select_related("user", "experiment"))
-    present = set(here(arm).values_list("pk", flat=True))
-    seated = [each for each in late if each.pk in present][: arm.people] if arm.fallback else []
+    in_view = set(present(arm).values_list("pk", flat=True))
+    seated = [each for each in late if each.pk in in_view][: arm.people] if arm.fallback else []
     if not seated or experiment.state != Experiment.State.OPEN or _try_group(experiment, arm, seated) is None:
         seated = []
     ended = [] if experiment.state == Experiment.State.PAUSED else [each for each in late if each not in seated]

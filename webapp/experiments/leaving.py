@@ -30,7 +30,9 @@ def absent(*, limit: int) -> list[int]:
         silent |= Q(stage=stage, seen_at__lt=now - longest)
     replaced = MatchSeat.objects.filter(match=OuterRef("group__match"), user=OuterRef("user"), stand_in=True)
     away = Q(stage=Stage.PLAY) & Exists(replaced)
-    return list(Participant.objects.inside().filter(silent | away).order_by("pk").values_list("pk", flat=True)[:limit])
+    return list(
+        Participant.objects.under_way().filter(silent | away).order_by("pk").values_list("pk", flat=True)[:limit]
+    )
 
 
 @transaction.atomic
@@ -48,7 +50,7 @@ def leave(*, participant_id: int) -> Participant | None:
 
 def _gone(participant: Participant) -> bool:
     if participant.stage == Stage.PLAY:
-        seat = states.seat_of(participant)
+        seat = states.match_seat(participant)
         return seat is not None and seat.stand_in
     seen = participant.seen_at
     return seen is not None and services.database_now() - seen > ABSENT[Stage(participant.stage)]

@@ -27,7 +27,7 @@ def analysed(experiment: Experiment) -> ParticipantQuerySet:
     return rows.filter(group__isnull=False, group__broken_why="")
 
 
-def of(experiment: Experiment) -> list[Measure]:
+def measures_of(experiment: Experiment) -> list[Measure]:
     """Every measure of an experiment."""
     measures = [Measure("return", "Result of the seat", result), Measure("agreement", "Agreement", agreement, UNIT)]
     for question in experiment.questions.filter(right=""):
@@ -35,7 +35,7 @@ def of(experiment: Experiment) -> list[Measure]:
     return measures
 
 
-def seat_of(participant: Participant) -> int | None:
+def seat_number(participant: Participant) -> int | None:
     """The number of a participant's seat; uses prefetched seats."""
     if participant.group is None:
         return None
@@ -45,7 +45,7 @@ def seat_of(participant: Participant) -> int | None:
 
 def result(participant: Participant) -> float | None:
     """What the game counts for the seat of a participant, None without a result."""
-    seat = seat_of(participant)
+    seat = seat_number(participant)
     if participant.group is None or seat is None:
         return None
     value = participant.group.match.returns.get(str(seat))

@@ -168,12 +168,12 @@ class Arm(models.Model):
         """Whether participants may read something of a partner that is not so."""
         others = {PERSON} if self.people > 1 else set()
         others |= {player for player in (*self.players, self.fallback) if player and player != PERSON}
-        said = {
+        is_so = {
             Match.ShownAs.PERSON: lambda player: player == PERSON,
             Match.ShownAs.MODEL: _is_model,
             Match.ShownAs.UNKNOWN: lambda player: player == PERSON or _is_model(player),
         }[Match.ShownAs(self.shown_as)]
-        return not all(said(player) for player in others)
+        return not all(is_so(player) for player in others)
 
 
 def _is_model(player: str) -> bool:
@@ -235,7 +235,7 @@ class Group(models.Model):
 class ParticipantQuerySet(models.QuerySet["Participant"]):
     """Reads of participants."""
 
-    def inside(self) -> ParticipantQuerySet:
+    def under_way(self) -> ParticipantQuerySet:
         """Those who are on their way and have not ended."""
         return self.filter(outcome="")
 

@@ -44,14 +44,14 @@ def power(plan: Plan, n: int) -> float:
     return _of_means(plan.effect, independent, plan.alpha)
 
 
-def participants(plan: Plan, wanted: float) -> int:
+def participants(plan: Plan, target: float) -> int:
     """The fewest participants in each arm with at least this power, in whole tables."""
     low, high = 0, 1
-    while power(plan, high * plan.people) < wanted:
+    while power(plan, high * plan.people) < target:
         low, high = high, high * 2
         if high > LARGEST:
             raise BadInput("no number of participants shows an effect that small", "effect")
-    return _bisect(low, high, lambda tables: power(plan, tables * plan.people) >= wanted) * plan.people
+    return _bisect(low, high, lambda tables: power(plan, tables * plan.people) >= target) * plan.people
 
 
 def _bisect(low: int, high: int, enough: Callable[[int], bool]) -> int:

@@ -68,26 +68,26 @@ class Results:
             ],
             "measures": {
                 measure.name: {
-                    arm.name: None if found is None else found.to_dict()
-                    for arm, found in zip(self.arms, line, strict=True)
+                    arm.name: None if interval is None else interval.to_dict()
+                    for arm, interval in zip(self.arms, of_arms, strict=True)
                 }
-                for measure, line in self.lines
+                for measure, of_arms in self.lines
             },
             "differences": {
-                arm.name: {measure.name: None if found is None else found.to_dict() for measure, found in rows}
+                arm.name: {measure.name: None if interval is None else interval.to_dict() for measure, interval in rows}
                 for arm, rows in self.differences
             },
         }
 
 
-def of(experiment: Experiment) -> Results:
+def compute(experiment: Experiment) -> Results:
     """The results of the participants so far."""
     arms = list(experiment.arms.all())
     people: dict[int, list[Participant]] = defaultdict(list)
     for participant in measures.analysed(experiment):
         people[participant.arm_id or 0].append(participant)
     lines, values = [], {}
-    for measure in measures.of(experiment):
+    for measure in measures.measures_of(experiment):
         by_arm = [group_means(measure, people[arm.pk]) for arm in arms]
         if any(by_arm):
             values[measure.name] = by_arm
@@ -130,13 +130,13 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Interval | No
 
 
 def _comparison(arm: Arm, reference: Arm, rows: Sequence[tuple[Measure, Interval | None]]) -> Comparison:
-    found = [(measure, None if each is None else each.to_dict()) for measure, each in rows]
-    widest = max((reach_of(each) for measure, each in found if measure.scale == intervals.UNIT), default=0.0)
+    differences = [(measure, None if each is None else each.to_dict()) for measure, each in rows]
+    widest = max((reach_of(each) for measure, each in differences if measure.scale == intervals.UNIT), default=0.0)
     plotted = [
         Row(measure.title, each, mark_of(each, widest if measure.scale == intervals.UNIT else reach_of(each)))
-        for measure, each in found
+        for measure, each in differences
     ]
-    sentences = [_sentence(measure.title, each, arm.name, reference.name) for measure, each in found if each]
+    sentences = [_sentence(measure.title, each, arm.name, reference.name) for measure, each in differences if each]
     return Comparison((arm.name, reference.name), plotted, sentences)
 
 

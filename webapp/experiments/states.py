@@ -64,7 +64,7 @@ def break_group(group: Group, why: str) -> None:
         allocation.release(member)
 
 
-def seat_of(participant: Participant) -> MatchSeat | None:
+def match_seat(participant: Participant) -> MatchSeat | None:
     """The seat of a participant, or None."""
     if participant.group is None:
         return None
@@ -73,7 +73,7 @@ def seat_of(participant: Participant) -> MatchSeat | None:
 
 def hand_over(participant: Participant) -> None:
     """Let a scripted player go on for a participant whose game is running, who may not take the seat back."""
-    seat = seat_of(participant)
+    seat = match_seat(participant)
     if seat is None or participant.group is None:
         return
     seat.barred = True

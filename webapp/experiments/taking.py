@@ -1,7 +1,7 @@
-"""What a participant does: begin, answer, be there, go on, come back, withdraw. All but `beat` are one transaction.
+"""What a participant does: begin, answer, be there, go on, come back, withdraw.
 
-Raises `BadInput` without changing anything. A stage that is over is never repeated: an answer to an earlier page
-changes nothing, so that a reload or a second press is harmless.
+All but `heartbeat` are one transaction. Raises `BadInput` without changing anything. A stage that is over is never
+repeated: an answer to an earlier page changes nothing, so that a reload or a second press is harmless.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Origin:
     session_id: str = ""
 
 
-def why_not(experiment: Experiment, origin: Origin) -> str:
+def refusal(experiment: Experiment, origin: Origin) -> str:
     """Why nobody can begin now, as a sentence for participants; empty if they can."""
     if experiment.state == Experiment.State.PAUSED:
         return "this study is paused: try again later"
@@ -68,14 +68,16 @@ def _on_their_way(experiment: Experiment) -> int:
     """Participants who answer the questions before the game now, and will need a place."""
     now = services.database_now()
     seen, begun = now - ABSENT[Stage.BEFORE], now - LONGEST_BEFORE
-    return experiment.participants.inside().filter(stage=Stage.BEFORE, seen_at__gte=seen, created_at__gte=begun).count()
+    return (
+        experiment.participants.under_way().filter(stage=Stage.BEFORE, seen_at__gte=seen, created_at__gte=begun).count()
+    )
 
 
 @transaction.atomic
 def begin(*, experiment: Experiment, user: User | None, origin: Origin, may_reuse: bool) -> Participant:
     """Take part after consent, as `user` or as a new guest."""
     experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)
-    if why := why_not(experiment, origin):
+    if why := refusal(experiment, origin):
         raise BadInput(why)
     quotas.check(
         user=experiment.owner,
@@ -136,7 +138,7 @@ def _to_waiting_room(participant: Participant) -> None:
     states.enter(participant, Stage.WAIT)
 
 
-def beat(*, participant: Participant, visible: bool) -> Participant:
+def heartbeat(*, participant: Participant, visible: bool) -> Participant:
     """Note that a participant's page is open and whether it is in the foreground; form the groups that are possible.
 
     Both are transactions of their own: a row that is written before the experiment's lock is taken could wait for
@@ -148,15 +150,15 @@ def beat(*, participant: Participant, visible: bool) -> Participant:
     if participant.outcome == Outcome.LEFT:
         participant = come_back(participant=participant)
     arm = participant.arm
-    if visible and participant.stage == Stage.WAIT and arm is not None and grouping.here(arm).count() >= arm.people:
+    if visible and participant.stage == Stage.WAIT and arm is not None and grouping.present(arm).count() >= arm.people:
         grouping.form_groups(arm=arm)
         participant.refresh_from_db()
     return participant
 
 
 @transaction.atomic
-def look(*, participant: Participant) -> Participant:
-    """The participant as their page must show them now: after a game that has ended, and back after they had left."""
+def update_stage(*, participant: Participant) -> Participant:
+    """Bring a participant to the stage that their page must show: after a game's end, or back after leaving."""
     if participant.outcome == Outcome.LEFT:
         participant = come_back(participant=participant)
     if participant.outcome or participant.stage != Stage.PLAY:
@@ -207,7 +209,7 @@ def withdraw(*, participant: Participant) -> Participant:
     code, unfinished = participant.code, not participant.outcome
     participant.answers, participant.failed, participant.may_reuse = {}, [], False
     participant.external_id = participant.study_id = participant.session_id = ""
-    seat = states.seat_of(participant)
+    seat = states.match_seat(participant)
     if seat is not None and participant.group is not None:
         tables.answer_consent(match=participant.group.match, user=participant.user, agreed=False)
         if unfinished and participant.stage == Stage.PLAY:

@@ -65,7 +65,7 @@ ROUTES = [
     Route("experiments:begin", (), public=True, method="POST", make=published, data={"agree": "no"}),
     *(
         Route(f"experiments:{name}", EVERYONE, NOBODY, method="POST", make=joined)
-        for name in ("answer", "beat", "finish", "withdraw")
+        for name in ("answer", "heartbeat", "finish", "withdraw")
     ),
     Route("experiments:list", RESEARCHERS),
     Route("experiments:power", RESEARCHERS),

@@ -22,16 +22,16 @@ def experiment(owner: User, **changes: Any) -> Experiment:
     return design.save(experiment=Experiment(**{**texts, "per_arm": 4, "seed": 7, **changes}), owner=owner)
 
 
-def arm(of: Experiment, name: str, players: list[str] = ALONE, **changes: Any) -> Arm:
+def arm(draft: Experiment, name: str, players: list[str] = ALONE, **changes: Any) -> Arm:
     """A negotiation over a sample scenario."""
     values = {"game": "negotiation", "scenario": "sample", "deadline_s": 90, "shown_as": "unknown"}
-    return design.save_arm(arm=Arm(**{**values, "experiment": of, "name": name, "players": players, **changes}))
+    return design.save_arm(arm=Arm(**{**values, "experiment": draft, "name": name, "players": players, **changes}))
 
 
-def question(of: Experiment, name: str, **changes: Any) -> Question:
+def question(draft: Experiment, name: str, **changes: Any) -> Question:
     """A question after the game, from 1 to 5."""
     values = {"part": "after", "text": f"How much {name}?", "kind": "likert", "options": list("abcde")}
-    return design.save_question(question=Question(**{**values, "experiment": of, "name": name, **changes}))
+    return design.save_question(question=Question(**{**values, "experiment": draft, "name": name, **changes}))
 
 
 def opened(owner: User, players: list[str] = ALONE, arms: int = 2, **changes: Any) -> Experiment:
@@ -50,7 +50,7 @@ def come(to: Experiment, external_id: str = "", *, may_reuse: bool = True) -> Pa
 
 def seated(to: Experiment) -> Participant:
     """A new guest at a table, where the arm has one person."""
-    return taking.beat(participant=come(to), visible=True)
+    return taking.heartbeat(participant=come(to), visible=True)
 
 
 def end_match(participant: Participant) -> None:
@@ -69,7 +69,7 @@ def completed(to: Experiment, **answers: Any) -> Participant:
     """A participant who has gone through every stage of an experiment with one person at each table."""
     participant = seated(to)
     end_match(participant)
-    participant = taking.look(participant=participant)
+    participant = taking.update_stage(participant=participant)
     if participant.stage == "after":
         participant = taking.answer(participant=participant, part="after", answers=answers)
     return taking.finish(participant=participant)

@@ -66,7 +66,7 @@ def test_the_last_block_ends_with_the_places_of_the_stopping_rule(researcher: Us
         making.come(experiment)
     assert experiment.slots.count() == 6
     assert shown(experiment) == {"arm 1": 3, "arm 2": 3}
-    assert taking.why_not(experiment, making.NOTHING) == taking.FULL
+    assert taking.refusal(experiment, making.NOTHING) == taking.FULL
 
 
 def test_a_study_with_only_a_date_never_is_full(researcher: User) -> None:

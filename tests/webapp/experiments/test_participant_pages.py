@@ -70,7 +70,7 @@ def test_a_reload_shows_the_stage(researcher: User, client: Client) -> None:
     assert "greater than or equal to 18" in refused.content.decode()
     client.post(f"{link}answer/", {"part": "before", "q-age": "33"})
     assert "Your table is being prepared" in page(client, link)
-    beaten = client.post(f"{link}beat/", {"stage": "wait", "visible": "1"})
+    beaten = client.post(f"{link}heartbeat/", {"stage": "wait", "visible": "1"})
     assert beaten["HX-Refresh"] == "true"
     response = client.get(link)
     participant = Participant.objects.select_related("group__match").get()
@@ -103,7 +103,7 @@ def test_no_page_after_the_game_says_who_the_others_were_before_the_debriefing(
 ) -> None:
     experiment = making.opened(researcher)
     agree(client, experiment)
-    client.post(f"/experiments/take/{experiment.token}/beat/", {"stage": "wait", "visible": "1"})
+    client.post(f"/experiments/take/{experiment.token}/heartbeat/", {"stage": "wait", "visible": "1"})
     participant = Participant.objects.select_related("group__match").get()
     making.end_match(participant)
     assert participant.group is not None
@@ -123,7 +123,7 @@ def test_the_table_calls_partners_what_the_arm_says(researcher: User, players: l
     participant = making.come(made)
     if players == making.PAIR:
         making.come(made)
-    participant = taking.beat(participant=participant, visible=True)
+    participant = taking.heartbeat(participant=participant, visible=True)
     assert participant.group is not None
     match = participant.group.match
     seat = match.seats.get(user=participant.user)
@@ -152,7 +152,7 @@ def test_a_notice_reaches_the_page_and_the_table(researcher: User, client: Clien
     experiment = making.opened(researcher, making.PAIR)
     agree(client, experiment)
     facilitating.nudge(participant=Participant.objects.get(), text="Please <i>stay</i>.")
-    beaten = client.post(f"/experiments/take/{experiment.token}/beat/", {"stage": "wait", "visible": "0"})
+    beaten = client.post(f"/experiments/take/{experiment.token}/heartbeat/", {"stage": "wait", "visible": "0"})
     assert "Please &lt;i&gt;stay&lt;/i&gt;." in beaten.content.decode()
 
 

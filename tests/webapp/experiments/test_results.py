@@ -47,39 +47,39 @@ def rows_of(experiment: Experiment, user: User) -> list[dict[str, str]]:
 
 def test_arms_and_differences_equal_a_recomputation_from_the_export(researcher: User) -> None:
     experiment = study(researcher)
-    found = results.of(experiment).to_dict()
+    analysis = results.compute(experiment).to_dict()
     rows = [row for row in rows_of(experiment, researcher) if row["analysed"] == "1"]
     for name, column in (("return", "return"), ("trust", "answer_trust")):
         a, b = ([float(row[column]) for row in rows if row["arm"] == arm] for arm in ("a", "b"))
         for arm, values in (("a", a), ("b", b)):
             half = stats.t.ppf(0.975, 3) * stdev(values) / 2
             expected = (fmean(values), fmean(values) - half, fmean(values) + half, 4)
-            got = found["measures"][name][arm]
+            got = analysis["measures"][name][arm]
             assert (got["mean"], got["low"], got["high"], got["n"]) == pytest.approx(expected)
         error = (stdev(a) ** 2 / 4 + stdev(b) ** 2 / 4) ** 0.5  # Welch's error, with the degrees of the smaller arm
         half = stats.t.ppf(0.975, 3) * error
         lead = fmean(b) - fmean(a)
-        got = found["differences"]["b"][name]
+        got = analysis["differences"]["b"][name]
         assert (got["mean"], got["low"], got["high"]) == pytest.approx((lead, lead - half, lead + half))
-    assert [arm["groups"] for arm in found["arms"]] == [4, 4]
+    assert [arm["groups"] for arm in analysis["arms"]] == [4, 4]
     yes = [row for row in rows if row["arm"] == "a" and row["answer_again"] == "yes"]
-    assert found["measures"]["again=yes"]["a"]["mean"] == len(yes) / 4
+    assert analysis["measures"]["again=yes"]["a"]["mean"] == len(yes) / 4
 
 
 def test_people_of_one_table_are_one_value(researcher: User) -> None:
     experiment = making.opened(researcher, making.PAIR, arms=1, per_arm=4)
     for low, high in ((0.0, 1.0), (0.25, 0.75)):
         first, second = making.come(experiment), making.come(experiment)
-        first = taking.beat(participant=first, visible=True)
+        first = taking.heartbeat(participant=first, visible=True)
         making.end_match(first)
         assert first.group is not None
         Match.objects.filter(pk=first.group.match_id).update(returns={"0": low, "1": high})
         for participant in (first, Participant.objects.get(pk=second.pk)):
-            taking.finish(participant=taking.look(participant=participant))
-    found = results.of(experiment)
-    (measure, (estimate,)) = found.lines[0]
+            taking.finish(participant=taking.update_stage(participant=participant))
+    analysis = results.compute(experiment)
+    (measure, (estimate,)) = analysis.lines[0]
     assert estimate is not None
-    assert (measure.name, found.people, found.groups) == ("return", [4], [2])
+    assert (measure.name, analysis.people, analysis.groups) == ("return", [4], [2])
     assert (estimate.n, estimate.mean, estimate.low, estimate.high) == (2, 0.5, 0.5, 0.5)
 
 
@@ -120,5 +120,5 @@ def test_both_formats_have_the_same_columns(researcher: User) -> None:
 
 
 def test_no_results_without_participants(researcher: User, client: Any) -> None:
-    found = results.of(making.opened(researcher))
-    assert (found.lines, found.groups) == ([], [0, 0])
+    analysis = results.compute(making.opened(researcher))
+    assert (analysis.lines, analysis.groups) == ([], [0, 0])

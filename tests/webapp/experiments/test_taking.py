@@ -41,10 +41,10 @@ def test_every_stage_follows_the_one_before(researcher: User) -> None:
     assert (participant.stage, participant.arm, participant.external_id) == ("before", None, "P-1")
     participant = taking.answer(participant=participant, part="before", answers={"age": 30, "blue": "blue"})
     assert (participant.stage, participant.arm and participant.arm.name) == ("wait", "only")
-    participant = taking.beat(participant=participant, visible=True)
+    participant = taking.heartbeat(participant=participant, visible=True)
     assert participant.stage == "play"
     making.end_match(participant)
-    participant = taking.look(participant=participant)
+    participant = taking.update_stage(participant=participant)
     assert participant.stage == "after"
     participant = taking.answer(participant=participant, part="after", answers={"trust": 4})
     assert participant.stage == "debriefing"
@@ -120,7 +120,7 @@ def test_who_left_the_waiting_room_comes_back_to_their_arm(researcher: User) -> 
     participant = making.come(experiment)
     arm = participant.arm
     states.end(states.locked(participant), Outcome.LEFT)
-    back = taking.beat(participant=participant, visible=True)
+    back = taking.heartbeat(participant=participant, visible=True)
     assert (back.stage, back.outcome, back.returns, back.arm) == ("wait", "", 1, arm)
     assert back.slot.arm == arm
 
@@ -131,18 +131,18 @@ def test_who_comes_back_too_late_gets_the_code_for_waiting(researcher: User) -> 
     making.come(experiment)
     states.end(states.locked(first), Outcome.LEFT)
     making.come(experiment)
-    back = taking.look(participant=Participant.objects.get(pk=first.pk))
+    back = taking.update_stage(participant=Participant.objects.get(pk=first.pk))
     assert (back.outcome, back.code) == ("waited", "WAIT1")
 
 
 def test_withdrawing_erases_answers_and_ids_and_keeps_the_match_out_of_exports(researcher: User) -> None:
     experiment = making.opened(researcher)
     participant = making.come(experiment, "P-1")
-    participant = taking.beat(participant=participant, visible=True)
+    participant = taking.heartbeat(participant=participant, visible=True)
     making.end_match(participant)
     assert participant.group is not None
     assert Match.objects.exportable().filter(pk=participant.group.match_id).exists()
-    participant = taking.withdraw(participant=taking.look(participant=participant))
+    participant = taking.withdraw(participant=taking.update_stage(participant=participant))
     assert (participant.outcome, participant.external_id, participant.answers) == ("withdrawn", "", {})
     assert not Match.objects.exportable().filter(pk=participant.group.match_id).exists()
     assert participant not in experiment.participants.exportable()
@@ -191,7 +191,7 @@ def test_pages_that_never_go_on_hold_no_places(researcher: User) -> None:
 
 def test_consent_to_reuse_is_that_of_the_seat(researcher: User) -> None:
     experiment = making.opened(researcher)
-    participant = taking.beat(participant=making.come(experiment, may_reuse=False), visible=True)
+    participant = taking.heartbeat(participant=making.come(experiment, may_reuse=False), visible=True)
     assert participant.group is not None
     assert participant.group.match.seats.get(user=participant.user).consent is False
     assert participant.group.match.state == "running"
@@ -225,7 +225,7 @@ def test_beats_of_many_pages_do_not_block_each_other(researcher: User) -> None:
     def beat(participant: Participant) -> None:
         try:
             for _ in range(4):
-                taking.beat(participant=participant, visible=True)
+                taking.heartbeat(participant=participant, visible=True)
         finally:
             connection.close()
 

@@ -11,9 +11,8 @@ from django.views.decorators.http import require_POST
 from training.errors import BadInput
 from training.games import lookup
 from webapp.accounts.models import User
-from webapp.accounts.services import create_guest
+from webapp.accounts.services import create_guest, too_many_guests
 from webapp.arena.models import Match
-from webapp.arena.pages.views import too_many_guests
 from webapp.arena.setup import finding
 
 GUEST = "Guest"

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from urllib.parse import urlencode
 
-from allauth.core.internal import ratelimit
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.core.paginator import Paginator
@@ -21,6 +19,7 @@ from training.errors import BadInput, IllegalMove
 from training.games import REGISTRY, lookup
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404, members
+from webapp.accounts.services import too_many_guests
 from webapp.arena import access
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
@@ -287,11 +286,6 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         raise Http404
     used = match.state != Match.State.OPEN or not match.seats.free().exists()
     return _invitation(request, match, partial(links.join, token=token), seat=None, used=used)
-
-
-def too_many_guests(request: HttpRequest, action: str = "guest") -> bool:
-    """Whether this address has become too many guests: each is a row, and leaving a table makes room for the next."""
-    return ratelimit.consume(request, app="parley", action=action, config=settings.GUEST_LIMITS) is None
 
 
 def _invitation(

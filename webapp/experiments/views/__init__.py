@@ -1,1 +1,1 @@
-"""Pages of the experiments: of participants (`taking`), of researchers (`studies`, `parts`), of facilitators."""
+"""Pages of the experiments: of participants; of researchers, for the design; of facilitators, while it runs."""

@@ -21,14 +21,14 @@ from webapp.experiments import export, facilitating, grouping, results
 from webapp.experiments.forms import NoticeForm
 from webapp.experiments.models import Arm, Experiment, Participant
 from webapp.experiments.states import Stage
-from webapp.experiments.views.studies import visible
+from webapp.experiments.views.experiments import visible_experiment
 
 
 @require_GET
 @researchers
 def monitor(request: HttpRequest, pk: int) -> HttpResponse:
     """Who is at which stage, who waits for how long, who left; asks for itself again every few seconds."""
-    experiment = visible(request, pk)
+    experiment = visible_experiment(request, pk)
     return render_page(request, "experiments/monitor.html", _monitor(experiment, request), "live")
 
 
@@ -36,13 +36,13 @@ def _monitor(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
     now = services.database_now()
     people = list(experiment.participants.listed())
     connected = now - grouping.CONNECTED
-    own = experiment.owner_id == current_user(request).pk
+    is_owner = experiment.owner_id == current_user(request).pk
     rows = [
         {
             "participant": each,
-            "name": (own and each.external_id) or f"#{each.pk}",
+            "name": (is_owner and each.external_id) or f"#{each.pk}",
             "waits": (now - each.waiting_since).total_seconds() if each.waiting_since else None,
-            "here": each.seen_at is not None and each.seen_at >= connected and each.visible,
+            "in_view": each.seen_at is not None and each.seen_at >= connected and each.visible,
             "may_act": each.outcome in {"", Participant.Outcome.LEFT},
         }
         for each in people
@@ -67,13 +67,13 @@ def _counts(arm: Arm, participants: list[Participant]) -> dict[str, Any]:
         "waiting": sum(each.stage == Stage.WAIT and not each.outcome for each in people),
         "playing": sum(each.stage == Stage.PLAY and not each.outcome for each in people),
         "complete": len(counted),
-        "wanted": arm.experiment.per_arm,
+        "per_arm": arm.experiment.per_arm,
         "left": sum(each.outcome in {Participant.Outcome.LEFT, Participant.Outcome.REMOVED} for each in people),
     }
 
 
 def _participant(request: HttpRequest, pk: int, participant_id: int) -> Participant:
-    return get_or_404(visible(request, pk).participants.all(), pk=participant_id)
+    return get_or_404(visible_experiment(request, pk).participants.all(), pk=participant_id)
 
 
 @require_POST
@@ -104,8 +104,8 @@ def replace(request: HttpRequest, pk: int, participant_id: int) -> HttpResponse:
 @researchers
 def results_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Each arm's means with intervals, and the differences between arms."""
-    experiment = visible(request, pk)
-    report = results.of(experiment)
+    experiment = visible_experiment(request, pk)
+    report = results.compute(experiment)
     context = {
         "experiment": experiment,
         "tab": "results",
@@ -123,7 +123,7 @@ def export_file(request: HttpRequest, pk: int, form: str) -> HttpResponseBase:
     """The export as CSV or JSON lines."""
     if form not in {"csv", "jsonl"}:
         raise Http404
-    experiment, user = visible(request, pk), current_user(request)
+    experiment, user = visible_experiment(request, pk), current_user(request)
     title = f"experiment-{experiment.pk}"
     if form == "csv":
         return csv_files.response(request, title, export.columns(experiment), export.table(experiment, user))

@@ -24,7 +24,7 @@ PAGE = 30
 TITLES = {"state": "State", "title": "Title", "owner": "Owner", "age": "Created"}
 
 
-def visible(request: HttpRequest, pk: int) -> Experiment:
+def visible_experiment(request: HttpRequest, pk: int) -> Experiment:
     """The experiment, if it is visible to this user; else 404."""
     return get_or_404(Experiment.objects.visible_to(current_user(request)).select_related("owner"), pk=pk)
 
@@ -62,7 +62,7 @@ def new(request: HttpRequest) -> HttpResponse:
 @researchers
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
     """The texts and numbers of a draft."""
-    experiment = visible(request, pk)
+    experiment = visible_experiment(request, pk)
     if not experiment.is_draft:
         messages.error(request, "The experiment has been opened, which fixed its design. Copy it to change something.")
         return redirect("experiments:detail", pk)
@@ -116,7 +116,7 @@ def _power(form: PowerForm) -> dict[str, object]:
 @researchers
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
     """The design of an experiment, its link and its state."""
-    experiment = visible(request, pk)
+    experiment = visible_experiment(request, pk)
     parts = [(part.capitalize(), experiment.questions.filter(part=part)) for part in ("before", "after")]
     context = {
         "experiment": experiment,
@@ -135,7 +135,7 @@ def link(request: HttpRequest, experiment: Experiment) -> str:
 
 
 def _act(request: HttpRequest, pk: int, work: Callable[..., object], done: str) -> HttpResponse:
-    experiment = visible(request, pk)
+    experiment = visible_experiment(request, pk)
     if accepted(request, partial(work, experiment=experiment)):
         messages.success(request, done)
     return redirect("experiments:detail", pk)
@@ -173,7 +173,7 @@ def close(request: HttpRequest, pk: int) -> HttpResponse:
 @researchers
 def copy(request: HttpRequest, pk: int) -> HttpResponse:
     """Copy the design into a new draft of the user."""
-    experiment = visible(request, pk)
+    experiment = visible_experiment(request, pk)
     try:
         made = design.copy(experiment=experiment, owner=current_user(request))
     except BadInput as error:
@@ -186,7 +186,7 @@ def copy(request: HttpRequest, pk: int) -> HttpResponse:
 @researchers
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete a draft."""
-    experiment = visible(request, pk)
+    experiment = visible_experiment(request, pk)
     if not accepted(request, partial(design.delete, experiment=experiment)):
         return redirect("experiments:detail", pk)
     messages.success(request, f"{experiment.title} was deleted.")

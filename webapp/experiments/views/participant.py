@@ -20,8 +20,8 @@ from django.views.decorators.http import require_GET, require_POST
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
+from webapp.accounts.services import too_many_guests
 from webapp.arena.models import MatchSeat
-from webapp.arena.pages.views import too_many_guests
 from webapp.experiments import grouping, taking
 from webapp.experiments.models import Experiment, Participant, Question
 from webapp.experiments.questionnaire import Questionnaire
@@ -66,7 +66,7 @@ def take(request: HttpRequest, token: str) -> HttpResponse:
         rows = experiment.participants.select_related("experiment__owner", "arm", "group__match", "user")
         participant = rows.filter(user=current_user(request)).first()
         if participant is not None:
-            return _stage(request, taking.look(participant=participant))
+            return _stage(request, taking.update_stage(participant=participant))
     return _consent(request, experiment)
 
 
@@ -76,7 +76,7 @@ def _consent(request: HttpRequest, experiment: Experiment, problem: str = "", st
     context = {
         "experiment": experiment,
         "problem": problem,
-        "closed": "" if owner else taking.why_not(experiment, origin),
+        "closed": "" if owner else taking.refusal(experiment, origin),
         "owner": owner,
     }
     return render(request, "experiments/take/consent.html", context, status=status)
@@ -112,7 +112,11 @@ def begin(request: HttpRequest, token: str) -> HttpResponse:
 def _stage(request: HttpRequest, participant: Participant, form: Questionnaire | None = None) -> HttpResponse:
     """Render the stage of a participant."""
     experiment = participant.experiment
-    context: dict[str, Any] = {"experiment": experiment, "participant": participant, "beat_s": grouping.BEAT_S}
+    context: dict[str, Any] = {
+        "experiment": experiment,
+        "participant": participant,
+        "heartbeat_s": grouping.HEARTBEAT_S,
+    }
     if participant.outcome:
         return render(request, "experiments/take/ended.html", context | _ending(participant))
     if participant.stage in {Stage.BEFORE, Stage.AFTER}:
@@ -171,11 +175,11 @@ def answer(request: HttpRequest, token: str) -> HttpResponse:
 
 @require_POST
 @everyone
-def beat(request: HttpRequest, token: str) -> HttpResponse:
+def heartbeat(request: HttpRequest, token: str) -> HttpResponse:
     """Note that the page is there, and answer with what has changed: the waiting room, a notice, or another stage."""
     participant = _participant(request, token)
     shown = request.POST.get("stage", "")
-    participant = taking.beat(participant=participant, visible=request.POST.get("visible") == "1")
+    participant = taking.heartbeat(participant=participant, visible=request.POST.get("visible") == "1")
     if participant.outcome or participant.stage != shown:
         response = HttpResponse(status=200)
         response["HX-Refresh"] = "true"
@@ -183,7 +187,7 @@ def beat(request: HttpRequest, token: str) -> HttpResponse:
     context = {"participant": participant, "experiment": participant.experiment}
     if participant.stage == Stage.WAIT:
         context |= _waiting(participant)
-    return render(request, "experiments/take/beat.html", context)
+    return render(request, "experiments/take/heartbeat.html", context)
 
 
 @require_POST
