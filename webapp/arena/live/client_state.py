@@ -84,6 +84,8 @@ class ClientState:
     asks_ready: bool = False
     view: TableView = NO_VIEW
     coaching: Coaching = Coaching()
+    public_due: frozenset[Seat] = frozenset()
+    """The seats that must move, as far as every player knows of all others."""
 
     @property
     def away(self) -> list[Chair]:
@@ -122,6 +124,16 @@ class ClientState:
     def acting(self) -> list[Chair]:
         """The other seats that must move, as far as this viewer may know."""
         return [chair for chair in self.chairs if chair.acting and not chair.you]
+
+    @property
+    def speaking(self) -> list[Chair]:
+        """The other seats whose message comes next in a conversation; none in a vote or while moves are hidden.
+
+        A seat is here because it is due, and stays until the step is over, whoever sits there and whatever it does.
+        """
+        if self.spec.focus != "talk" or self.view.mood == "vote" or self.match.paused_at is not None:
+            return []
+        return [chair for chair in self.acting if chair.number in self.public_due]
 
 
 @dataclass(frozen=True)
@@ -213,10 +225,12 @@ def build(match_facts: Facts, viewer: Viewer, match_state: services.MatchState |
     """Build the state for `viewer`; `match_state` is None before the game, and where it cannot be replayed."""
     match, seats = match_facts.match, match_facts.seats
     observation, acting, moved, turn = Observation(messages=()), frozenset[Seat](), False, 0
+    public_due = frozenset[Seat]()
     view = view_of(match_state, viewer)
     if match_state is not None and match.state == Match.State.RUNNING:
         observation = match_state.game.observe(viewer)
         acting = match_state.game.acting(viewer)
+        public_due = frozenset.intersection(*(match_state.game.acting(seat.seat) for seat in seats))
         moved, turn = viewer in match_state.pending, match_state.turns[viewer]
         if moved or match.paused_at is not None or any(seat.stand_in for seat in seats if seat.seat == viewer):
             observation = observation.model_copy(update={"actions": ()})
@@ -235,6 +249,7 @@ def build(match_facts: Facts, viewer: Viewer, match_state: services.MatchState |
         turn=turn,
         view=view if observation.actions else view.model_copy(update={"ask": ""}),
         coaching=_coaching(match_facts, viewer, asks=bool(observation.actions)),
+        public_due=public_due,
     )
 
 
