@@ -211,7 +211,7 @@ def test_a_command_has_a_button_for_all_its_arguments():
     assert (look["buttons"], look["fields"]) == ([], [])
     page = render_to_string("arena/parts/act.html", {"actions": [take], "state": {"your_turn": True}})
     assert (
-        '<button name="choice" value="take:cd 2 from shelf 2" class="secondary">take cd 2 from shelf 2</button>' in page
+        '<button name="choice" value="take:cd 2 from shelf 2" class="secondary">Take cd 2 from shelf 2</button>' in page
     )
     assert "<fieldset" not in page
     take, _ = controls.controls(commands(*(f"mug {number}" for number in range(17))).actions)
