@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 
 from training.errors import BadInput
 from training.games import lookup
+from webapp.accounts import guests
 from webapp.accounts.models import User
 from webapp.accounts.services import create_guest, too_many_guests
 from webapp.arena.models import Match
@@ -24,8 +25,8 @@ def play_now(request: HttpRequest, game: str) -> HttpResponse:
     if game not in {spec.name for spec in finding.games()}:
         raise Http404
     user = request.user if isinstance(request.user, User) else None
-    if (user is None and too_many_guests(request, "visitor")) or (
-        (user is None or user.is_guest) and too_many_guests(request, "guest_table")
+    if (user is None and guests.is_throttled(request, "visitor")) or (
+        (user is None or user.is_guest) and guests.is_throttled(request, "guest_table")
     ):
         return render(request, "429.html", status=429)
     try:

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from training.errors import BadInput, IllegalMove
 from training.games import REGISTRY, lookup
+from webapp.accounts import guests
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404, members
 from webapp.accounts.services import too_many_guests
@@ -306,7 +307,7 @@ def _invitation(
     form = GuestName(request.POST or None, initial={"shown_name": "Guest"})
     problem = ""
     if request.method == "POST" and (user is not None or form.is_valid()):
-        if user is None and too_many_guests(request):
+        if user is None and guests.is_throttled(request):
             return render(request, "429.html", status=429)
         try:
             seat_taken, person = sit_down(user=user, shown_name=form.cleaned_data["shown_name"] if user is None else "")

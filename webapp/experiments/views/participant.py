@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput
+from webapp.accounts import guests
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
 from webapp.accounts.services import too_many_guests
@@ -93,7 +94,7 @@ def begin(request: HttpRequest, token: str) -> HttpResponse:
         raise Http404
     if request.user.is_authenticated and experiment.participants.filter(user=current_user(request)).exists():
         return redirect("experiments:take", token)
-    if person is None and too_many_guests(request, "participant"):
+    if person is None and guests.is_throttled(request, "participant"):
         return render(request, "429.html", status=429)
     try:
         participant = taking.begin(
