@@ -190,3 +190,13 @@ def test_guests_are_limited_by_address(researcher: User, client: Client, setting
     experiment = making.opened(researcher, making.PAIR)
     assert agree(Client(REMOTE_ADDR="192.0.2.7"), experiment).status_code == 302
     assert agree(Client(REMOTE_ADDR="192.0.2.7"), experiment).status_code == 429
+
+
+def test_a_participant_is_not_asked_to_keep_games(researcher: User, client: Client, guest: User) -> None:
+    experiment = making.opened(researcher)
+    agree(client, experiment)
+    for address in (f"/experiments/take/{experiment.token}/", "/"):
+        assert "Keep my games" not in page(client, address)
+        assert "to keep your games" not in page(client, address)
+    client.force_login(guest)
+    assert "Keep my games" in page(client, "/")
