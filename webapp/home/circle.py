@@ -45,13 +45,13 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of a step; `said` is what is going on, or what went wrong and what to do.
+    """The state of a step; `message` is what is going on, or what went wrong and what to do.
 
     `instead` is the step that must be done again, where it is another one.
     """
 
     state: State
-    said: str = ""
+    message: str = ""
     done: int = 0
     of: int = 0
     instead: str = ""
@@ -81,8 +81,8 @@ def _of_run(run: Run | None) -> Progress:
         return Progress(State.READY)
     if run.state in ALIVE:
         began = f"Step {run.step} of {run.steps}" if run.step and run.steps else "It begins"
-        said = "Waiting for a worker" if run.state == Run.State.QUEUED else began
-        return Progress(State.WORKING, said, run.step, run.steps)
+        message = "Waiting for a worker" if run.state == Run.State.QUEUED else began
+        return Progress(State.WORKING, message, run.step, run.steps)
     if run.state == Run.State.SUCCEEDED:
         return Progress(State.DONE)
     why = "The run was stopped" if run.state == Run.State.STOPPED else "The run failed"

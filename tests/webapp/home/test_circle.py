@@ -147,7 +147,7 @@ def test_a_game_without_a_result_is_played_again(client_of, researcher: User) ->
     match = circles.beat(user=researcher)
     services.abort(match_id=match.pk, why="a model could not be started")
     progress = circles.progress(circles.of(researcher))["beat"]
-    assert (progress.state, "a model could not be started" in progress.said) == (State.FAILED, True)
+    assert (progress.state, "a model could not be started" in progress.message) == (State.FAILED, True)
     assert circles.beat(user=researcher) != match
 
 
