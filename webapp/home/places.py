@@ -40,10 +40,16 @@ PAGES = (
     Place("Datasets", "scenarios:list", RESEARCHERS, "scenarios"),
     Place("Corpora", "corpora:list", RESEARCHERS, "passages index"),
     Place("Runs", "runs:list", RESEARCHERS, "training curves"),
+    Place("Sweeps", "runs:sweeps", RESEARCHERS, "hyperparameters grid random search trials"),
+    Place("Reports", "runs:reports", RESEARCHERS, "pages charts markdown"),
+    Place("Alerts", "runs:alerts", RESEARCHERS, "mail webhooks notifications"),
     Place("Checkpoints", "runs:checkpoints", MEMBERS, "models"),
+    Place("Matrix of evaluations", "runs:matrix", RESEARCHERS, "checkpoints opponents registry scores"),
     Place("Models that answer", "serving:list", RESEARCHERS, "deployments serving"),
+    Place("Experiments", "experiments:list", RESEARCHERS, "studies participants arms power"),
     Place("Judgments", "judgments:list", ANNOTATORS, "labels queues rubrics"),
     Place("Ladder", "ladder:ladder", MEMBERS, "ratings ranks"),
+    Place("Documentation", "docs", MEMBERS, "help manual tutorial reference"),
     Place("Account and keys", "accounts:account", MEMBERS, "api password"),
     Place("People", "accounts:people", ADMINS, "roles users"),
 )
@@ -51,6 +57,9 @@ ACTIONS = (
     Place("New table", "arena:new", MEMBERS, "set up a game"),
     Place("Play alone", "arena:alone", MEMBERS, "task shop household"),
     Place("Start a run", "runs:new", RESEARCHERS, "new train"),
+    Place("Start a sweep", "runs:new-sweep", RESEARCHERS, "new hyperparameters grid random search"),
+    Place("New report", "runs:new-report", RESEARCHERS, "write page charts"),
+    Place("New experiment", "experiments:new", RESEARCHERS, "study participants arms"),
     Place("Import a dataset", "scenarios:upload", RESEARCHERS, "upload jsonl"),
     Place("Upload a corpus", "corpora:upload", RESEARCHERS, "passages"),
     Place("Queue games for judgment", "judgments:queue-new", RESEARCHERS, "label new"),
@@ -73,5 +82,5 @@ def pages(user: User) -> Iterator[Place]:
 
 def matching(places: Iterator[Place], words: str) -> list[Place]:
     """Those in whose title or words every word occurs, ignoring case; without words, those that any search has."""
-    wanted = words.casefold().split()
-    return [place for place in places if all(word in f"{place.title} {place.words}".casefold() for word in wanted)]
+    terms = words.casefold().split()
+    return [place for place in places if all(term in f"{place.title} {place.words}".casefold() for term in terms)]

@@ -1,4 +1,4 @@
-"""Search over everything that a user may see: pages and actions, runs, checkpoints, data, games, people, labels.
+"""Search over everything that a user may see: pages and actions, runs, checkpoints, data, games, people, judgments.
 
 What may be seen is decided by the QuerySet methods of each app; every list is bounded.
 """
@@ -51,13 +51,13 @@ class Group:
 
 def search(user: User, words: str, limit: int) -> list[Group]:
     """All results for these words, by kind; without enough letters, pages and actions alone."""
-    wanted = " ".join(words[:LONGEST].split())
+    words = " ".join(words[:LONGEST].split())
     kinds: list[tuple[str, Iterable[Hit]]] = [
-        ("Pages", (Hit(place.title, place.address) for place in places.matching(places.pages(user), wanted))),
-        ("Actions", (Hit(place.title, place.address) for place in places.matching(places.actions(user), wanted))),
+        ("Pages", (Hit(place.title, place.address) for place in places.matching(places.pages(user), words))),
+        ("Actions", (Hit(place.title, place.address) for place in places.matching(places.actions(user), words))),
     ]
-    if len(wanted) >= LEAST or wanted.isdecimal():
-        kinds += _rows(user, wanted, limit + 1)
+    if len(words) >= LEAST or words.isdecimal():
+        kinds += _rows(user, words, limit + 1)
     groups = []
     for title, hits in kinds:
         several = list(hits)
@@ -74,7 +74,7 @@ def _rows(user: User, words: str, most: int) -> list[tuple[str, Iterable[Hit]]]:
         ("Datasets and corpora", [*_datasets(user, words, most), *_corpora(user, words, most)]),
         ("Games and tables", _matches(user, words, most)),
         ("People", _people(user, words, most)),
-        ("Labels", [*_queues(user, words, most), *_rubrics(user, words, most), *_judgments(user, words, most)]),
+        ("Judgments", [*_queues(user, words, most), *_rubrics(user, words, most), *_judgments(user, words, most)]),
     ]
 
 
@@ -99,8 +99,8 @@ def _corpora(user: User, words: str, most: int) -> Iterator[Hit]:
 
 
 def _matches(user: User, words: str, most: int) -> Iterator[Hit]:
-    found = Match.objects.visible_to(user).named(words).select_related("host").order_by("-pk")
-    for match in found[:most]:
+    matches = Match.objects.visible_to(user).named(words).select_related("host").order_by("-pk")
+    for match in matches[:most]:
         about = f"match {match.pk}, {match.get_state_display()}, hosted by {match.host.shown_name}"
         yield Hit(match.title, reverse("arena:table", args=[match.pk]), about)
 
@@ -137,8 +137,8 @@ def _judgments(user: User, words: str, most: int) -> Iterator[Hit]:
     for row in rows.select_related("target__queue", "rubric_version").order_by("-pk")[:most]:
         assert row.target is not None
         route = "judgments:queue" if user.is_researcher else "judgments:own_judgments"
-        said = row.reason or next((text for text in row.reasons.values() if words.casefold() in text.casefold()), "")
-        yield Hit(said[:120], reverse(route, args=[row.target.queue_id]), f"judgment in {row.target.queue.name}")
+        text = row.reason or next((text for text in row.reasons.values() if words.casefold() in text.casefold()), "")
+        yield Hit(text[:120], reverse(route, args=[row.target.queue_id]), f"judgment in {row.target.queue.name}")
 
 
 @require_GET
