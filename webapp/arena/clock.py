@@ -1,4 +1,4 @@
-"""Periodic tasks of the arena: time-outs, stand-ins, ends of pauses, lost hints, model starts."""
+"""Periodic tasks of the arena: time-outs, countdowns, stand-ins, ends of pauses, lost hints, model starts."""
 
 import logging
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from django.db import InterfaceError, OperationalError
 from webapp.arena import hints
 from webapp.arena.models import DueSeat
 from webapp.arena.play import hosting, model_seats, services
-from webapp.arena.setup import tables
+from webapp.arena.setup import countdowns, tables
 from webapp.core import queue
 from webapp.core.clock import register
 
@@ -85,6 +85,13 @@ def start_clocks() -> int:
     for match_id, why in broken:
         _apart(match_id, partial(services.abort, match_id=match_id, why=why))
     return len(ready) + len(broken)
+
+
+@register("arena.finish_countdowns")
+def finish_countdowns() -> int:
+    """Fill the seats of tables whose countdown has ended, and begin their games."""
+    match_ids = countdowns.over(limit=MOST)
+    return sum(_apart(match_id, partial(countdowns.finish, match_id=match_id)) for match_id in match_ids)
 
 
 @register("arena.begin_with_models", every=1.0)

@@ -198,6 +198,20 @@ class Match(models.Model):
     join_hash = models.CharField(max_length=64, null=True, blank=True, unique=True, help_text="Of the table's link.")
     paused_at = models.DateTimeField(null=True, blank=True)
     coaching = models.BooleanField(default=True, help_text="Whether players may ask a coach.")
+    fill_after_s = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Seconds of its countdown, which ends with filled seats; empty without one."
+    )
+    fill_at = models.DateTimeField(
+        null=True, blank=True, db_index=True, help_text="When its countdown ends; empty while none runs."
+    )
+    fill_model = models.ForeignKey(
+        "serving.Deployment",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="The model that fills empty seats; a player without a model if it is empty.",
+    )
     rated = models.BooleanField(default=True, help_text="False keeps it out of ratings and exports.")
     unrated_why = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -23,6 +23,7 @@ urlpatterns = [
     path("<int:match_id>/link/", views.open_link, name="link"),
     path("<int:match_id>/ready/", host_views.ready, name="ready"),
     path("<int:match_id>/fill/", host_views.fill, name="fill"),
+    path("<int:match_id>/stop-countdown/", host_views.stop_countdown, name="stop-countdown"),
     path("<int:match_id>/pause/", host_views.pause, name="pause"),
     path("<int:match_id>/resume/", host_views.resume, name="resume"),
     path("<int:match_id>/replace/<int:number>/", host_views.replace, name="replace"),

@@ -58,6 +58,14 @@ def hosted(owner: Any) -> dict[str, Any]:
     return {"match_id": match.pk}
 
 
+def counting_down(owner: Any) -> dict[str, Any]:
+    """A table whose seats are reserved, which counts down."""
+    start = tables.Start(negotiation(), countdown=tables.Countdown(30))
+    match = tables.create(host=owner, start=start, places=[tables.Place(user=_host()), tables.Place()])
+    links.invite(match=match, number=1)
+    return {"match_id": match.pk}
+
+
 def hosted_seat(owner: Any) -> dict[str, Any]:
     return {**hosted(owner), "number": 1}
 
@@ -143,6 +151,7 @@ ROUTES = [
     Route("arena:link", MEMBERS, ADMIN, method="POST", make=hosted),
     Route("arena:ready", EVERYONE, ADMIN, method="POST", make=asked),
     Route("arena:fill", MEMBERS, ADMIN, method="POST", make=hosted),
+    Route("arena:stop-countdown", MEMBERS, ADMIN, method="POST", make=counting_down),
     Route("arena:pause", MEMBERS, ADMIN, method="POST", make=hosted_running),
     Route("arena:resume", MEMBERS, ADMIN, method="POST", make=hosted_paused),
     Route("arena:replace", MEMBERS, ADMIN, method="POST", make=hosted_other),

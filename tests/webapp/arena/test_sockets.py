@@ -19,7 +19,7 @@ from webapp.arena import clock, hints
 from webapp.arena.live import consumers, fragments
 from webapp.arena.models import DueSeat, Match, ViewerRow
 from webapp.arena.play import hosting, model_seats, services
-from webapp.arena.setup import links, tables
+from webapp.arena.setup import countdowns, links, tables
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment
 
@@ -214,6 +214,19 @@ WATCHED_EVENTS = [
 ]
 """The same at a table that others may watch, which waits for its models before the game."""
 
+
+def countdown_ends(match):
+    Match.objects.filter(pk=match.pk).update(fill_at=services.database_now())
+    assert clock.finish_countdowns() == 1
+
+
+COUNTDOWN_EVENTS = [
+    ("countdowns.finish", countdown_ends),
+    ("countdowns.cut_short", lambda match: countdowns.cut_short(match=match)),
+    ("countdowns.stop", lambda match: countdowns.stop(match=match)),
+]
+"""What ends a countdown, each at a table of its own."""
+
 ENDINGS = [
     ("services.abort", lambda match: services.abort(match_id=match.pk, why="closed by the host")),
     ("tables.close", lambda match: tables.close(match=match)),
@@ -224,7 +237,7 @@ def test_every_service_that_notifies_viewers_has_a_case(ben):
     """`tables.fill` has its case where every game is played: `tests.trust.test_tabs_of_every_game`; a table that waits
     for its models begins in `test_blinding`.
     """
-    covered = {name for name, *_ in (*events(ben), *MODEL_EVENTS, *ENDINGS)}
+    covered = {name for name, *_ in (*events(ben), *MODEL_EVENTS, *ENDINGS, *COUNTDOWN_EVENTS)}
     assert {"clock.start_clocks", *WITHIN} <= telling()
     assert telling() - WITHIN - covered == {"tables.fill", "tables.begin_with_models"}
 
@@ -247,6 +260,24 @@ async def test_only_hints_bring_what_a_model_and_the_clock_do(application, clien
             tab.page.parts["status"] + tab.page.parts["ending"]
         )
     await tab.leave()
+
+
+@pytest.mark.parametrize("happen", [happen for _, happen in COUNTDOWN_EVENTS])
+async def test_the_end_of_a_countdown_reaches_every_tab(application, client_of, player, monkeypatch, happen):
+    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 60)
+    start = tables.Start(negotiation(), countdown=tables.Countdown(60))
+    places = [tables.Place(user=player), tables.Place()]
+    match = await sync(tables.create, host=player, start=start, places=places, consent=True, visibility="open")
+    watcher = await sync(make_person, "watcher")
+    tabs = [await at(application, client_of, user, match) for user in (player, watcher)]
+    for tab in tabs:
+        assert 'data-of="60"' in tab.page.parts["waiting"]
+    await sync(happen, match)
+    for tab in tabs:
+        fresh = Page(await tab.fetch())
+        await tab.until(lambda tab=tab, fresh=fresh: tab.page.state() == fresh.state(), wait=5)
+        assert 'data-of="60"' not in tab.page.parts["waiting"]
+        await tab.leave()
 
 
 async def test_a_tab_that_received_every_frame_shows_what_a_fresh_page_shows(application, client_of, player, ben):

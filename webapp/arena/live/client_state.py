@@ -96,9 +96,12 @@ class ClientState:
     def sees_free_seats(self) -> bool:
         """Whether the viewer may see which seats are free: the host and spectators, but not seated players.
 
-        A seat that is filled later than others belongs to a person.
+        A seat that is filled later than others belongs to a person. Where a countdown fills the seats, a seated host
+        who did not choose the players may not see it either: it would reveal how many of them are bots.
         """
-        return self.yours is None or self.rights.hosting
+        if self.yours is None:
+            return True
+        return self.rights.hosting and (self.rights.knows_kinds or self.match.fill_after_s is None)
 
     @property
     def your_turn(self) -> bool:
@@ -152,6 +155,7 @@ class Facts:
         match = self.match
         return (
             *(match.state, match.step, match.visibility, match.aborted_why, match.paused_at, match.unrated_why),
+            match.fill_at,
             *((seat.kind, seat.user_id, seat.consent, seat.ready, seat.stand_in, seat.notice) for seat in self.seats),
             *((*(model.state for model in seat.deployments), is_free(seat)) for seat in self.seats),
             *(self.back_by(seat) for seat in self.seats),

@@ -16,7 +16,7 @@ from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena.models import Match
 from webapp.arena.pages.views import hosted_match, visible_match
 from webapp.arena.play import hosting
-from webapp.arena.setup import tables
+from webapp.arena.setup import countdowns, tables
 from webapp.core.http import accepted
 
 
@@ -44,9 +44,18 @@ def take_back(request: HttpRequest, match_id: int) -> HttpResponse:
 @require_POST
 @members
 def fill(request: HttpRequest, match_id: int) -> HttpResponse:
-    """Fill the empty seats with scripted players and begin."""
+    """Fill the empty seats with bots and begin: those of the table's countdown, else scripted players."""
     match = hosted_match(request, match_id)
-    return _done(request, match, partial(tables.fill, match=match))
+    begin = tables.fill if match.fill_at is None else countdowns.cut_short
+    return _done(request, match, partial(begin, match=match))
+
+
+@require_POST
+@members
+def stop_countdown(request: HttpRequest, match_id: int) -> HttpResponse:
+    """Let the table wait for people instead of filling its seats."""
+    match = hosted_match(request, match_id)
+    return _done(request, match, partial(countdowns.stop, match=match))
 
 
 @require_POST

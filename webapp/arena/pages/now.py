@@ -21,7 +21,10 @@ GUEST = "Guest"
 
 @require_POST
 def play_now(request: HttpRequest, game: str) -> HttpResponse:
-    """Sit down: with a person who waits, else against a model or a scripted player."""
+    """Sit down: with a person who waits, else against a model or a scripted player.
+
+    Where others can join during a countdown, the answer about consent comes first.
+    """
     if game not in {spec.name for spec in finding.games()}:
         raise Http404
     user = request.user if isinstance(request.user, User) else None
@@ -29,8 +32,13 @@ def play_now(request: HttpRequest, game: str) -> HttpResponse:
         (user is None or user.is_guest) and guests.is_throttled(request, "guest_table")
     ):
         return render(request, "429.html", status=429)
+    consent = None
+    if finding.asks_first(user, game):
+        consent = {"yes": True, "no": False}.get(request.POST.get("consent", ""))
+        if consent is None:
+            return render(request, "arena/before_now.html", {"spec": lookup(game), "seconds": finding.COUNTDOWN_S})
     try:
-        match, player = _seat(user, game)
+        match, player = _seat(user, game, consent)
     except BadInput as error:
         context = {"spec": lookup(game), "why": error.why}
         return render(request, "arena/not_seated.html", context, status=400)
@@ -40,7 +48,7 @@ def play_now(request: HttpRequest, game: str) -> HttpResponse:
 
 
 @transaction.atomic
-def _seat(user: User | None, game: str) -> tuple[Match, User]:
+def _seat(user: User | None, game: str, consent: bool | None) -> tuple[Match, User]:
     """Seat the user, or a new guest, who exists only if a seat does."""
     player = user or create_guest(shown_name=GUEST)
-    return finding.play_now(user=player, game=game), player
+    return finding.play_now(user=player, game=game, consent=consent), player

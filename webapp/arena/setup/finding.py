@@ -1,11 +1,12 @@
 """Finding a game at once: beside a person who waits, else against a model that is ready, else a scripted player.
 
+In a game for more than two, others can join during a countdown, at whose end bots take the seats that are still empty.
 Guests play alone, and against small models only: they need no account, so nobody answers for what they use.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django.db import transaction
@@ -20,10 +21,12 @@ from webapp.arena.setup import scenarios, speakers, tables
 from webapp.arena.setup.tables import Place
 from webapp.serving.models import Deployment
 
-HERE = timedelta(minutes=1)
+WAITS_WITHIN = timedelta(minutes=1)
 """A host who was seen that lately is still waiting at the table."""
 LARGE = 2
-"""At tables with more seats, seats and names are drawn."""
+"""At tables with more seats, seats and names are drawn, and others can join during a countdown."""
+COUNTDOWN_S = 20
+"""Seconds during which others can join."""
 SMALL = 500_000_000
 """Most parameters of a model that guests may play against."""
 
@@ -35,12 +38,15 @@ class Offer:
     spec: GameSpec
     table: Match | None
     model: Deployment | None
+    counts_down: bool = False
 
     @property
     def against(self) -> str:
         """Who plays, as part of a sentence. It does not say what sits at a table that waits."""
         if self.table is not None:
             return f"{self.table.host.shown_name} is waiting at a table"
+        if self.counts_down:
+            return f"others can join for {COUNTDOWN_S} s; then bots take the empty seats"
         if self.model is not None:
             return f"against {self.model}"
         return f"against {opponents.title(opponents.substitute(self.spec.name))}"
@@ -57,7 +63,7 @@ def offers(user: User) -> list[Offer]:
         return guest_offers()
     waiting = {match.game: match for match in _waiting(user)}
     model = _ready(user)
-    return [Offer(spec, waiting.get(spec.name), model) for spec in games()]
+    return [Offer(spec, waiting.get(spec.name), model, counts_down=_is_large(spec.name)) for spec in games()]
 
 
 def guest_offers() -> list[Offer]:
@@ -70,9 +76,10 @@ def guest_offers() -> list[Offer]:
 
 def _waiting(user: User) -> list[Match]:
     """Open tables of other people who are still there, the newest first; of several of a game the oldest comes last."""
-    since = services.database_now() - HERE
-    here = Match.objects.filter(seats__user__isnull=False, seats__seen_at__gte=since).values("pk")
-    tables_of_others = Match.objects.without_spoilers(user).waiting().not_of(user).filter(pk__in=here)
+    now = services.database_now()
+    attended = Match.objects.filter(seats__user__isnull=False, seats__seen_at__gte=now - WAITS_WITHIN).values("pk")
+    tables_of_others = Match.objects.without_spoilers(user).waiting().not_of(user).filter(pk__in=attended)
+    tables_of_others = tables_of_others.exclude(fill_at__lte=now)
     return list(tables_of_others.select_related("host").order_by("-created_at"))
 
 
@@ -82,12 +89,22 @@ def _ready(user: User) -> Deployment | None:
     return ready.named().order_by("-pk").first()
 
 
+def _is_large(game: str) -> bool:
+    return scenarios.usual_size(game) > LARGE
+
+
+def asks_first(user: User | None, game: str) -> bool:
+    """Whether `play_now` needs the answer about consent: no seat of a table that counts down waits for one."""
+    return user is not None and not user.is_guest and _is_large(game)
+
+
 @transaction.atomic
-def play_now(*, user: User, game: str) -> Match:
+def play_now(*, user: User, game: str, consent: bool | None = None) -> Match:
     """Seat this user in a game: at a table that waits, else at a new one, which begins after the answer about consent.
 
-    A guest who has not answered about consent at a table of this game yet gets that table again. Raises `BadInput` if
-    the user has too many tables, or somebody else took the seat.
+    `consent` is the answer, where `asks_first`; the new table of such a game then counts down. A guest who has not
+    answered about consent at a table of this game yet gets that table again. Raises `BadInput` if the user has too many
+    tables, or somebody else took the seat.
     """
     spec = lookup(game)
     unanswered = Match.objects.filter(host=user, game=game, state=Match.State.OPEN)
@@ -95,14 +112,22 @@ def play_now(*, user: User, game: str) -> Match:
         return before
     offer = next(offer for offer in offers(user) if offer.spec.name == spec.name)
     if offer.table is not None:
-        tables.take_seat(match=offer.table, user=user)
+        tables.take_seat(match=offer.table, user=user, consent=consent)
         return offer.table
     seed = tables.new_seed()
     start = scenarios.draw(scenarios.SAMPLE, user, game, seed, scenarios.usual_size(game))
+    if offer.counts_down:
+        return tables.create(
+            host=user,
+            start=replace(start, countdown=tables.Countdown(COUNTDOWN_S, offer.model)),
+            places=[Place(user=user), *[Place()] * (len(start.scenario.seats) - 1)],
+            consent=consent,
+            shuffled=True,
+        )
     place = (
         speakers.place_of(offer.model, speakers.AS_TRAINED, user)
         if offer.model is not None
         else Place(scripted=opponents.substitute(game))
     )
     others = [place] * (len(start.scenario.seats) - 1)
-    return tables.create(host=user, start=start, places=[Place(user=user), *others], shuffled=len(others) >= LARGE)
+    return tables.create(host=user, start=start, places=[Place(user=user), *others], shuffled=_is_large(game))

@@ -12,9 +12,10 @@ from training.errors import BadInput
 from training.games import REGISTRY, lookup
 from webapp.accounts.models import User
 from webapp.arena.models import Match
-from webapp.arena.setup import scenarios, speakers, tables
+from webapp.arena.setup import countdowns, scenarios, speakers, tables
 from webapp.arena.setup.players import Players
 from webapp.arena.setup.rules import RulesForm
+from webapp.core.templatetags.parley import duration
 from webapp.scenarios.models import StoredScenario
 
 
@@ -50,6 +51,15 @@ class NewTable(forms.Form):
         help_text="A model or a scripted player advises whoever asks. A game with advice does not count on the ladder.",
     )
 
+    fill_after_s = forms.ChoiceField(
+        label="When a seat stays empty",
+        required=False,
+        initial="",
+        choices=[("", "Wait for people"), *((n, f"Begin with bots after {duration(n)}") for n in countdowns.LENGTHS)],
+        help_text="The time begins with the first answer about consent; everybody at the table sees it.",
+    )
+    fill_with = forms.ChoiceField(label="Who takes the empty seats then", required=False, initial="")
+
     def __init__(
         self,
         data: Mapping[str, Any] | None,
@@ -77,6 +87,7 @@ class NewTable(forms.Form):
         self._field("scenario").initial = choices[0][0] if choices else ""
         self.fields["deadline_s"].initial = self.spec.deadline_s
         self.players = Players(user, self.spec, checkpoint)
+        self._field("fill_with").choices = [("", "A scripted player"), *self.players.models()]
         if self.size == 2:  # with two, the names belong to the story and the seats to those who chose them
             del self.fields["shuffled"]
         for number in range(self.size):
@@ -154,6 +165,16 @@ class NewTable(forms.Form):
         except BadInput as error:
             raise BadInput(error.why, f"speaker_{number}") from error
 
+    def countdown(self) -> tables.Countdown | None:
+        """The chosen countdown; raises `BadInput` if its model needs a speaker that is not open to the user."""
+        if not self.cleaned_data["fill_after_s"]:
+            return None
+        try:
+            place = self.players.place(self.cleaned_data["fill_with"])
+        except BadInput as error:
+            raise BadInput(error.why, "fill_with") from error
+        return tables.Countdown(int(self.cleaned_data["fill_after_s"]), place.deployment)
+
     def make(self, *, consent: bool | None) -> Match:
         """Create the table; raises `BadInput` with the reason if that fails."""
         start = self.drawn()
@@ -162,7 +183,7 @@ class NewTable(forms.Form):
             raise BadInput(f"this scenario has {len(start.scenario.seats)} seats", "scenario")
         return tables.create(
             host=self.user,
-            start=replace(start, rules=self.rules.chosen()),
+            start=replace(start, rules=self.rules.chosen(), countdown=self.countdown()),
             places=places,
             visibility=self.cleaned_data["visibility"],
             deadline_s=self.cleaned_data["deadline_s"],

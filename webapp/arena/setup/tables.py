@@ -11,6 +11,7 @@ import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -33,6 +34,10 @@ from webapp.serving.models import Deployment
 
 DEADLINES = (10, 3600)
 """Fewest and most seconds for a move."""
+COUNTDOWNS = (10, 3600)
+"""Fewest and most seconds of a countdown."""
+LAST_SEATS = timedelta(seconds=10)
+"""So long before the end of a countdown, nobody sits down who has yet to answer about consent."""
 ALIVE = (Match.State.OPEN, Match.State.RUNNING)
 STARTING = (Deployment.State.COLD, Deployment.State.STARTING, Deployment.State.STOPPING)
 """The states of a model that has neither started nor failed to."""
@@ -74,11 +79,19 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Countdown:
+    """After so many seconds, empty seats are filled with this model, or with a player without one."""
+
+    seconds: int
+    model: Deployment | None = None
+
+
+@dataclass(frozen=True)
 class Start:
     """The start of a match: a scenario, the stored scenario it came from, if any, and the host's rules.
 
     `beside` is the play of the same task with which this one is compared. `shown_as` and `next_path` are those of a
-    match of an experiment.
+    match of an experiment. A `countdown` counts only at a table with an empty seat.
     """
 
     scenario: Scenario
@@ -87,6 +100,7 @@ class Start:
     beside: Match | None = None
     shown_as: str = ""
     next_path: str = ""
+    countdown: Countdown | None = None
 
 
 def with_drawn_names(scenario: Scenario) -> Scenario:
@@ -128,6 +142,7 @@ def create(
     if not DEADLINES[0] <= seconds <= DEADLINES[1]:
         raise BadInput(f"must be between {DEADLINES[0]} and {DEADLINES[1]} seconds", "deadline_s")
     _check_places(scenario, places)
+    countdown = _countdown(start, places)
     match = Match.objects.create(
         host=host,
         game=scenario.game,
@@ -142,13 +157,35 @@ def create(
         beside=start.beside,
         shown_as=start.shown_as,
         next_path=start.next_path,
+        fill_after_s=None if countdown is None else countdown.seconds,
+        fill_model=None if countdown is None else countdown.model,
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
         _create_seat(match, number, name, place, consent if place.user == host else place.consent)
     models = [model for place in places for model in place.deployments]
+    models += [countdown.model] if countdown is not None and countdown.model is not None else []
     serving.request_all(deployments=models)  # they start while people read the rules
-    _begin_if_ready(match)
+    _start_countdown(match)
+    begin_if_ready(match)
     return match
+
+
+def _countdown(start: Start, places: Sequence[Place]) -> Countdown | None:
+    """The countdown of a table with these places; raises `BadInput` if it is too short or too long."""
+    countdown = start.countdown
+    if countdown is not None and not COUNTDOWNS[0] <= countdown.seconds <= COUNTDOWNS[1]:
+        raise BadInput(f"must be between {COUNTDOWNS[0]} and {COUNTDOWNS[1]} seconds", "fill_after_s")
+    return countdown if any(place.kind == MatchSeat.Kind.OPEN for place in places) else None
+
+
+def _start_countdown(match: Match) -> None:
+    """Start the countdown of a table with an empty seat once a person has answered about consent."""
+    if match.fill_after_s is None or match.fill_at is not None:
+        return
+    answered = match.seats.filter(kind=MatchSeat.Kind.PERSON, consent__isnull=False)
+    if answered.exists() and match.seats.filter(kind=MatchSeat.Kind.OPEN).exists():
+        match.fill_at = services.database_now() + timedelta(seconds=match.fill_after_s)
+        match.save(update_fields=["fill_at"])
 
 
 def _check_quotas(host: User, start: Start) -> None:
@@ -206,8 +243,11 @@ def needs_ready(seats: Collection[MatchSeat]) -> bool:
     """Whether players must press Ready besides answering about consent.
 
     This is so at tables of more than two seats, where the first players wait long for the last, unless the host is the
-    only person. Every other person is asked even if no one else is there, because skipping it would reveal that.
+    only person. Every other person is asked even if no one else is there, because skipping it would reveal that. With a
+    countdown nobody is.
     """
+    if any(seat.match.fill_at is not None for seat in seats):
+        return False
     people = [seat for seat in seats if seat.kind == MatchSeat.Kind.PERSON]
     return len(seats) > 2 and any(seat.user_id != seat.match.host_id for seat in people)
 
@@ -217,10 +257,12 @@ def _complete(seats: Sequence[MatchSeat]) -> bool:
     people = [seat for seat in seats if seat.kind == MatchSeat.Kind.PERSON]
     if any(seat.kind == MatchSeat.Kind.OPEN for seat in seats) or any(seat.consent is None for seat in people):
         return False
+    if len(seats) > 2 and any(seat.match.fill_at is not None for seat in seats):
+        return False  # it begins at the end of its countdown, whoever sits there: see `countdowns`
     return not needs_ready(seats) or all(seat.ready for seat in people)
 
 
-def _begin_if_ready(match: Match) -> None:
+def begin_if_ready(match: Match) -> None:
     """Begin once the table is complete. If players must stay hidden, wait for models as well."""
     seats = list(match.seats.select_related(*MatchSeat.MODELS).order_by("seat"))
     if not _complete(seats):
@@ -242,6 +284,7 @@ def waiting_for_models(*, limit: int) -> list[int]:
     must_be_ready = Exists(seats.filter(seat__gt=1)) & Exists(people.exclude(user=OuterRef("host")))  # `needs_ready`
     starting = Exists(seats.filter(Q(deployment__state__in=STARTING) | Q(speaker__state__in=STARTING)))
     with_models = Match.objects.filter(Exists(seats.filter(deployment__isnull=False)), state=Match.State.OPEN)
+    with_models = with_models.exclude(Q(fill_at__isnull=False) & Exists(seats.filter(seat__gt=1)))  # `_complete`
     complete = with_models.exclude(Exists(seats.filter(missing))).exclude(
         must_be_ready & Exists(people.filter(ready=False))
     )
@@ -258,7 +301,7 @@ def begin_with_models(*, match_id: int) -> Match | None:
     if match.seats.filter(Q(deployment__state=failed) | Q(speaker__state=failed)).exists():
         services.abort(match_id=match.pk, why="a model could not be started")
         return match
-    _begin_if_ready(match)
+    begin_if_ready(match)
     return match if match.state == Match.State.RUNNING else None
 
 
@@ -275,16 +318,21 @@ def say_ready(*, match: Match, user: User) -> None:
         raise BadInput("there are empty seats: wait until somebody sits there")
     seat.ready = True
     seat.save(update_fields=["ready"])
-    _begin_if_ready(locked)
+    begin_if_ready(locked)
     tell_everybody(locked)
+
+
+def check_answers(match: Match) -> None:
+    """Raise `BadInput` if somebody who sits at the table has not answered about consent."""
+    if match.seats.filter(kind=MatchSeat.Kind.PERSON, consent=None).exists():
+        raise BadInput("a player has not answered the question about consent yet")
 
 
 @transaction.atomic
 def fill(*, match: Match) -> None:
     """Fill every empty seat with a scripted player and begin, even if not everybody has pressed Ready."""
     locked = still_open(match)
-    if locked.seats.filter(kind=MatchSeat.Kind.PERSON, consent=None).exists():
-        raise BadInput("a player has not answered the question about consent yet")
+    check_answers(locked)
     empty = locked.seats.filter(kind=MatchSeat.Kind.OPEN)
     GuestLink.objects.filter(seat__in=empty).delete()
     empty.update(kind=MatchSeat.Kind.SCRIPTED, scripted=opponents.substitute(locked.game))
@@ -302,16 +350,18 @@ def take_seat(*, match: Match, user: User, consent: bool | None = None) -> Match
 
     A user who has a seat already keeps it.
     """
-    seat = _take_seat(match, user)
+    seat = _take_seat(match, user, answered=consent is not None)
     if consent is not None:
         answer_consent(match=match, user=user, agreed=consent)
     return seat
 
 
-def _take_seat(match: Match, user: User) -> MatchSeat:
+def _take_seat(match: Match, user: User, *, answered: bool) -> MatchSeat:
     locked = still_open(match)
     if seat_of_user := locked.seats.filter(user=user).first():
         return seat_of_user
+    if not answered and locked.fill_at is not None and locked.fill_at - services.database_now() < LAST_SEATS:
+        raise BadInput("the game begins in a moment: there is no time left to read about consent")
     seat = locked.seats.free().order_by("seat").first()
     if seat is None:
         raise BadInput("somebody else was faster: no seat is free")
@@ -368,7 +418,8 @@ def answer_consent(*, match: Match, user: User, agreed: bool) -> None:
     seat.consent, seat.consented_at = agreed, services.database_now()
     seat.save(update_fields=["consent", "consented_at"])
     if locked.state == Match.State.OPEN:
-        _begin_if_ready(locked)
+        _start_countdown(locked)
+        begin_if_ready(locked)
         tell_everybody(locked)
 
 

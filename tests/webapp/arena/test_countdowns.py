@@ -1,0 +1,285 @@
+"""Countdowns: when they begin and end, who plays then, what everybody sees of them, and who may stop them."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.arena import vigil
+from tests.webapp.arena.conftest import negotiation
+from training.errors import BadInput
+from webapp.arena import clock
+from webapp.arena.models import Match, MatchSeat
+from webapp.arena.play import services
+from webapp.arena.setup import countdowns, finding, links, tables
+from webapp.runs.models import Checkpoint
+from webapp.serving.models import Deployment
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("registered")]
+registered = vigil.registered
+
+
+class Time:
+    """The database's clock, moved by a test."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def passes(self, seconds: float) -> None:
+        self.ahead += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def time(monkeypatch):
+    moved, real = Time(), services.database_now
+    monkeypatch.setattr(services, "database_now", lambda: real() + moved.ahead)
+    return moved
+
+
+def table(host, *, seats=3, seconds=30, model=None, consent=True, shuffled=True):
+    scenario = vigil.vigil(seats) if seats > 2 else negotiation()
+    places = [tables.Place(user=host), *[tables.Place()] * (seats - 1)]
+    return tables.create(
+        host=host,
+        start=tables.Start(scenario, countdown=tables.Countdown(seconds, model)),
+        places=places,
+        consent=consent,
+        shuffled=shuffled and seats > 2,
+    )
+
+
+def kinds(match):
+    return sorted(match.seats.values_list("kind", flat=True))
+
+
+def state(match):
+    return Match.objects.get(pk=match.pk).state
+
+
+def test_the_game_begins_at_the_end_and_not_before(player, time):
+    match = table(player)
+    assert match.fill_at - services.database_now() <= timedelta(seconds=30)
+    time.passes(29)
+    assert clock.finish_countdowns() == 0
+    assert state(match) == Match.State.OPEN
+    time.passes(1.1)
+    assert clock.finish_countdowns() == 1
+    assert state(match) == Match.State.RUNNING
+    assert kinds(match) == ["person", "scripted", "scripted"]
+    assert clock.finish_countdowns() == 0
+
+
+def test_a_table_full_of_people_begins_at_the_same_moment(player, ben, annotator, time):
+    """Whoever waits could otherwise tell that nobody is a bot."""
+    match = table(player)
+    for user in (ben, annotator):
+        tables.take_seat(match=match, user=user, consent=True)
+    assert state(match) == Match.State.OPEN
+    assert not tables.needs_ready(list(match.seats.select_related("match")))
+    time.passes(30.1)
+    assert clock.finish_countdowns() == 1
+    assert (state(match), kinds(match)) == (Match.State.RUNNING, ["person"] * 3)
+
+
+def test_a_table_for_two_begins_as_soon_as_both_have_answered(player, ben, time):
+    match = table(player, seats=2)
+    tables.take_seat(match=match, user=ben, consent=True)
+    assert state(match) == Match.State.RUNNING
+    time.passes(60)
+    assert clock.finish_countdowns() == 0
+
+
+def test_it_begins_with_the_first_answer(player, time):
+    match = table(player, consent=None)
+    assert match.fill_at is None
+    time.passes(100)
+    assert clock.finish_countdowns() == 0
+    tables.answer_consent(match=match, user=player, agreed=False)
+    match.refresh_from_db()
+    assert timedelta(seconds=29) < match.fill_at - services.database_now() <= timedelta(seconds=30)
+
+
+def test_nobody_plays_without_an_answer(player, ben, client_of, time):
+    match = table(player)
+    tables.take_seat(match=match, user=ben)
+    time.passes(30.1)
+    clock.finish_countdowns()
+    assert not match.seats.filter(user=ben).exists()
+    assert kinds(match) == ["person", "scripted", "scripted"]
+    assert client_of(ben).get(f"/play/{match.pk}/").status_code == 404
+
+
+def test_the_last_seconds_are_for_those_who_have_answered(player, ben, annotator, time):
+    match = table(player)
+    time.passes(21)
+    with pytest.raises(BadInput, match="the game begins in a moment"):
+        tables.take_seat(match=match, user=ben)
+    tables.take_seat(match=match, user=annotator, consent=True)
+    assert match.seats.filter(user=annotator, consent=True).exists()
+
+
+def test_a_table_that_everybody_left_waits_again(player, ben, time):
+    match = table(player)
+    tables.leave(match=match, user=player)
+    time.passes(31)
+    assert clock.finish_countdowns() == 1
+    assert (state(match), Match.objects.get().fill_at, kinds(match)) == (Match.State.OPEN, None, ["open"] * 3)
+    tables.take_seat(match=match, user=ben, consent=True)
+    assert Match.objects.get().fill_at is not None
+
+
+def test_a_reserved_seat_that_nobody_claimed_is_filled_and_its_link_is_gone(player, time):
+    match = table(player)
+    token = links.invite(match=match, number=2)
+    time.passes(31)
+    clock.finish_countdowns()
+    assert kinds(match) == ["person", "scripted", "scripted"]
+    assert links.find_link(token) is None
+
+
+def test_the_chosen_model_fills_the_seats_and_is_waited_for(player, time):
+    checkpoint = Checkpoint.objects.create(name="x", kind="base", base="x", path="/nowhere", open_to_players=True)
+    model = Deployment.objects.create(checkpoint=checkpoint)
+    match = table(player, model=model)
+    model.refresh_from_db()
+    assert model.requested_at is not None, "it starts during the countdown"
+    time.passes(31)
+    assert clock.finish_countdowns() == 1
+    assert (state(match), kinds(match)) == (Match.State.OPEN, ["model", "model", "person"])
+    Deployment.objects.update(state=Deployment.State.READY)
+    assert clock.begin_with_models() == 1
+    assert state(match) == Match.State.RUNNING
+
+
+def test_a_model_that_is_gone_is_replaced_by_a_scripted_player(player, time):
+    checkpoint = Checkpoint.objects.create(name="x", kind="base", base="x", path="/nowhere", open_to_players=True)
+    match = table(player, model=Deployment.objects.create(checkpoint=checkpoint))
+    Deployment.objects.all().delete()
+    time.passes(31)
+    assert clock.finish_countdowns() == 1
+    assert kinds(match) == ["person", "scripted", "scripted"]
+
+
+def test_two_clocks_begin_it_once(player, time):
+    match = table(player)
+    time.passes(31)
+    assert countdowns.over(limit=9) == [match.pk]
+    assert countdowns.finish(match_id=match.pk) is not None
+    assert countdowns.finish(match_id=match.pk) is None
+
+
+def test_the_host_stops_it_and_people_press_ready(player, ben, annotator, client_of, time):
+    match = table(player)
+    assert client_of(ben).post(f"/play/{match.pk}/stop-countdown/").status_code == 404
+    client_of(player).post(f"/play/{match.pk}/stop-countdown/")
+    assert Match.objects.get().fill_at is None
+    time.passes(60)
+    assert clock.finish_countdowns() == 0
+    for user in (ben, annotator):
+        tables.take_seat(match=match, user=user, consent=True)
+    assert state(match) == Match.State.OPEN
+    for user in (player, ben, annotator):
+        tables.say_ready(match=match, user=user)
+    assert state(match) == Match.State.RUNNING
+    answer = client_of(player).post(f"/play/{match.pk}/stop-countdown/", follow=True)
+    assert 'role="alert"' in answer.content.decode()
+
+
+def test_the_host_cuts_it_short(player, ben, client_of):
+    match = table(player)
+    tables.take_seat(match=match, user=ben)
+    client_of(player).post(f"/play/{match.pk}/fill/")
+    assert state(match) == Match.State.OPEN, "somebody reads about consent"
+    tables.answer_consent(match=match, user=ben, agreed=True)
+    client_of(player).post(f"/play/{match.pk}/fill/")
+    assert (state(match), kinds(match)) == (Match.State.RUNNING, ["person", "person", "scripted"])
+
+
+@pytest.mark.parametrize("seconds", [9, 3601])
+def test_its_length_is_bounded(player, seconds):
+    with pytest.raises(BadInput, match="between 10 and 3600 seconds"):
+        table(player, seconds=seconds)
+    assert not Match.objects.exists()
+
+
+def test_a_table_without_an_empty_seat_has_none(player):
+    places = [tables.Place(user=player), tables.Place(scripted="scripted")]
+    match = tables.create(
+        host=player, start=tables.Start(negotiation(), countdown=tables.Countdown(30)), places=places, consent=True
+    )
+    assert (match.fill_after_s, match.fill_at, state(match)) == (None, None, Match.State.RUNNING)
+
+
+# --- what is seen ---
+
+
+def seats_of_page(client, match):
+    page = client.get(f"/play/{match.pk}/").content.decode()
+    return page.split('<ul class="chairs" aria-label="Seats">')[1].split("</ul>")[0]
+
+
+def test_everybody_who_waits_sees_the_same_ring(player, ben, annotator, client_of):
+    match = table(player)
+    tables.take_seat(match=match, user=ben, consent=True)
+    until = f'data-until="{int(match.fill_at.timestamp())}" data-of="30"'
+    for user in (player, ben, annotator):
+        assert until in client_of(user).get(f"/play/{match.pk}/").content.decode()
+    assert "Stop the countdown" in client_of(player).get(f"/play/{match.pk}/").content.decode()
+    assert "Stop the countdown" not in client_of(ben).get(f"/play/{match.pk}/").content.decode()
+
+
+def test_nobody_who_sits_sees_how_many_seats_a_bot_will_take(player, ben, client_of):
+    """Not even the host, who did not choose the players: neither at the table nor in the lobby."""
+    match = table(player)
+    before = seats_of_page(client_of(player), match), marks(client_of(player))
+    tables.take_seat(match=match, user=ben, consent=True)
+    assert (seats_of_page(client_of(player), match), marks(client_of(player))) == before
+    assert "empty" not in before[0]
+    page = client_of(player).get(f"/play/{match.pk}/").content.decode()
+    assert "Guest link" not in page
+
+
+def marks(client):
+    return re.findall(r'class="mark mark-(\w+)', client.get("/play/").content.decode().split("Your matches")[1])
+
+
+def test_a_form_offers_it(player, client_of):
+    data = {"game": "werewolf", "scenario": "sample", "deadline_s": "60", "visibility": "private", "consent": "yes"}
+    data |= {"seat_0": "me", **{f"seat_{n}": "open" for n in range(1, 6)}, "shuffled": "on"}
+    answer = client_of(player).post("/play/new/", data | {"fill_after_s": "120", "fill_with": ""})
+    match = Match.objects.get()
+    assert answer.url == f"/play/{match.pk}/"
+    assert match.fill_after_s == 120
+    assert match.fill_at is not None
+    refused = client_of(player).post("/play/new/", data | {"fill_after_s": "7"})
+    assert (refused.status_code, Match.objects.count()) == (400, 1)
+
+
+# --- play now ---
+
+
+def test_play_now_seats_people_together_and_bots_at_the_rest(player, ben, client_of, time):
+    address = reverse("arena:play-now", args=["werewolf"])
+    asked = client_of(player).post(address)
+    assert (asked.status_code, Match.objects.count()) == (200, 0), "first the question about consent"
+    assert 'name="consent" value="yes"' in asked.content.decode()
+    client_of(player).post(address, {"consent": "yes"})
+    match = Match.objects.get()
+    assert match.fill_at is not None
+    client_of(player).get(f"/play/{match.pk}/")  # is there
+    client_of(ben).post(address, {"consent": "no"})
+    assert list(match.seats.exclude(user=None).order_by("seat").values_list("user", "consent")) == [
+        (player.pk, True),
+        (ben.pk, False),
+    ]
+    time.passes(finding.COUNTDOWN_S + 0.1)
+    assert clock.finish_countdowns() == 1
+    assert kinds(match) == ["person"] * 2 + ["scripted"] * 4
+
+
+def test_a_guest_plays_alone_at_once(client_of):
+    client = client_of(None)
+    client.post(reverse("arena:play-now", args=["werewolf"]))
+    match = Match.objects.get()
+    assert (match.fill_after_s, match.seats.filter(kind=MatchSeat.Kind.OPEN).count()) == (None, 0)
