@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from parley_client.data import Checkpoints, Datasets, Judgments
+from parley_client.checkpoints import Checkpoints
+from parley_client.datasets import Datasets
+from parley_client.judgments import Judgments
 from parley_client.matches import Matches
 from parley_client.runs import Runs
 from parley_client.transport import Transport, stated
