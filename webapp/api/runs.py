@@ -21,14 +21,14 @@ from webapp.runs import archive, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import CheckpointQuerySet, RunQuerySet
 from webapp.runs.registry import services as registry
-from webapp.runs.reports import calibration, league
+from webapp.runs.summaries import calibration, league
 
 router = Router(tags=["runs"], auth=Key(researchers=True))
 checkpoints = Router(tags=["checkpoints"])
 
 
 def _runs(request: HttpRequest) -> RunQuerySet:
-    runs = Run.objects.visible_to(caller(request)).experiments()
+    runs = Run.objects.visible_to(caller(request)).without_servers()
     return runs.select_related("owner", "dataset_version__dataset").order_by("-pk")
 
 
@@ -89,7 +89,7 @@ def get_calibration(request: HttpRequest, pk: int) -> list[Evaluation]:
 
 
 def _own(request: HttpRequest, pk: int) -> Run:
-    return get_or_404(Run.objects.changeable_by(caller(request)).experiments(), pk=pk)
+    return get_or_404(Run.objects.changeable_by(caller(request)).without_servers(), pk=pk)
 
 
 @router.post("/{int:pk}/stop", response=RunOut)

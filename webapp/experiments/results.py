@@ -15,10 +15,10 @@ from typing import Any
 from training.errors import BadInput
 from training.evaluate import intervals
 from training.evaluate.intervals import Interval
+from webapp.core.forest import Mark, mark_of, reach_of
 from webapp.experiments import measures
 from webapp.experiments.measures import Measure
 from webapp.experiments.models import Arm, Experiment, Participant
-from webapp.runs.reports.evaluation import Mark, mark_of, reach_of
 
 
 @dataclass(frozen=True)

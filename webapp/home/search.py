@@ -79,7 +79,7 @@ def _rows(user: User, words: str, most: int) -> list[tuple[str, Iterable[Hit]]]:
 
 
 def _runs(user: User, words: str, most: int) -> Iterator[Hit]:
-    for run in Run.objects.visible_to(user).experiments().matching(text=words).listed().order_by("-pk")[:most]:
+    for run in Run.objects.visible_to(user).without_servers().matching(text=words).listed().order_by("-pk")[:most]:
         yield Hit(run.name, reverse("runs:detail", args=[run.pk]), f"{run.get_kind_display()}, {run.state}")
 
 

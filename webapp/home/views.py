@@ -31,7 +31,7 @@ def index(request: HttpRequest) -> HttpResponse:
     if user.is_guest:
         return welcome.guest_page(request)
     tables = Match.objects.without_spoilers(user).with_seats()
-    runs = Run.objects.visible_to(user).experiments().listed()
+    runs = Run.objects.visible_to(user).without_servers().listed()
     context = {
         **(guided.context(user) if user.is_researcher else {}),
         "alive": runs.alive().with_progress().order_by("-pk")[:SHOWN],
@@ -48,7 +48,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @researchers
 def running(request: HttpRequest) -> HttpResponse:
     """The numbers of running and queued runs, for the bar of every page; they open a short list."""
-    alive = Run.objects.visible_to(current_user(request)).experiments().alive()
+    alive = Run.objects.visible_to(current_user(request)).without_servers().alive()
     queued = Count("pk", filter=Q(state=Run.State.QUEUED))
     counts = alive.aggregate(queued=queued, running=Count("pk") - queued)
     return render(request, "home/running.html", {"runs": alive.listed().order_by("-pk")[:8], **counts})

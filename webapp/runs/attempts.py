@@ -19,7 +19,7 @@ from webapp.runs import batches
 from webapp.runs.alerts import services as alerts
 from webapp.runs.models import Attempt, Event, Run
 from webapp.runs.querysets import RunQuerySet
-from webapp.runs.reports import keymetric
+from webapp.runs.summaries import keymetric
 
 LIVE = (Attempt.State.CLAIMED, Attempt.State.RUNNING)
 HINT_SECONDS = 15.0  # between two hints for a run that waits
@@ -232,7 +232,7 @@ def _lapse(pk: int, run_id: int) -> int:
 
 def repeat_hints() -> int:
     """Clock step: resend hints for queued runs. Duplicate claims are harmless, and old hints expire."""
-    return _hint(Run.objects.experiments(), HINT_SECONDS)
+    return _hint(Run.objects.without_servers(), HINT_SECONDS)
 
 
 def repeat_serve_hints() -> int:

@@ -18,7 +18,7 @@ from training import phases
 from training.phases import Phase
 from webapp.runs.alerts import services as alerts
 from webapp.runs.models import Attempt, Checkpoint, Event, Metric, PlayedEpisode, Run
-from webapp.runs.reports import keymetric
+from webapp.runs.summaries import keymetric
 
 
 @dataclass

@@ -25,8 +25,8 @@ from webapp.core.choices import offer
 from webapp.core.schema import SchemaForm
 from webapp.runs import presets, suites
 from webapp.runs.models import Checkpoint
-from webapp.runs.reports import lineage
 from webapp.runs.services import TRAIN_QUEUES, check_bytes
+from webapp.runs.summaries import lineage
 from webapp.scenarios.models import DatasetVersion
 
 PLACES = [(place, place.upper()) for place in TRAIN_QUEUES]

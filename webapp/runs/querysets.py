@@ -11,6 +11,8 @@ from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
+from webapp.accounts.ownership import OwnedQuerySet
+
 if TYPE_CHECKING:
     from webapp.accounts.models import User
     from webapp.runs.models import Attempt, Checkpoint, Metric, PlayedEpisode, Run  # noqa: F401 (in quoted types)
@@ -38,20 +40,10 @@ CHECKPOINT_SORTS = {
 }
 
 
-class RunQuerySet(models.QuerySet["Run"]):
+class RunQuerySet(OwnedQuerySet["Run"]):
     """Reads of runs."""
 
-    def visible_to(self, user: User) -> RunQuerySet:
-        """Researchers see all runs, nobody else sees any."""
-        return self if user.is_researcher else self.none()
-
-    def changeable_by(self, user: User) -> RunQuerySet:
-        """Researchers change their own runs, admins all."""
-        if user.is_admin:
-            return self
-        return self.filter(owner=user) if user.is_researcher else self.none()
-
-    def experiments(self) -> RunQuerySet:
+    def without_servers(self) -> RunQuerySet:
         """Runs that people start; model servers are shown with their deployments."""
         return self.exclude(kind="serve")
 

@@ -233,7 +233,7 @@ def _whole_rounds(config: RunConfig, version: DatasetVersion | None) -> int:
 
 def _check_quotas(owner: User) -> None:
     """Raise `BadInput` if the owner's quotas allow no further run."""
-    runs = Run.objects.filter(owner=owner).experiments()
+    runs = Run.objects.filter(owner=owner).without_servers()
     quotas.check(user=owner, quota="active_runs", used=runs.alive())
     quotas.spend(user=owner, quota="runs_per_hour")
 

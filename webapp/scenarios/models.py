@@ -13,19 +13,12 @@ from django.db.models import Count, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Coalesce, Now
 
 from webapp.accounts.models import User
+from webapp.accounts.ownership import OwnedQuerySet
 from webapp.scenarios.signals import WaitingQueue, awaited
 
 
-class DatasetQuerySet(models.QuerySet["Dataset"]):
+class DatasetQuerySet(OwnedQuerySet["Dataset"]):
     """Reads of datasets."""
-
-    def visible_to(self, user: User) -> DatasetQuerySet:
-        """Researchers see every dataset; nobody else sees any."""
-        return self if user.is_researcher else self.none()
-
-    def changeable_by(self, user: User) -> DatasetQuerySet:
-        """Researchers change their own datasets, admins all."""
-        return self if user.is_admin else self.visible_to(user).filter(owner=user)
 
     def listed(self, words: str = "", game: str = "", order: str = "-latest") -> DatasetQuerySet:
         """Return datasets with `latest` (time of the newest version) and `used` (of the newest run), filtered and

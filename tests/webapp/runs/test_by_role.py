@@ -9,7 +9,7 @@ from training.config import RunConfig
 from training.evaluate.iterations import of_games
 from training.games import REGISTRY
 from webapp.runs.models import Metric
-from webapp.runs.reports import by_role as reports
+from webapp.runs.summaries import by_role as summaries
 
 PHASES = [
     {"name": "imposter", "steps": 2, "opponents": [{"source": "start", "learner": ["imposter"]}]},
@@ -43,8 +43,8 @@ def text(response):
 
 
 def test_games_of_deduction_have_roles_and_others_have_none():
-    assert {name for name in REGISTRY if reports.has_roles(name)} == {"among_us", "werewolf"}
-    assert not reports.has_roles("none")
+    assert {name for name in REGISTRY if summaries.has_roles(name)} == {"among_us", "werewolf"}
+    assert not summaries.has_roles("none")
 
 
 @pytest.mark.django_db
@@ -55,7 +55,7 @@ def test_the_mean_is_over_games_and_its_interval_student_s(run):
     stored(run, 2, 0, message_effects=[effect(-0.2)])
     stored(run, 2, 1, message_effects=[])
     stored(run, 2, 2)  # of an earlier release
-    persuasion, doubt = reports.persuasion(run)
+    persuasion, doubt = summaries.persuasion(run)
     assert (doubt.speaker, doubt.listener, doubt.messages, doubt.change.n) == ("imposter", "crewmate", 6, 3)
     assert (doubt.metric, persuasion.metric) == ("belief_change/imposter", "belief_change/crewmate")
     assert doubt.change.mean == pytest.approx(-0.2)
@@ -69,14 +69,14 @@ def test_games_of_one_start_are_one_value(run):
     """Starts with means -.1 and (-.2 - .4) / 2: the mean is -.2, its standard error .1, and t(1) = 12.706."""
     for number, (seed, mean) in enumerate(((5, -0.1), (6, -0.2), (6, -0.4))):
         stored(run, 1, number, seed=seed, message_effects=[effect(mean)])
-    [row] = reports.persuasion(run)
+    [row] = summaries.persuasion(run)
     assert (row.change.n, row.messages, row.change.mean) == (2, 3, pytest.approx(-0.2))
     assert row.change.low == pytest.approx(-0.2 - 1.2706, abs=1e-4)
 
 
 @pytest.mark.django_db
 def test_only_the_ends_of_a_long_phase_are_read(researcher):
-    steps = 3 * reports.EDGE
+    steps = 3 * summaries.EDGE
     run = in_turns(researcher, [{**PHASES[0], "steps": steps}, PHASES[1]])
     for step in range(1, steps + 3):
         learner = "imposter" if step <= steps else "crewmate"
@@ -87,7 +87,7 @@ def test_only_the_ends_of_a_long_phase_are_read(researcher):
     every = [(row.step, row.number, row.summary) for row in run.episodes.order_by("step")]
     exact = of_games(RunConfig.from_dict(run.config), every)
     assert len(exact) == 3
-    iterations = [mark.iteration for mark in reports.exploitability(run).marks]
+    iterations = [mark.iteration for mark in summaries.exploitability(run).marks]
     assert iterations == [entry for entry in exact if entry.opponent != "nobody"]
     assert [entry.step for entry in iterations] == [steps, steps + 2]
 
@@ -101,7 +101,7 @@ def test_a_verdict_is_that_of_the_interval(run, means, verdict):
     # t(1) = 12.71: half the difference of two values times 12.71 on either side of their mean
     for number, mean in enumerate(means):
         stored(run, 1, number, message_effects=[effect(mean)])
-    assert [row.verdict for row in reports.persuasion(run)] == [verdict]
+    assert [row.verdict for row in summaries.persuasion(run)] == [verdict]
 
 
 @pytest.mark.django_db
@@ -126,12 +126,15 @@ def test_iterations_have_both_ends_of_every_phase(researcher, page):
         for number, won in enumerate(wins):
             make_game(run, step, 10 * number, crew_won=bool(won), learner=learner)
     stored(run, 3, 7)  # of an earlier release: nobody knows who played
-    first, second = reports.exploitability(run).marks
+    first, second = summaries.exploitability(run).marks
     assert (first.iteration.phase, first.side, first.iteration.opponent) == ("imposter", "imposter", "start")
     assert (first.begin[1], first.end[1], first.change) == (0.0, 50.0, -0.5), "at the top all is won"
     assert (first.iteration.complete, second.iteration.complete) == (True, False)
     assert (first.x, second.x) == ((30, 70), (130, 170))
-    assert [line[:2] for line in reports.exploitability(run).lines] == [("imposter", "70,50"), ("crewmate", "170,100")]
+    assert [line[:2] for line in summaries.exploitability(run).lines] == [
+        ("imposter", "70,50"),
+        ("crewmate", "170,100"),
+    ]
     shown = text(page(run))
     assert "after imposter learned" in shown
     assert "(running)" in shown

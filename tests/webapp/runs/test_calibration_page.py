@@ -11,7 +11,7 @@ from django.urls import reverse
 from tests.webapp.runs.making import CONFIG, calibration_rows, make_calibration, make_run
 from training.evaluate.calibration.report import Evaluation
 from webapp.accounts.services import create_key
-from webapp.runs.reports import calibration as reports
+from webapp.runs.summaries import calibration as summaries
 
 pytestmark = pytest.mark.django_db
 
@@ -101,7 +101,7 @@ def test_every_set_and_tool_has_its_numbers_by_step_in_its_group(run, page):
 
 def test_curves_are_drawn_with_their_baseline_between_named_ends(run):
     measure(run)
-    [inside, _] = reports.report(run).groups
+    [inside, _] = summaries.report(run).groups
     search, answer = inside.panels[0].charts
     assert search.ends == (0.5, 1.0)
     first = [tuple(map(float, point.split(","))) for point in search.curves[0].path.split()]
@@ -115,7 +115,7 @@ def test_curves_are_drawn_with_their_baseline_between_named_ends(run):
 
 def test_the_charts_by_step_have_a_series_for_each_set_and_tool(run):
     measure(run)
-    inside, outside = reports.report(run).groups
+    inside, outside = summaries.report(run).groups
     f1, searched = inside.charts
     assert ([each.label for each in f1.series], list(f1.points)) == (
         ["PopQA, searching wiki", "PopQA, searching stones"],
@@ -138,11 +138,11 @@ def test_the_rule_of_the_start_is_stated(run, page):
 
 
 def test_scales_of_f1_are_round_and_never_flat():
-    assert reports.scale([0.31, 0.48]) == (0.3, 0.5)
-    assert reports.scale([0.3, 0.3]) == (0.25, 0.35)
-    assert reports.scale([0.0]) == (0.0, 0.05)
-    assert reports.scale([1.0]) == (0.95, 1.0)
-    assert reports.scale([0.15, 0.35]) == (0.15, 0.35)
+    assert summaries.scale([0.31, 0.48]) == (0.3, 0.5)
+    assert summaries.scale([0.3, 0.3]) == (0.25, 0.35)
+    assert summaries.scale([0.0]) == (0.0, 0.05)
+    assert summaries.scale([1.0]) == (0.95, 1.0)
+    assert summaries.scale([0.15, 0.35]) == (0.15, 0.35)
 
 
 def test_many_evaluations_show_the_first_and_the_newest(run, page):
@@ -152,15 +152,15 @@ def test_many_evaluations_show_the_first_and_the_newest(run, page):
     assert [row[0] for row in rows[1:]] == ["start", *map(str, range(4, 15))]
     assert "Show 3 earlier evaluations" in shown
     assert len(Text(page(run, "?all=1")).tables["F1 and actions, NQ, without a search"]) == 16
-    [curves, _] = reports.report(run).groups[0].panels[0].charts
+    [curves, _] = summaries.report(run).groups[0].panels[0].charts
     assert [curve.label for curve in curves.curves] == ["start", "12", "13", "14"]
 
 
 def test_weights_that_are_gone_are_left_out_and_a_step_counts_once(run):
     measure(run, (0, 1, 2))
     measure(run, (1, 2), attempt=2, started=1)
-    assert [each.step for each in reports.evaluations(run)] == [0, 1, 2]
-    assert reports.row_files(run)[2].endswith("0002/calibration/step_000002.jsonl")
+    assert [each.step for each in summaries.evaluations(run)] == [0, 1, 2]
+    assert summaries.row_files(run)[2].endswith("0002/calibration/step_000002.jsonl")
 
 
 def test_the_empty_page_names_the_next_step(researcher, page):
@@ -223,4 +223,4 @@ def test_the_api_has_the_evaluations_by_step(run, researcher, client):
     measure(run, (0, 1))
     _, token = create_key(user=researcher, name="test")
     answer = client.get(f"/api/v1/runs/{run.pk}/calibration", headers={"Authorization": f"Bearer {token}"})
-    assert [Evaluation.from_dict(each) for each in answer.json()] == reports.evaluations(run)
+    assert [Evaluation.from_dict(each) for each in answer.json()] == summaries.evaluations(run)

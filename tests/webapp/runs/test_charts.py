@@ -14,7 +14,7 @@ from tests.webapp.runs.making import CONFIG, make_run
 from webapp.runs.models import Metric, Run
 from webapp.runs.preferences.models import Preference
 from webapp.runs.preferences.services import ChartChoices
-from webapp.runs.reports.chart_page import Smoothing, bundles, quantiles
+from webapp.runs.summaries.chart_page import Smoothing, bundles, quantiles
 
 pytestmark = pytest.mark.django_db
 

@@ -22,7 +22,7 @@ from training.rundir import RunDir
 from training.store import write_json
 from webapp.runs import presets, services
 from webapp.runs.models import Attempt, Checkpoint, Event, Run
-from webapp.runs.reports import league
+from webapp.runs.summaries import league
 from worker.kinds import KINDS, filled_in, put_opponent
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from training.event_files import TO_WANDB
 from webapp.runs import attempts, batches, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import SORTS
-from webapp.runs.reports import evaluation
+from webapp.runs.summaries import evaluation
 
 pytestmark = pytest.mark.django_db
 

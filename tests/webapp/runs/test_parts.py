@@ -6,7 +6,7 @@ from webapp.core.templatetags.parley import sparkline
 from webapp.runs.batches import outcome_of
 from webapp.runs.episodes import transcript
 from webapp.runs.models import Run
-from webapp.runs.reports import comparing, curves, keymetric
+from webapp.runs.summaries import comparing, curves, keymetric
 
 
 def line_after(steps):

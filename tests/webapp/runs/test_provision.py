@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 from training.evaluate.provision import ProvisionGame
-from webapp.runs.reports import provision as reports
+from webapp.runs.summaries import provision as reports
 
 ADDRESS = "/provision/"
 

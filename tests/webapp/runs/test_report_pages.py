@@ -77,18 +77,24 @@ def test_a_number_is_pinned_and_stays_though_its_run_goes_on(client: Client, res
 def test_several_runs_have_a_mean_with_students_interval(researcher: Any) -> None:
     values = (0.2, 0.5, 0.6)
     runs = [run_with(researcher, value) for value in values]
-    card = numbers.card("run:" + ",".join(str(run.pk) for run in runs) + " reward", researcher)
+    provenance = numbers.provenance("run:" + ",".join(str(run.pk) for run in runs) + " reward", researcher)
     low, high = stats.t.interval(0.95, 2, loc=fmean(values), scale=stdev(values) / 3**0.5)
-    assert [card["value"], card["low"], card["high"]] == pytest.approx([fmean(values), low, high])
-    assert (card["n"], card["of"]) == (3, "runs")
-    assert [each["id"] for each in card["runs"]] == [run.pk for run in runs]
+    assert [provenance["value"], provenance["low"], provenance["high"]] == pytest.approx([fmean(values), low, high])
+    assert (provenance["n"], provenance["of"]) == (3, "runs")
+    assert [each["id"] for each in provenance["runs"]] == [run.pk for run in runs]
 
 
 def test_a_head_to_heads_number_has_the_interval_of_its_result(researcher: Any) -> None:
     result = {"summary": {"difference": {"points": estimate(0.5, 0.25, 0.75, 40)}}}
     run = make_run(researcher, kind="eval", result=result)
-    card = numbers.card(f"run:{run.pk} difference.points", researcher)
-    assert (card["value"], card["low"], card["high"], card["n"], card["of"]) == (0.5, 0.25, 0.75, 40, "scenarios")
+    provenance = numbers.provenance(f"run:{run.pk} difference.points", researcher)
+    assert (provenance["value"], provenance["low"], provenance["high"], provenance["n"], provenance["of"]) == (
+        0.5,
+        0.25,
+        0.75,
+        40,
+        "scenarios",
+    )
 
 
 @pytest.mark.parametrize("reference", ["run:999999 reward", "run:{run} nothing", "run:{run} reward @9"])

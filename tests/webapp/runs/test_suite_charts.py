@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from tests.webapp.runs.making import estimate, make_checkpoint, make_run, suite_row
-from webapp.runs.reports import suite_charts
+from webapp.runs.summaries import suite_charts
 
 POINTS = {"1 × 3": [["Rooms", "1 × 3"]], "2 × 2": [["Rooms", "2 × 2"], ["Tasks", "4"]], "ten": [["Tasks", "10"]]}
 

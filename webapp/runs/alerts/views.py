@@ -38,7 +38,7 @@ def alerts(request: HttpRequest) -> HttpResponse:
     """The rules of this person with a form for another one; `?run=` makes it one of that run alone."""
     user = current_user(request)
     number = integer(request, "run", 0)
-    run = get_or_404(Run.objects.visible_to(user).experiments(), pk=number) if number else None
+    run = get_or_404(Run.objects.visible_to(user).without_servers(), pk=number) if number else None
     form = RuleForm(request.POST or None, initial={"events": ["finished", "failed", "watchdog"]})
     if request.method == "POST" and form.is_valid():
         try:

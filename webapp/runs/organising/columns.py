@@ -17,7 +17,7 @@ from webapp.core.sorting import Order
 from webapp.runs.models import Metric, Run
 from webapp.runs.preferences.services import Choices, Names
 from webapp.runs.querysets import SORTS, RunQuerySet
-from webapp.runs.reports import comparing, curves
+from webapp.runs.summaries import comparing, curves
 
 STANDARD = {
     "state": "State",
@@ -73,7 +73,7 @@ def title(column: str) -> str:
 
 def offered(user: User, shown: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
     """The columns that can be added, by kind, as (column, title): those that recent runs have values for."""
-    recent = list(Run.objects.visible_to(user).experiments().order_by("-pk").only("config")[:RECENT])
+    recent = list(Run.objects.visible_to(user).without_servers().order_by("-pk").only("config")[:RECENT])
     metrics = curves.in_order({name for values in comparing.last_metrics(recent).values() for name in values})
     paths = sorted({path for run in recent for path, _ in comparing.flat(run.config)})
     kinds = {

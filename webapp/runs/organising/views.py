@@ -47,7 +47,7 @@ class AboutForm(forms.Form):
 
 
 def _changeable(request: HttpRequest, run_id: int) -> Run:
-    return get_or_404(Run.objects.changeable_by(current_user(request)).experiments(), pk=run_id)
+    return get_or_404(Run.objects.changeable_by(current_user(request)).without_servers(), pk=run_id)
 
 
 @require_http_methods(["GET", "POST"])
@@ -83,7 +83,7 @@ def archive(request: HttpRequest, run_id: int) -> HttpResponse:
 def pin(request: HttpRequest, run_id: int) -> HttpResponse:
     """Keep a run at the top of this person's list, or no longer (`pinned=0`)."""
     user = current_user(request)
-    run = get_or_404(Run.objects.visible_to(user).experiments(), pk=run_id)
+    run = get_or_404(Run.objects.visible_to(user).without_servers(), pk=run_id)
     services.pin(run=run, user=user, pinned=request.POST.get("pinned") != "0")
     return redirect("runs:detail", run_id)
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import accepted, render_page
 from webapp.runs.models import Checkpoint
-from webapp.runs.registry import matrix as reports
+from webapp.runs.registry import matrix as summaries
 from webapp.runs.registry import services
 from webapp.runs.registry.models import Alias
 
@@ -40,15 +40,15 @@ def remove(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
 @researchers
 def matrix(request: HttpRequest) -> HttpResponse:
     """Checkpoints against opponents: `?game=`, and which number (`?number=`)."""
-    results = reports.results(current_user(request))
+    results = summaries.results(current_user(request))
     games = sorted({result.game for result in results})
     game = request.GET.get("game", "")
     game = game if game in games else next(iter(games), "")
     of_game = [result for result in results if result.game == game]
-    numbers = reports.numbers(of_game)
+    numbers = summaries.numbers(of_game)
     number = request.GET.get("number", "")
     number = number if number in numbers else next(iter(numbers), "")
-    grid = reports.grid([result for result in of_game if result.number == number])
-    shown = {"game": game, "games": games, "number": number, "title": reports.TITLES.get(number, "")}
-    options = [(name, reports.TITLES[name]) for name in numbers]
+    grid = summaries.grid([result for result in of_game if result.number == number])
+    shown = {"game": game, "games": games, "number": number, "title": summaries.TITLES.get(number, "")}
+    options = [(name, summaries.TITLES[name]) for name in numbers]
     return render_page(request, "runs/matrix.html", {**shown, "numbers": options, "grid": grid}, "results")

@@ -5,21 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from webapp.accounts.models import User
-
-
-class ReportQuerySet(models.QuerySet["Report"]):
-    """Reads of reports."""
-
-    def visible_to(self, user: User) -> ReportQuerySet:
-        """Researchers see all reports, as they see all runs."""
-        return self if user.is_researcher else self.none()
-
-    def changeable_by(self, user: User) -> ReportQuerySet:
-        """Researchers change their own reports, admins all."""
-        if user.is_admin:
-            return self
-        return self.filter(owner=user) if user.is_researcher else self.none()
+from webapp.accounts.ownership import OwnedQuerySet
 
 
 class Report(models.Model):
@@ -31,7 +17,7 @@ class Report(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects = ReportQuerySet.as_manager()
+    objects = OwnedQuerySet["Report"].as_manager()
 
     def __str__(self) -> str:
         return self.title
@@ -42,7 +28,7 @@ class PinnedNumber(models.Model):
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="pinned")
     reference = models.CharField(max_length=300, help_text="As the text names it: run:12,13 reward.")
-    card = models.JSONField(
+    provenance = models.JSONField(
         help_text="Value, interval, n, and its runs with step, code, configuration's hash and seed."
     )
     pinned_at = models.DateTimeField(auto_now=True)

@@ -18,7 +18,7 @@ from training.errors import BadInput
 from training.evaluate.intervals import student
 from webapp.accounts.models import User
 from webapp.runs.models import Run
-from webapp.runs.reports import curves
+from webapp.runs.summaries import curves
 
 REFERENCE = re.compile(r"\{\{\s*run:(\d{1,18}(?:,\d{1,18}){0,15})\s+([\w./+-]{1,150})(?:\s+@(\d{1,9}))?\s*\}\}")
 
@@ -33,21 +33,21 @@ def reference_of(match: re.Match[str]) -> str:
     return f"run:{match[1]} {match[2]}" + (f" @{match[3]}" if match[3] else "")
 
 
-def card(reference: str, user: User) -> dict[str, Any]:
+def provenance(reference: str, user: User) -> dict[str, Any]:
     """The number with its provenance; raises `BadInput` at `text` if a run or its number is not there."""
-    found = REFERENCE.fullmatch("{{" + reference + "}}")
-    assert found, reference
-    keys = list(dict.fromkeys(int(key) for key in found[1].split(",")))
+    match = REFERENCE.fullmatch("{{" + reference + "}}")
+    assert match, reference
+    keys = list(dict.fromkeys(int(key) for key in match[1].split(",")))
     runs = {run.pk: run for run in Run.objects.visible_to(user).filter(pk__in=keys)}
     if missing := next((key for key in keys if key not in runs), None):
         raise BadInput(f"{reference}: there is no run {missing}", "text")
     ordered = [runs[key] for key in keys]
-    step = int(found[3]) if found[3] else None
-    if len(ordered) == 1 and (estimate := _estimate(ordered[0], found[2])):
-        return {**_facts(reference, found[2], [(ordered[0], ordered[0].step)]), **estimate}
-    read = [(run, *_read(run, found[2], step, reference)) for run in ordered]
+    step = int(match[3]) if match[3] else None
+    if len(ordered) == 1 and (estimate := _estimate(ordered[0], match[2])):
+        return {**_facts(reference, match[2], [(ordered[0], ordered[0].step)]), **estimate}
+    read = [(run, *_read(run, match[2], step, reference)) for run in ordered]
     values = [value for _, _, value in read]
-    facts = _facts(reference, found[2], [(run, at) for run, at, _ in read])
+    facts = _facts(reference, match[2], [(run, at) for run, at, _ in read])
     return {**facts, **_mean(values)}
 
 

@@ -20,7 +20,7 @@ from markdown_it.token import Token
 from webapp.accounts.models import User
 from webapp.runs.models import Run
 from webapp.runs.report_pages import numbers
-from webapp.runs.reports import curves
+from webapp.runs.summaries import curves
 
 MOST_CHARTS = 12
 WORD = re.compile(r"[\w./+-]{1,150}")
@@ -28,15 +28,15 @@ WORD = re.compile(r"[\w./+-]{1,150}")
 
 @dataclass
 class Page:
-    """A rendered report: its HTML, and the cards that its numbers open, in their order."""
+    """A rendered report: its HTML, and the provenance of each number in it, in their order."""
 
     html: SafeString
-    cards: list[Mapping[str, Any]] = field(default_factory=list)
+    numbers: list[Mapping[str, Any]] = field(default_factory=list)
 
 
 class _Renderer:
-    def __init__(self, cards: Mapping[str, Mapping[str, Any]], user: User) -> None:
-        self.cards, self.user = cards, user
+    def __init__(self, provenances: Mapping[str, Mapping[str, Any]], user: User) -> None:
+        self.provenances, self.user = provenances, user
         self.shown: list[Mapping[str, Any]] = []
         self.charts = 0
 
@@ -61,16 +61,20 @@ class _Renderer:
         return [*made, Token("text", "", 0, content=token.content[at:])]
 
     def _number(self, reference: str) -> str:
-        card = self.cards.get(reference)
-        if card is not None:
-            self.shown.append(card)
-        return render_to_string("runs/report_number.html", {"card": card, "at": len(self.shown), "name": reference})
+        provenance = self.provenances.get(reference)
+        if provenance is not None:
+            self.shown.append(provenance)
+        return render_to_string(
+            "runs/report_number.html", {"provenance": provenance, "at": len(self.shown), "name": reference}
+        )
 
     def _chart(self, text: str) -> str:
         words = WORD.findall(text.replace("run:", " run/"))
         keys = [int(word[4:]) for word in words if word.startswith("run/") and word[4:].isdigit() and len(word) < 22]
         metrics = [word for word in words if not word.startswith("run/")]
-        runs = list(Run.objects.visible_to(self.user).experiments().filter(pk__in=keys[:8]).only("pk", "name", "state"))
+        runs = list(
+            Run.objects.visible_to(self.user).without_servers().filter(pk__in=keys[:8]).only("pk", "name", "state")
+        )
         self.charts += 1
         data = {
             "runs": [{"name": f"{run.name} #{run.pk}", "url": reverse("runs:metrics", args=[run.pk])} for run in runs],
@@ -81,11 +85,11 @@ class _Renderer:
         return render_to_string("runs/report_chart.html", context)
 
 
-def render(text: str, cards: Mapping[str, Mapping[str, Any]], user: User) -> Page:
-    """The page of a text; `cards` are its numbers by reference, and one without a card is marked as missing."""
+def render(text: str, provenances: Mapping[str, Mapping[str, Any]], user: User) -> Page:
+    """The page of a text; `provenances` are those of its numbers by reference. A number without one is marked so."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable(["image"])
     tokens = markdown.parse(text)
-    renderer = _Renderer(cards, user)
+    renderer = _Renderer(provenances, user)
     renderer.put_in(tokens)
     html = markdown.renderer.render(tokens, markdown.options, {})
     return Page(mark_safe(html), renderer.shown)  # noqa: S308 (the renderer and the templates escape all text)

@@ -25,14 +25,17 @@ def checked(text: str) -> list[str]:
     return references
 
 
-def cards(text: str, user: User, known: dict[str, Any]) -> dict[str, Any]:
-    """The cards of a text's numbers: the known ones as they are, the others read now. Raises `BadInput` at `text`."""
-    return {name: known[name] if name in known else numbers.card(name, user) for name in checked(text)}
+def provenances(text: str, user: User, known: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a text with their provenance: known ones as they are, others read anew.
+
+    Raises `BadInput` at `text`.
+    """
+    return {name: known[name] if name in known else numbers.provenance(name, user) for name in checked(text)}
 
 
 def pinned(report: Report) -> dict[str, Any]:
-    """The cards of a report, by reference, with the time at which each was pinned."""
-    return {row.reference: {**row.card, "pinned_at": row.pinned_at} for row in report.pinned.all()}
+    """The numbers of a report with their provenance, by reference, and the time at which each was pinned."""
+    return {row.reference: {**row.provenance, "pinned_at": row.pinned_at} for row in report.pinned.all()}
 
 
 @transaction.atomic
@@ -48,7 +51,7 @@ def write(*, report: Report, by: User, title: str, text: str) -> Report:
     report.pinned.exclude(reference__in=references).delete()
     new = [name for name in references if name not in kept]
     PinnedNumber.objects.bulk_create(
-        PinnedNumber(report=report, reference=name, card=numbers.card(name, by)) for name in new
+        PinnedNumber(report=report, reference=name, provenance=numbers.provenance(name, by)) for name in new
     )
     return report
 
@@ -58,10 +61,10 @@ def pin_anew(*, report: Report, by: User) -> int:
     """Read every number of a report again; return how many have changed. Raises `BadInput` if one is gone."""
     changed = 0
     for row in report.pinned.select_for_update():
-        card = numbers.card(row.reference, by)
-        changed += card["value"] != row.card["value"]
-        row.card = card
-        row.save(update_fields=["card", "pinned_at"])
+        provenance = numbers.provenance(row.reference, by)
+        changed += provenance["value"] != row.provenance["value"]
+        row.provenance = provenance
+        row.save(update_fields=["provenance", "pinned_at"])
     return changed
 
 

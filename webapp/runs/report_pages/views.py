@@ -84,7 +84,7 @@ def preview(request: HttpRequest) -> HttpResponse:
     user, text, key = current_user(request), request.POST.get("text", ""), request.POST.get("report", "")
     row = Report.objects.changeable_by(user).filter(pk=int(key)).first() if key.isdecimal() and len(key) < 19 else None
     try:
-        page = rendered(text, services.cards(text, user, services.pinned(row) if row else {}), user)
+        page = rendered(text, services.provenances(text, user, services.pinned(row) if row else {}), user)
     except BadInput as error:
         return render(request, "runs/report_body.html", {"problem": error.why})
     return render(request, "runs/report_body.html", {"page": page})

@@ -5,21 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from webapp.accounts.models import User
-
-
-class SweepQuerySet(models.QuerySet["Sweep"]):
-    """Reads of sweeps."""
-
-    def visible_to(self, user: User) -> SweepQuerySet:
-        """Researchers see all sweeps, as they see all runs."""
-        return self if user.is_researcher else self.none()
-
-    def changeable_by(self, user: User) -> SweepQuerySet:
-        """Researchers change their own sweeps, admins all."""
-        if user.is_admin:
-            return self
-        return self.filter(owner=user) if user.is_researcher else self.none()
+from webapp.accounts.ownership import OwnedQuerySet
 
 
 class Sweep(models.Model):
@@ -42,7 +28,7 @@ class Sweep(models.Model):
     goal = models.CharField(max_length=3, choices=Goal, default=Goal.MAXIMUM)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = SweepQuerySet.as_manager()
+    objects = OwnedQuerySet["Sweep"].as_manager()
 
     def __str__(self) -> str:
         return self.name

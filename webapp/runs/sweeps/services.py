@@ -15,7 +15,7 @@ from webapp.accounts.models import User
 from webapp.runs import services as runs
 from webapp.runs.models import Run
 from webapp.runs.querysets import ALIVE
-from webapp.runs.reports.comparing import flat
+from webapp.runs.summaries.comparing import flat
 from webapp.runs.sweeps.models import Sweep, Trial
 
 

@@ -15,8 +15,8 @@ from webapp.core.http import STOP_ASKING, accepted, integer, render_block, wants
 from webapp.runs import presets
 from webapp.runs.models import Run
 from webapp.runs.querysets import ALIVE
-from webapp.runs.reports import curves
-from webapp.runs.sweeps import reports, services, space
+from webapp.runs.summaries import curves
+from webapp.runs.sweeps import results, services, space
 from webapp.runs.sweeps.forms import SweepForm
 from webapp.runs.sweeps.models import Sweep
 from webapp.runs.sweeps.services import Template
@@ -26,7 +26,7 @@ def _template(request: HttpRequest) -> tuple[Template, str]:
     """What the runs share, and its name: `?run=` (as a clone of it) or `?preset=`."""
     user = current_user(request)
     if number := integer(request, "run", 0):
-        runs = Run.objects.visible_to(user).experiments().filter(kind__in=("train", "sft"))
+        runs = Run.objects.visible_to(user).without_servers().filter(kind__in=("train", "sft"))
         run = get_or_404(runs.select_related("dataset_version", "start_checkpoint", "opponent_checkpoint"), pk=number)
         return services.template_of(run, user), run.name
     preset = request.GET.get("preset", "quick")
@@ -65,7 +65,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 def _quota(user: User) -> dict[str, int]:
     """How many runs this person has, and may have, at once."""
-    used = Run.objects.filter(owner=user).experiments().alive().count()
+    used = Run.objects.filter(owner=user).without_servers().alive().count()
     limit = quotas.limit(user, "active_runs")
     return {"used": used, "limit": limit, "left": max(0, limit - used), "hour": quotas.limit(user, "runs_per_hour")}
 
@@ -84,7 +84,7 @@ def sweep(request: HttpRequest, sweep_id: int) -> HttpResponse:
     """The trials of a sweep, the best first; polled while one of them is active."""
     user = current_user(request)
     row = get_or_404(Sweep.objects.visible_to(user).select_related("owner"), pk=sweep_id)
-    trials = reports.rows(row)
+    trials = results.rows(row)
     active = sum(trial.run.state in ALIVE for trial in trials)
     context = {
         "sweep": row,

@@ -10,8 +10,8 @@ from training.evaluate.intervals import CAUTION
 from webapp.accounts.permissions import current_user, researchers
 from webapp.runs.models import Run
 from webapp.runs.querysets import OVER
-from webapp.runs.reports import by_role as reports
-from webapp.runs.reports import curves, suite_charts
+from webapp.runs.summaries import by_role as summaries
+from webapp.runs.summaries import curves, suite_charts
 from webapp.runs.views.run import page, visible
 
 
@@ -20,7 +20,7 @@ from webapp.runs.views.run import page, visible
 def by_role(request: HttpRequest, run_id: int) -> HttpResponse:
     """All reports; each says what to set where it has nothing to show."""
     run = visible(request, run_id)
-    heard, iterations = reports.persuasion(run), reports.exploitability(run)
+    heard, iterations = summaries.persuasion(run), summaries.exploitability(run)
     names = dict.fromkeys(row.metric for row in heard)
     data = {
         "live": run.state not in OVER,
@@ -36,7 +36,7 @@ def by_role(request: HttpRequest, run_id: int) -> HttpResponse:
         "heard": heard,
         "iterations": iterations,
         "curves": data if names and run.kind == run.Kind.TRAIN else None,
-        "newest_games": reports.NEWEST,
+        "newest_games": summaries.NEWEST,
         "few": CAUTION if any(row.change.few for row in heard) else "",
     }
     return page(request, run, "by_role", context)

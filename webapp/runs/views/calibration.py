@@ -11,7 +11,7 @@ from training.evaluate.calibration.report import WORTH
 from training.evaluate.intervals import CAUTION
 from webapp.accounts.permissions import researchers
 from webapp.runs import archive
-from webapp.runs.reports import calibration as reports
+from webapp.runs.summaries import calibration as summaries
 from webapp.runs.views.run import page, visible
 
 
@@ -20,14 +20,14 @@ from webapp.runs.views.run import page, visible
 def calibration(request: HttpRequest, run_id: int) -> HttpResponse:
     """The report by step, with all evaluations for `?all=1`; or what to set to have one."""
     run = visible(request, run_id)
-    report = reports.report(run, whole=request.GET.get("all") == "1")
+    report = summaries.report(run, whole=request.GET.get("all") == "1")
     context = {
         "report": report,
         "sets": run.config.get("calibration", {}).get("sets", ()),
         "caution": CAUTION if report and report.few else "",
         "bootstrap": curves.METHOD,
         "worth": WORTH,
-        "has_rows": bool(reports.row_files(run)),
+        "has_rows": bool(summaries.row_files(run)),
     }
     return page(request, run, "calibration", context)
 
@@ -37,7 +37,7 @@ def calibration(request: HttpRequest, run_id: int) -> HttpResponse:
 def rows(request: HttpRequest, run_id: int) -> HttpResponseBase:
     """The rows of every evaluation, a JSONL file for each step, in a zip file."""
     run = visible(request, run_id)
-    files = reports.row_files(run)
+    files = summaries.row_files(run)
     if not files:
         raise Http404
     names = [name for _, name in sorted(files.items())]

@@ -24,7 +24,7 @@ from webapp.runs.models import Checkpoint
 from webapp.runs.querysets import CHECKPOINT_SORTS
 from webapp.runs.registry.models import AliasMove
 from webapp.runs.registry.services import COMMON
-from webapp.runs.reports import curves, head_to_heads, lineage, suites
+from webapp.runs.summaries import curves, head_to_heads, lineage, suites
 
 PAGE = 50
 TITLES = {

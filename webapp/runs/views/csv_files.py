@@ -16,9 +16,9 @@ from webapp.core.csv_files import response
 from webapp.runs.models import Run
 from webapp.runs.organising import columns
 from webapp.runs.preferences.services import ChartChoices
-from webapp.runs.reports import comparing
-from webapp.runs.reports import curves as reports
-from webapp.runs.reports.chart_page import Smoothing
+from webapp.runs.summaries import comparing
+from webapp.runs.summaries import curves as summaries
+from webapp.runs.summaries.chart_page import Smoothing
 from webapp.runs.views import lists
 from webapp.runs.views.selecting import MOST_SUITES, selected
 
@@ -27,7 +27,7 @@ MOST_ROWS = 20_000
 
 
 def _runs(request: HttpRequest) -> list[Run]:
-    return selected(Run.objects.visible_to(current_user(request)).experiments(), request.GET)[:MOST_SUITES]
+    return selected(Run.objects.visible_to(current_user(request)).without_servers(), request.GET)[:MOST_SUITES]
 
 
 def _none(request: HttpRequest) -> HttpResponseBase:
@@ -43,7 +43,7 @@ def curves(request: HttpRequest) -> HttpResponseBase:
     if not runs:
         return _none(request)
     present = {name for values in comparing.last_metrics(runs).values() for name in values}
-    names = [name for name in reports.in_order(present) if name not in choices.hidden]
+    names = [name for name in summaries.in_order(present) if name not in choices.hidden]
     smoothed = [f"{name} (smoothed {choices.smoothing:g})" for name in names] if choices.smoothing else []
     head = ["run", "name", "step", *names, *smoothed]
     rows = (row for run in runs for row in _steps(run, names, choices.smoothing))

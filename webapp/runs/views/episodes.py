@@ -14,7 +14,7 @@ from webapp.core import files
 from webapp.core.http import integer, render_block, wants_fragment
 from webapp.runs.episodes import beliefs, discussions, replaying, transcript, viewer
 from webapp.runs.models import PlayedEpisode, Run
-from webapp.runs.reports import league, suites
+from webapp.runs.summaries import league, suites
 from webapp.runs.views.run import page, visible
 
 PAGE = 40

@@ -13,7 +13,7 @@ from training.evaluate.intervals import CAUTION, METHOD
 from webapp.accounts.permissions import researchers
 from webapp.core.http import integer
 from webapp.runs.models import PlayedEpisode
-from webapp.runs.reports import league as reports
+from webapp.runs.summaries import league as summaries
 from webapp.runs.views.run import page, visible
 
 PAGE = 40
@@ -24,7 +24,7 @@ PAGE = 40
 def league(request: HttpRequest, run_id: int) -> HttpResponse:
     """The table of each side of the learner, with all checkpoints for `?all=1`; or what to set to have one."""
     run = visible(request, run_id)
-    grids = reports.grids(run, whole=request.GET.get("all") == "1")
+    grids = summaries.grids(run, whole=request.GET.get("all") == "1")
     few = any(entry.result.few for grid in grids for entry in grid.table.cells)
     context = {"grids": grids, "method": METHOD, "caution": CAUTION if few else "", "every": _every(run.config)}
     return page(request, run, "league", context)
@@ -44,7 +44,7 @@ def games(request: HttpRequest, run_id: int) -> HttpResponse:
         return redirect("runs:league", run_id)
     step = integer(request, "checkpoint", -1, -1)
     opponent, learner = request.GET.get("opponent", "")[:500], request.GET.get("learner", "one")[:2000]
-    cell = reports.find(run, step, opponent, learner)
+    cell = summaries.find(run, step, opponent, learner)
     if cell is None:
         raise Http404
     episodes = run.episodes.of_league(cell.after, cell.first, cell.games + cell.errors)
@@ -54,7 +54,7 @@ def games(request: HttpRequest, run_id: int) -> HttpResponse:
         "page": (listed := Paginator(episodes.defer("file"), PAGE).get_page(integer(request, "page", 1, low=1))),
         "columns": (f"Step {step}", opponent),
         "rows": [(episode, _results(episode, step)) for episode in listed],
-        "other": reports.opponent_checkpoint(run, opponent),
+        "other": summaries.opponent_checkpoint(run, opponent),
     }
     return page(request, run, "league_games", context)
 

@@ -23,7 +23,7 @@ from webapp.runs.models import Run
 from webapp.runs.organising import columns
 from webapp.runs.organising import services as organising
 from webapp.runs.querysets import RunQuerySet
-from webapp.runs.reports import comparing, suite_charts
+from webapp.runs.summaries import comparing, suite_charts
 from webapp.runs.views.selecting import MOST_COMPARED, MOST_SUITES, selected
 
 PAGE = 50
@@ -45,7 +45,7 @@ DONE = {
 def filtered(user: User, query: QueryDict) -> RunQuerySet:
     """The runs that a query string asks for."""
     filters = {name: query.get(name, "")[:200] for name in FILTERS}
-    runs = Run.objects.visible_to(user).experiments().matching(text=query.get("q", "")[:200], **filters)
+    runs = Run.objects.visible_to(user).without_servers().matching(text=query.get("q", "")[:200], **filters)
     runs = runs.tagged(query.get("tag", "")[:200]).in_archive(query.get("archive", ""))
     return runs.filter(owner=user) if query.get("owner") == "me" else runs
 
@@ -83,7 +83,7 @@ def _options() -> dict[str, list[str]]:
     """The options of each filter: all states and kinds, else the values that occur, in one query."""
     occurring: dict[str, set[str]] = {name: set() for name in ("method", "game", "base", "group")}
     tags: set[str] = set()
-    rows = Run.objects.experiments().order_by().values_list(*occurring, "tags").distinct()
+    rows = Run.objects.without_servers().order_by().values_list(*occurring, "tags").distinct()
     for *values, tagged in rows:
         for name, value in zip(occurring, values, strict=True):
             occurring[name] |= {value} - {""}
@@ -115,14 +115,14 @@ def bulk(request: HttpRequest) -> HttpResponse:
     user, action = current_user(request), request.POST.get("action", "")
     back = redirect(request.POST.get("back", "") if _own_list(request.POST.get("back", "")) else "runs:list")
     if action == "compare":
-        runs = selected(Run.objects.visible_to(user).experiments(), request.POST)
+        runs = selected(Run.objects.visible_to(user).without_servers(), request.POST)
         query = "&".join(f"run={run.pk}" for run in runs)
         return redirect(f"{reverse('runs:compare')}?{query}")
     work = _actions(user, request.POST).get(action)
     if work is None:
         raise Http404
     allowed = Run.objects.visible_to(user) if action in {"pin", "unpin"} else Run.objects.changeable_by(user)
-    runs = selected(allowed.experiments(), request.POST)
+    runs = selected(allowed.without_servers(), request.POST)
     done = 0
     for run in runs:
         try:
@@ -146,7 +146,7 @@ def _own_list(address: str) -> bool:
 @researchers
 def compare(request: HttpRequest) -> HttpResponse:
     """Two or more runs side by side: where their configurations differ, curves, last values."""
-    experiments = Run.objects.visible_to(current_user(request)).experiments()
+    experiments = Run.objects.visible_to(current_user(request)).without_servers()
     visible = experiments.select_related("start_checkpoint__run__start_checkpoint__run")
     runs = selected(visible, request.GET)
     most = MOST_SUITES if runs and all(run.kind == Run.Kind.SUITE for run in runs) else MOST_COMPARED

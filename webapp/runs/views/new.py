@@ -69,7 +69,7 @@ def _source(request: HttpRequest, exploited: Checkpoint | None) -> Run | None:
     """The run whose configuration is taken over: the one to clone, or that which trained the only opponent."""
     clone = integer(request, "clone", 0)
     if clone:
-        cloneable = Run.objects.visible_to(current_user(request)).experiments().exclude(kind=Run.Kind.SUITE)
+        cloneable = Run.objects.visible_to(current_user(request)).without_servers().exclude(kind=Run.Kind.SUITE)
         return get_or_404(cloneable, pk=clone)  # a suite's form is the checkpoint's
     if exploited is not None and exploited.run is not None and exploited.run.kind == Run.Kind.TRAIN:
         return exploited.run

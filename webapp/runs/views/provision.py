@@ -15,7 +15,7 @@ from training.errors import BadInput
 from training.evaluate.provision import ProvisionGame, exact
 from webapp.accounts.permissions import members
 from webapp.core.http import render_page, wants_fragment
-from webapp.runs.reports import provision as reports
+from webapp.runs.summaries import provision as summaries
 
 EXAMPLE = {"p1": "0.7", "p2": "0.5", "guess": "0.45", "cost": "0.05", "others": ""}
 
@@ -95,10 +95,10 @@ def provision(request: HttpRequest) -> HttpResponse:
     if game is not None:
         two = len(game.accuracies) == 2
         context |= {
-            "map": reports.region_map(game) if two else None,
-            "equilibria": reports.profiles_text(game) if two else "",
+            "map": summaries.region_map(game) if two else None,
+            "equilibria": summaries.profiles_text(game) if two else "",
             "number": len(game.equilibria()),
-            "rows": reports.profile_rows(game),
+            "rows": summaries.profile_rows(game),
             "players": range(1, len(game.accuracies) + 1),
         }
     return render_page(request, "runs/provision.html", context, "results", 200 if game or fragment else 400)

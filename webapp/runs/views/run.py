@@ -20,8 +20,8 @@ from webapp.corpora.models import Corpus
 from webapp.runs import archive, services
 from webapp.runs.models import Checkpoint, Run, RunCorpus
 from webapp.runs.querysets import OVER
-from webapp.runs.reports import by_role, chart_page, comparing, curves, lineage, pulse, suite_charts, suites
-from webapp.runs.reports import evaluation as reports
+from webapp.runs.summaries import by_role, chart_page, comparing, curves, lineage, pulse, suite_charts, suites
+from webapp.runs.summaries import evaluation as summaries
 
 
 def visible(request: HttpRequest, run_id: int) -> Run:
@@ -33,7 +33,7 @@ def visible(request: HttpRequest, run_id: int) -> Run:
 
 def changeable(request: HttpRequest, run_id: int) -> Run:
     """The run, if this user may change it; else 404. Model servers are stopped by their deployment."""
-    return get_or_404(Run.objects.changeable_by(current_user(request)).experiments(), pk=run_id)
+    return get_or_404(Run.objects.changeable_by(current_user(request)).without_servers(), pk=run_id)
 
 
 def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> HttpResponse:
@@ -44,7 +44,7 @@ def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> H
     header["roles_dealt"] = run.kind in {Run.Kind.TRAIN, Run.Kind.EVAL} and by_role.has_roles(run.game)
     asked = bool(run.config.get("calibration", {}).get("sets"))
     header["calibrates"] = run.kind == Run.Kind.TRAIN and (asked or run.game == services.QUESTIONS)
-    verdict = "" if tab == "evaluation" else reports.verdict(run)  # that tab begins with it
+    verdict = "" if tab == "evaluation" else summaries.verdict(run)  # that tab begins with it
     return render(request, f"runs/{tab}.html", {**context, **header, "verdict": verdict, "tab": tab})
 
 
@@ -97,7 +97,7 @@ def live(request: HttpRequest, run_id: int) -> HttpResponse:
     run = visible(request, run_id)
     over = run.state in OVER
     user = current_user(request)
-    verdict = "" if request.GET.get("tab") == "evaluation" else reports.verdict(run)  # as `page` shows it
+    verdict = "" if request.GET.get("tab") == "evaluation" else summaries.verdict(run)  # as `page` shows it
     header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user), "verdict": verdict}
     changed = request.GET.get("state") != run.state  # the buttons are replaced only then, to keep the focus
     context = {**header, "over": over, "changed": changed}
@@ -140,8 +140,8 @@ def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
     names = curves.in_order({name for _, data in rows for name in data if name != "step"})
     metrics = [name for name in names if not name.endswith(("_low", "_high"))]
     table = [(step, [_cell(data, name) for name in metrics]) for step, data in rows]
-    columns = [reports.column_of(name) for name in metrics]
-    summary = reports.of_run(run)
+    columns = [summaries.column_of(name) for name in metrics]
+    summary = summaries.of_run(run)
     if summary and len(table) == 1:
         table = []  # the head-to-head after the last step, which the summary shows
     report = {"summary": summary, "columns": columns, "table": table, **_suite(request, run), **_notes(run)}

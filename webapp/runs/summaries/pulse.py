@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from webapp.accounts.models import User
 from webapp.runs.models import Attempt, Run
 from webapp.runs.querysets import ALIVE
-from webapp.runs.reports.curves import phases
+from webapp.runs.summaries.curves import phases
 
 QUIET_SECONDS = 20.0  # without progress for longer than this, the page says so
 LAST_STEPS = 4  # whose three intervals give the time left: a run's steps grow longer with its replies

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webapp.runs.models import Run
-from webapp.runs.reports import comparing
+from webapp.runs.summaries import comparing
 from webapp.runs.sweeps import space
 from webapp.runs.sweeps.models import Sweep
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from webapp.accounts.models import User
 from webapp.runs.models import Metric, Run
-from webapp.runs.reports import chart_page, curves
+from webapp.runs.summaries import chart_page, curves
 
 MISSING = "—"
 

@@ -11,14 +11,12 @@ from typing import Any
 
 from training.evaluate import verdict as verdicts
 from training.evaluate.intervals import CAUTION, ENOUGH
+from webapp.core.forest import Interval, Mark, mark_of, reach_of
 from webapp.runs.models import Run
-from webapp.runs.reports import bars, comparing, curves
+from webapp.runs.summaries import bars, comparing, curves
 
-Interval = Mapping[str, float]
 MODELS = ("a", "b")
 GROUPS = (*MODELS, "difference")
-WIDTH, MIDDLE = 200, 100
-"""The width and the middle (zero) of the plot's coordinates."""
 NAMES: dict[str, tuple[str, str]] = {
     "points": ("Points", "The points of the model's seats, as the game counts them."),
     "return": ("Return", "The game's result as training counts it: in negotiation, a share of what could be reached."),
@@ -43,15 +41,6 @@ NAMES: dict[str, tuple[str, str]] = {
     "sotopia.mean": ("Social score", "Mean of the seven SOTOPIA dimensions, as the judge scored them."),
 }  # fmt: skip
 """Title and help of a number, without its role."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """An interval in the plot's coordinates."""
-
-    low: float
-    mean: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -153,20 +142,6 @@ def _rank(name: str) -> int:
         return -1
     keys = list(verdicts.KEYS)
     return keys.index(name) if name in keys else len(keys)
-
-
-def reach_of(interval: Interval | None) -> float:
-    """Return how far an interval reaches from zero."""
-    return max(abs(interval["low"]), abs(interval["high"])) if interval else 0.0
-
-
-def mark_of(interval: Interval | None, reach: float) -> Mark | None:
-    """Return an interval on an axis that ends at `reach` on both sides of zero."""
-    if interval is None:
-        return None
-    scale = 0.95 * MIDDLE / reach if reach else 0.0
-    low, mean, high = (round(MIDDLE + scale * interval[name], 1) for name in ("low", "mean", "high"))
-    return Mark(low, mean, high)
 
 
 def verdict(run: Run) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from training.evaluate.intervals import CAUTION, ENOUGH
 from webapp.runs.models import Checkpoint, Run
-from webapp.runs.reports import comparing, suite_charts
+from webapp.runs.summaries import comparing, suite_charts
 
 LATEST = 10
 LOW, HIGH = -50.0, 150.0

@@ -15,7 +15,7 @@ from training.evaluate.calibration.report import Cell, Evaluation
 from training.evaluate.intervals import Interval
 from webapp.runs.episodes.discussions import DASHES
 from webapp.runs.models import Run
-from webapp.runs.reports.suite_charts import TOP, Chart, DrawnSeries, placed
+from webapp.runs.summaries.suite_charts import TOP, Chart, DrawnSeries, placed
 
 SHOWN = 12
 """Most evaluations that are shown at first: the first one and the newest."""

@@ -1,1 +1,0 @@
-"""Reports on a run's results: curves, key metric, comparison, head-to-heads, lineage."""

@@ -1,0 +1,1 @@
+"""Summaries of runs' results for pages: curves, key metric, comparison, head-to-heads, lineage."""
