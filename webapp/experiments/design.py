@@ -190,7 +190,7 @@ def copy(*, experiment: Experiment, owner: User) -> Experiment:
     for part in parts:
         part.pk, part.experiment = None, duplicate
         if isinstance(part, Arm):
-            part.problem = ""
+            part.problem, part.problem_since = "", None
         part.save()
     return duplicate
 

@@ -57,7 +57,9 @@ class ArmForm(forms.Form):
         "with who the others really were.",
     )
     fallback = forms.ChoiceField(
-        label="After the longest wait", required=False, help_text="Who takes the seats of participants who are missing."
+        label="After the longest wait",
+        required=False,
+        help_text="Who takes the seats of participants who are missing, and of models that have not started.",
     )
 
     def __init__(self, data: Mapping[str, Any] | None, *, user: User, game: str, size: int, arm: Arm | None) -> None:

@@ -145,6 +145,7 @@ class Arm(models.Model):
         max_length=40, blank=True, help_text="Who takes the empty seats after the longest wait; empty: nobody."
     )
     problem = models.CharField(max_length=400, blank=True, help_text="Why its last table was not made.")
+    problem_since = models.DateTimeField(null=True, blank=True, help_text="Since when no table could be made.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["experiment", "name"], name="arm_name_once")]
@@ -227,7 +228,7 @@ class Group(models.Model):
 
     arm = models.ForeignKey(Arm, on_delete=models.CASCADE, related_name="groups")
     match = models.OneToOneField("arena.Match", on_delete=models.PROTECT, related_name="experiment_group")
-    filled = models.BooleanField(default=False, help_text="Whether the arm's fallback sits where people were missing.")
+    filled = models.BooleanField(default=False, help_text="Whether the arm's fallback sits where somebody was missing.")
     broken_why = models.CharField(max_length=60, blank=True, help_text="Why it is replaced by another group.")
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -80,7 +80,7 @@ def hand_over(participant: Participant) -> None:
     seat.save(update_fields=["barred"])
     try:
         hosting.replace(match=participant.group.match, number=seat.seat)
-    except BadInput:  # the game has ended meanwhile, or waits for a model
+    except BadInput:  # the game has ended meanwhile
         return
 
 

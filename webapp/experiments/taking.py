@@ -20,7 +20,7 @@ from webapp.accounts.services import create_guest
 from webapp.arena.play import services
 from webapp.arena.setup import tables
 from webapp.core import quotas
-from webapp.experiments import allocation, grouping, states
+from webapp.experiments import allocation, grouping, seating, states
 from webapp.experiments.leaving import ABSENT
 from webapp.experiments.models import Experiment, Participant, Question
 from webapp.experiments.states import Outcome, Stage
@@ -136,6 +136,7 @@ def _to_waiting_room(participant: Participant) -> None:
         return
     participant.arm = arm
     states.enter(participant, Stage.WAIT)
+    seating.request_models(arm)
 
 
 def heartbeat(*, participant: Participant, visible: bool) -> Participant:

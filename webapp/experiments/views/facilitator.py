@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -51,14 +52,14 @@ def _monitor(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
         "experiment": experiment,
         "tab": "monitor",
         "rows": sorted(rows, key=lambda row: (not row["may_act"], -(row["waits"] or 0))),
-        "arms": [(arm, _counts(arm, people)) for arm in experiment.arms.select_related("experiment")],
+        "arms": [(arm, _counts(arm, people, now)) for arm in experiment.arms.select_related("experiment")],
         "stages": dict(Counter(each.where for each in people)),
         "polling": experiment.state != Experiment.State.CLOSED or any(not each.outcome for each in people),
         "nudge": facilitating.NUDGE,
     }
 
 
-def _counts(arm: Arm, participants: list[Participant]) -> dict[str, Any]:
+def _counts(arm: Arm, participants: list[Participant], now: datetime) -> dict[str, Any]:
     people = [each for each in participants if each.arm_id == arm.pk]
     done = [each for each in people if each.outcome == Participant.Outcome.COMPLETED]
     counted = [each for each in done if each.group is not None and not each.group.broken_why]
@@ -68,6 +69,7 @@ def _counts(arm: Arm, participants: list[Participant]) -> dict[str, Any]:
         "playing": sum(each.stage == Stage.PLAY and not each.outcome for each in people),
         "complete": len(counted),
         "per_arm": arm.experiment.per_arm,
+        "problem_s": (now - arm.problem_since).total_seconds() if arm.problem_since else None,
         "left": sum(each.outcome in {Participant.Outcome.LEFT, Participant.Outcome.REMOVED} for each in people),
     }
 
