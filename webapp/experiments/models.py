@@ -279,6 +279,9 @@ class Participant(models.Model):
     id_hash = models.CharField(max_length=64, blank=True, help_text="Of `external_id`; it stays after a withdrawal.")
     study_id = models.CharField(max_length=200, blank=True)
     session_id = models.CharField(max_length=200, blank=True)
+    ticket_hash = models.CharField(
+        max_length=64, blank=True, help_text="Of the random number of the consent page, until a page has been shown."
+    )
     stage = models.CharField(max_length=10, choices=Stage, default=Stage.BEFORE)
     outcome = models.CharField(max_length=9, choices=Outcome, blank=True)
     may_reuse = models.BooleanField(default=False, help_text="Whether their moves may be exported and train models.")

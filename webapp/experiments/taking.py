@@ -1,7 +1,7 @@
 """What a participant does: begin, answer, be there, go on, come back, withdraw.
 
-All but `heartbeat` are one transaction. Raises `BadInput` without changing anything. A stage that is over is never
-repeated: an answer to an earlier page changes nothing, so that a reload or a second press is harmless.
+Each function is one transaction, `heartbeat` two. Raises `BadInput` without changing anything. A stage that is over is
+never repeated: an answer to an earlier page changes nothing, so that a reload or a second press is harmless.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from webapp.accounts.services import create_guest
 from webapp.arena.play import services
 from webapp.arena.setup import tables
 from webapp.core import quotas
-from webapp.experiments import allocation, grouping, seating, states
+from webapp.experiments import allocation, grouping, seating, states, tickets
 from webapp.experiments.leaving import ABSENT
 from webapp.experiments.models import Experiment, Participant, Question
 from webapp.experiments.states import Outcome, Stage
@@ -28,6 +28,8 @@ from webapp.experiments.states import Outcome, Stage
 FULL = "there is no place left in this study"
 LONGEST_BEFORE = timedelta(minutes=30)
 """Whoever answers the first questions for longer than this holds no place back from others."""
+RETRY_WITHIN = timedelta(minutes=10)
+"""How long a browser may agree again to the participation that it began, if the answer to it got lost."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,16 @@ def _on_their_way(experiment: Experiment) -> int:
 
 
 @transaction.atomic
-def begin(*, experiment: Experiment, user: User | None, origin: Origin, may_reuse: bool) -> Participant:
-    """Take part after consent, as `user` or as a new guest."""
+def begin(
+    *, experiment: Experiment, user: User | None, origin: Origin, may_reuse: bool, ticket: str = ""
+) -> Participant:
+    """Take part after consent, as `user` or as a new guest.
+
+    A guest whose browser has this ticket, and was shown no page since it agreed, comes back to what it began.
+    """
     experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)
+    if user is None and (begun := _begun_with(experiment, origin, ticket)):
+        return begun
     if why := refusal(experiment, origin):
         raise BadInput(why)
     quotas.check(
@@ -95,6 +104,7 @@ def begin(*, experiment: Experiment, user: User | None, origin: Origin, may_reus
                 id_hash=id_hash(experiment, origin),
                 study_id=origin.study_id[:200],
                 session_id=origin.session_id[:200],
+                ticket_hash="" if user else tickets.hash_of(experiment, ticket),
                 may_reuse=may_reuse,
                 times={"consent": states.stamp(now)},
                 seen_at=now,
@@ -106,6 +116,25 @@ def begin(*, experiment: Experiment, user: User | None, origin: Origin, may_reus
     if not experiment.questions.filter(part=Question.Part.BEFORE).exists():
         _to_waiting_room(participant)
     return participant
+
+
+def _begun_with(experiment: Experiment, origin: Origin, ticket: str) -> Participant | None:
+    """The guest's participation that began with this ticket and id, if its answers and pages are still to come."""
+    if not ticket:
+        return None
+    fresh = experiment.participants.filter(created_at__gte=services.database_now() - RETRY_WITHIN, answers={})
+    same = {"ticket_hash": tickets.hash_of(experiment, ticket), "id_hash": id_hash(experiment, origin)}
+    return fresh.filter(**same).select_related("user").first()
+
+
+def note_shown(*, participant: Participant) -> None:
+    """Note that a page has reached the participant's browser: its ticket opens nothing any more.
+
+    It is a transaction of its own, for the reason that `heartbeat` has.
+    """
+    if participant.ticket_hash:
+        Participant.objects.filter(pk=participant.pk).update(ticket_hash="")
+        participant.ticket_hash = ""
 
 
 @transaction.atomic

@@ -23,7 +23,7 @@ from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
 from webapp.accounts.services import too_many_guests
 from webapp.arena.models import MatchSeat
-from webapp.experiments import grouping, taking
+from webapp.experiments import grouping, taking, tickets
 from webapp.experiments.models import Experiment, Participant, Question
 from webapp.experiments.questionnaire import Questionnaire
 from webapp.experiments.states import Stage
@@ -67,6 +67,7 @@ def take(request: HttpRequest, token: str) -> HttpResponse:
         rows = experiment.participants.select_related("experiment__owner", "arm", "group__match", "user")
         participant = rows.filter(user=current_user(request)).first()
         if participant is not None:
+            taking.note_shown(participant=participant)
             return _stage(request, taking.update_stage(participant=participant))
     return _consent(request, experiment)
 
@@ -79,8 +80,11 @@ def _consent(request: HttpRequest, experiment: Experiment, problem: str = "", st
         "problem": problem,
         "closed": "" if owner else taking.refusal(experiment, origin),
         "owner": owner,
+        "guest": isinstance(request.user, User) and request.user.is_guest,
     }
-    return render(request, "experiments/take/consent.html", context, status=status)
+    response = render(request, "experiments/take/consent.html", context, status=status)
+    tickets.issue(request, response)
+    return response
 
 
 @require_POST
@@ -102,6 +106,7 @@ def begin(request: HttpRequest, token: str) -> HttpResponse:
             user=person,
             origin=_origin(request, experiment),
             may_reuse=request.POST.get("reuse") == "yes",
+            ticket=tickets.ticket_of(request),
         )
     except BadInput as error:
         return _consent(request, experiment, error.why, status=400)

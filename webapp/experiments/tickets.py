@@ -1,0 +1,52 @@
+"""Tickets: how a participant whose answer to the consent page got lost comes back to the participation that it began.
+
+Opening the consent page puts a random number into a signed cookie of the browser. Who agrees takes part under a keyed
+hash of it. If the answer with the new session gets lost, the browser has only the ticket, and agrees again: the same
+number, the same id of the platform, and a participation of which no page has been shown yet are the same person. An id
+alone, which can be guessed, opens nothing, and a ticket opens nothing once a page has been shown.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import salted_hmac
+
+from webapp.experiments.models import Experiment
+
+LIFETIME = timedelta(hours=1)
+SALT = "webapp.experiments.tickets"
+
+
+def ticket_of(request: HttpRequest) -> str:
+    """The number in the browser's cookie; empty for none, and for a forged or old one."""
+    try:
+        cookie = request.COOKIES.get(settings.TICKET_COOKIE_NAME, "")
+        return str(signing.loads(cookie, salt=SALT, max_age=LIFETIME))
+    except signing.BadSignature:
+        return ""
+
+
+def issue(request: HttpRequest, response: HttpResponse) -> None:
+    """Give the browser a ticket unless it has one."""
+    if ticket_of(request):
+        return
+    response.set_cookie(
+        settings.TICKET_COOKIE_NAME,
+        signing.dumps(secrets.token_urlsafe(32), salt=SALT),
+        max_age=LIFETIME,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def hash_of(experiment: Experiment, ticket: str) -> str:
+    """What is stored of a ticket: a keyed hash, another one in every experiment; empty without a ticket."""
+    if not ticket:
+        return ""
+    return salted_hmac(f"ticket of experiment {experiment.pk}", ticket, algorithm="sha256").hexdigest()
