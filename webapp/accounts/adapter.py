@@ -14,6 +14,7 @@ from allauth.account.internal.userkit import filter_users_by_email, get_user_by_
 from allauth.core.internal import ratelimit
 from django import forms
 from django.conf import settings
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 
 from training.errors import BadInput
@@ -61,7 +62,7 @@ class Adapter(DefaultAccountAdapter):
             user: User = super().new_user(request)
             return user
         guest = User.objects.get(username=request.user.get_username())
-        guest.first_name, guest.role = "", Role.PLAYER
+        guest.first_name, guest.role, guest.member_since = "", Role.PLAYER, Now()
         return guest
 
     def clean_username(self, username: str, shallow: bool = False) -> str:

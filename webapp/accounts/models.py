@@ -48,6 +48,9 @@ class User(AbstractUser):
 
     role = models.CharField(max_length=12, choices=Role.choices, default=Role.PLAYER)
 
+    member_since = models.DateTimeField(
+        null=True, default=None, editable=False, help_text="When a guest made an account; empty for everybody else."
+    )
     skeleton = models.CharField(max_length=300, null=True, default=None, editable=False, unique=True)  # noqa: DJ001
     """A key that is equal for names that look alike; None for accounts whose lookalike is older than the constraint."""
 

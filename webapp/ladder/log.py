@@ -3,8 +3,10 @@
 A match counts once it has ended with a result, if no player refused consent and no stand-in moved. It is void if the
 site failed: aborted matches have no result, and a match in which a model's server never answered has no meaningful one.
 Matches with rules chosen by the host do not count, because such rules may favour a seat. Nor do tables with one seat:
-ratings come from results against others in the same game, and a task can be tried again. Guests are not rated, because
-guest links create new opponents at will; a match counts only if at least two other players took part.
+ratings come from results against others in the same game, and a task can be tried again. Matches of experiments do not
+count: the ladder names people, and would tell participants whom an arm seats. Guests are not rated, because guest links
+create new opponents at will; a match counts only if at least two other players took part. Who made an account later was
+a guest in the matches that began before.
 
 A change in the ladder reveals the players of a match. So a match counts once every person in it has rated it or has
 asked to see the others, or one day after its end.
@@ -15,7 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
@@ -23,7 +25,6 @@ from django.db.models.functions import Now
 
 from training.evaluate.ratings import METHOD, RatedGame, RatedSeat
 from training.games import lookup
-from webapp.accounts.models import Role
 from webapp.arena.models import Advice, Match, MatchMove, MatchSeat
 
 HELD_BACK = timedelta(days=1)
@@ -36,7 +37,8 @@ def counted(game: str) -> QuerySet[Match]:
     waiting = people.filter(guesses__isnull=True, game_rating__isnull=True)
     fresh = Q(Exists(waiting), ended_at__gt=Now() - HELD_BACK)
     advised = Exists(Advice.objects.filter(match=OuterRef("pk")).exclude(text=""))
-    return Match.objects.exportable().filter(game=game, rules={}, task="").exclude(fresh).exclude(advised)
+    matches = Match.objects.exportable().filter(game=game, rules={}, task="", shown_as="")
+    return matches.exclude(fresh).exclude(advised)
 
 
 def numbers(game: str) -> list[int]:
@@ -49,13 +51,15 @@ def seen(matches: Sequence[int]) -> str:
     return hashlib.sha256(f"{METHOD} {','.join(map(str, matches))}".encode()).hexdigest()
 
 
-def key(seat: MatchSeat) -> str:
-    """The player's key in the log: unique for each person, model and script; empty for a guest.
+def key(seat: MatchSeat, began: datetime) -> str:
+    """The player's key in the log: unique for each person, model and script; empty for who was a guest at `began`.
 
     A model that writes strategies is another player with each speaker, and without one.
     """
     if seat.kind == MatchSeat.Kind.PERSON and seat.user is not None:
-        return "" if seat.user.role == Role.GUEST else f"person:{seat.user_id}"
+        since = seat.user.member_since
+        is_guest = seat.user.is_guest or (since is not None and began < since)
+        return "" if is_guest else f"person:{seat.user_id}"
     if seat.kind == MatchSeat.Kind.MODEL:
         voice = f"+{seat.speaker_id or seat.form['source']}" if seat.form else ""
         return f"model:{seat.deployment_id}{voice}"
@@ -73,7 +77,7 @@ def read(matches: Sequence[int]) -> list[RatedGame]:
     for match in (
         Match.objects.filter(pk__in=matches)
         .order_by("pk")
-        .only("pk", "game", "roles", "returns", "seat_metrics")
+        .only("pk", "game", "roles", "returns", "seat_metrics", "created_at", "started_at")
         .iterator()
     ):
         if match.pk in void:
@@ -109,7 +113,7 @@ def _result(match: Match, seat: int) -> float | None:
 
 def _rated_seat(match: Match, seat: MatchSeat, moves: Counter[str]) -> RatedSeat:
     return RatedSeat(
-        who=key(seat),
+        who=key(seat, match.started_at or match.created_at),
         role=_role(match, seat.seat),
         value=_result(match, seat.seat),
         moves=moves.total(),

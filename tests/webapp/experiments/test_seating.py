@@ -113,7 +113,8 @@ def test_the_fallback_leaves_the_seat_of_a_model_that_is_ready(researcher: User,
     set_state(model, READY)
     late(participant)
     assert grouping.end_waits(experiment_id=made.pk) == 1
-    assert sorted(Match.objects.get().seats.values_list("kind", flat=True)) == ["model", "person", "scripted", "scripted", "scripted"]
+    kinds = sorted(Match.objects.get().seats.values_list("kind", flat=True))
+    assert kinds == ["model", "person", "scripted", "scripted", "scripted"]
 
 
 def test_a_model_that_failed_is_reported_and_tried_again_for_the_next_newcomer(

@@ -1,6 +1,7 @@
 """Which matches count, and the data that is read from them."""
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.judgments.make import finished_match
@@ -104,6 +105,26 @@ def test_guests_have_no_name_and_a_match_among_guests_rates_nobody(researcher, p
     played(player, ann, returns=(1.0, 0.0), host=researcher)
     assert players() == [("", ""), (f"person:{player.pk}", "")]
     assert [match.games() for match in read()] == [set(), set()]
+
+
+def test_games_played_as_a_guest_stay_a_guests_after_an_account_was_made(client, researcher, player, person):
+    """Or a host would collect points from any number of own guests, of which each makes an account in the end."""
+    guest = person("guest", "guest-a")
+    before = played(player, guest, returns=(1.0, 0.0), host=researcher)
+    client.force_login(guest)
+    fields = {"username": "ingrid", "password1": "a long pass phrase", "password2": "a long pass phrase"}
+    assert client.post(reverse("account_signup"), fields).status_code == 302
+    after = played(player, guest, returns=(1.0, 0.0), host=researcher, started_at=timezone.now())
+    member = (f"person:{player.pk}", f"person:{guest.pk}")
+    assert {match.id: tuple(seat.who for seat in match.seats) for match in read()} == {
+        before.pk: (f"person:{player.pk}", ""),
+        after.pk: member,
+    }
+
+
+def test_a_match_of_an_experiment_does_not_count(researcher, player, good):
+    played(player, good, returns=(1.0, 0.0), host=researcher, shown_as="unknown")
+    assert players() == []
 
 
 def test_a_match_is_void_when_a_models_server_never_answered(researcher, player, good):

@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from datetime import timedelta
 
+from django.db.models import F, Q
+
 from training.records import Seat
 from training.seeding import rng
 from webapp.accounts.models import Role
@@ -48,7 +50,8 @@ def times_of_people(game: str) -> list[float]:
 
     Not those of guests at tables of their own, which anybody may open: they would choose how long models take.
     """
-    moves = MatchMove.objects.filter(match__game=game, took_s__isnull=False).exclude(match__host__role=Role.GUEST)
+    by_guests = Q(match__host__role=Role.GUEST) | Q(match__host__member_since__gt=F("match__created_at"))
+    moves = MatchMove.objects.filter(match__game=game, took_s__isnull=False).exclude(by_guests)
     return [
         seconds for seconds in moves.order_by("-pk").values_list("took_s", flat=True)[:NEWEST] if seconds is not None
     ]
