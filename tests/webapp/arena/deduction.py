@@ -36,7 +36,7 @@ def crew_match(host: Any) -> Match:
     state = services.fold(match)
     match.step, match.returns = state.step, {str(seat): value for seat, value in state.game.returns().items()}
     match.save()
-    services.write_rows(match, state.game)
+    services.write_rows(match, state.game, {}, services.database_now())
     course = replaying.course(ship(lambda after, seat: float((after + seat) % 3 == 0))["episode"])
     assert course is not None
     for point in course.believed:

@@ -144,14 +144,14 @@ def test_a_move_that_the_clock_outruns_is_not_taken_for_the_next_turn(player, be
     match = tables.create(host=player, start=tables.Start(dialogue(order="simultaneous")), places=places, consent=True)
     tables.answer_consent(match=match, user=ben, agreed=True)
     DueSeat.objects.update(deadline=services.database_now() - timedelta(seconds=1))
-    read = statements.steps_of
+    read = statements.sitting_of
 
-    def before_the_clock(match_id, seat):
-        steps = read(match_id, seat)
+    def before_the_clock(*of):
+        sitting = read(*of)
         assert clock.time_out() == 2
-        return steps
+        return sitting
 
-    monkeypatch.setattr(statements, "steps_of", before_the_clock)
+    monkeypatch.setattr(statements, "sitting_of", before_the_clock)
     with pytest.raises(IllegalMove, match="too late") as refused:
         human_moves.play(match_id=match.pk, user=player, data={"turn": "0", "action": "speak", "text": "hello"})
     assert "kept" not in human_moves.explain(refused.value)

@@ -10,7 +10,7 @@ from training.errors import BadInput, IllegalMove
 from training.records import ALL, SPECTATOR, Move
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import DueSeat, Match, ViewerRow
-from webapp.arena.play import services
+from webapp.arena.play import services, statements
 from webapp.arena.setup import links, tables
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
@@ -76,9 +76,10 @@ def test_a_form_carries_the_seats_own_turns_not_the_steps_of_the_game(two_people
         say(two_people, seat, "well")
     state = client_state.look(Match.objects.get(pk=two_people.pk), 0)
     assert state.turn == 2
-    assert [services.step_of(match_id=two_people.pk, seat=0, turn=turn) for turn in (0, 1, 2)] == [0, 2, 4]
+    sitting = statements.sitting_of(two_people.pk, two_people.seats.get(seat=0).user_id, timedelta(minutes=1))
+    assert [sitting.step_of(turn) for turn in (0, 1, 2)] == [0, 2, 4]
     with pytest.raises(IllegalMove, match="moved on"):
-        services.step_of(match_id=two_people.pk, seat=0, turn=3)
+        sitting.step_of(3)
 
 
 def test_the_end_is_written_down(two_people):

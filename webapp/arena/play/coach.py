@@ -23,7 +23,7 @@ from training.seeding import derive
 from webapp.accounts.models import User
 from webapp.arena import hints, opponents
 from webapp.arena.models import Advice, Match
-from webapp.arena.play import hosting, moves, services
+from webapp.arena.play import hosting, moves, services, statements
 from webapp.arena.setup import speakers
 from webapp.core import queue, quotas
 from webapp.runs.models import Checkpoint
@@ -114,12 +114,12 @@ def ask(*, match_id: int, user: User, turn: int, coach: str) -> Advice:
     Raises `BadInput` or `IllegalMove`, and changes nothing, if the user may not ask now.
     """
     match = Match.objects.select_for_update().get(pk=match_id)
-    seat = match.seats.filter(user=user).first()
+    seat = statements.sitting_of(match_id, user.pk, hosting.NOTED_EVERY)
     if seat is None:
         raise BadInput("you do not sit at this table")
     if not match.coaching:
         raise BadInput("coaches are not allowed at this table")
-    step, current_time = services.step_of(match_id=match_id, seat=seat.seat, turn=turn), services.database_now()
+    step, current_time = seat.step_of(turn), services.database_now()
     if stored := match.advice.filter(step=step, seat=seat.seat).first():
         if is_pending(stored, current_time) or stored.text:
             return stored

@@ -13,9 +13,9 @@ from training.games.base import FORFEIT
 from training.records import Move
 from webapp.accounts.models import User
 from webapp.arena.models import MatchMove
-from webapp.arena.play import hosting, moves, services
+from webapp.arena.play import hosting, moves, services, statements
 from webapp.arena.play.services import MatchState
-from webapp.arena.play.statements import Sitting, sitting_of
+from webapp.arena.play.statements import Sitting
 
 LATE = "too late: the time was up, and the default was played for you"
 
@@ -29,7 +29,7 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
     seat = sitting.seat
     if sitting.unnoted:
         hosting.note_presence(match_id=match_id, user=user)
-    step = services.step_of(match_id=match_id, seat=seat, turn=moves.turn_of(data))
+    step = sitting.step_of(moves.turn_of(data))
 
     def read_now(state: MatchState) -> Move:
         _sitting(match_id, user)  # again, under the match's lock: the host may have replaced the player
@@ -48,7 +48,7 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
 
 def _sitting(match_id: int, user: User) -> Sitting:
     """The place of whoever this person may move for."""
-    sitting = sitting_of(match_id, user.pk, hosting.NOTED_EVERY)
+    sitting = statements.sitting_of(match_id, user.pk, hosting.NOTED_EVERY)
     if sitting is None:
         raise IllegalMove("you do not sit at this table")
     if sitting.stand_in:

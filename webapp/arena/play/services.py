@@ -22,7 +22,7 @@ from training.games.qa_society import QaSociety, Search
 from training.records import ALL, SPECTATOR, Move, Scenario, Seat, SeatMove, Viewer
 from training.seeding import rng
 from webapp.arena import hints
-from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat, ViewerRow
+from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat
 from webapp.arena.play import pace, statements
 from webapp.core import queue
 from webapp.serving import services as serving
@@ -136,17 +136,6 @@ def viewers_of(match_id: int) -> list[Viewer]:
     return [*seats, SPECTATOR, ALL]
 
 
-def step_of(*, match_id: int, seat: Seat, turn: int) -> int:
-    """The step in which a seat has its turn number `turn`, from 0; its newest turn is in the current step.
-
-    Raises `IllegalMove` for a turn in the future.
-    """
-    current_step, steps = statements.steps_of(match_id, seat)
-    if turn > len(steps):
-        raise IllegalMove("the game has moved on since you saw it: look again, then move")
-    return (*steps, current_step)[turn]
-
-
 @transaction.atomic
 def submit(
     *,
@@ -163,32 +152,34 @@ def submit(
     `known`, an earlier state of the match, saves a full fold; it is advanced in place.
     """
     match = statements.lock(match_id)
-    state = None
+    state = progress = None
     if step == match.step and match.state == Match.State.RUNNING:
         state = known or STATES.take(match) or MatchState(make(scenario_of(match)))
-        catch_up(state, statements.moves_since(match_id, state.moves))
+        progress = statements.progress_of(match, seat, state.moves)
+        catch_up(state, progress.moves)
     if (state is None or seat in state.pending) and (stored := match.moves.filter(step=step, seat=seat).first()):
         return stored
     if match.state != Match.State.RUNNING:
         raise IllegalMove("this game is not running")
     if match.paused_at is not None:
         raise IllegalMove("the game is paused by its host: move when it resumes")
-    if state is None:
+    if state is None or progress is None:
         raise IllegalMove("the game has moved on since you saw it: look again, then move")
     if seat not in state.due():
         raise IllegalMove("it is not your turn")
     checked_move = move if isinstance(move, Move) else move(state)
     state.game.check(seat, checked_move)
-    since = statements.due_since(match, seat) if checked_move.origin == "seat" else None
-    took_s = None if since is None else max(0.0, (database_now() - since).total_seconds())
-    stored = _append(match, state, seat, checked_move, aside, took_s)
+    now = database_now()
+    since = progress.due_since if checked_move.origin == "seat" else None
+    took_s = None if since is None else max(0.0, (now - since).total_seconds())
+    stored = _append(match, state, seat, checked_move, now, aside, took_s)
     if state.pending:  # observations change only once the step is complete
         hints.send(match.pk, [seat])
         match.due.filter(seat=seat).delete()
     else:
-        write_rows(match, state.game)
+        last_rows = write_rows(match, state.game, progress.last_rows, now)
         hints.send(match.pk, viewers(state.game.scenario))  # before the workers' hints: people come first
-        _next_step(match, state)
+        _next_step(match, state, last_rows, now)
     if match.state == Match.State.RUNNING and known is None:
         transaction.on_commit(partial(STATES.keep, match, state))
     return stored
@@ -199,11 +190,12 @@ def _append(
     state: MatchState,
     seat: Seat,
     move: Move,
+    now: datetime,
     aside: Aside = Aside(),
     took_s: float | None = None,
 ) -> MatchMove:
     """Store one move and advance the state by it."""
-    appended = MatchMove.objects.create(
+    appended = MatchMove(
         match=match,
         number=state.moves,
         step=match.step,
@@ -214,46 +206,54 @@ def _append(
         after=aside.after,
         attempts=[dict(attempt) for attempt in aside.attempts],
         took_s=took_s,
+        received_at=now,
     )
+    statements.append(appended)
     match.step = catch_up(state, [SeatMove(seat=seat, move=move)]).step
     return appended
 
 
-def write_rows(match: Match, game: Game) -> None:
-    """Append each viewer's new messages."""
-    last_numbers = statements.last_rows(match.pk)
+def write_rows(match: Match, game: Game, last_rows: Mapping[Viewer, int], now: datetime) -> Mapping[Viewer, int]:
+    """Append each viewer's messages after the last one; return the number of each viewer's last row."""
+    messages = {viewer: game.observe(viewer).messages for viewer in viewers(game.scenario)}
     new = [
-        ViewerRow(match=match, viewer=viewer, number=number, message=message.to_dict(), step=match.step)
-        for viewer in viewers(game.scenario)
-        for number, message in enumerate(game.observe(viewer).messages, 1)
-        if number > last_numbers.get(viewer, 0)
+        (viewer, number, message)
+        for viewer, observed in messages.items()
+        for number, message in enumerate(observed, 1)
+        if number > last_rows.get(viewer, 0)
     ]
-    ViewerRow.objects.bulk_create(new)
+    statements.write_rows(match, new, now)
+    return {viewer: len(observed) for viewer, observed in messages.items()}
 
 
-def _next_step(match: Match, state: MatchState) -> None:
+def _next_step(match: Match, state: MatchState, last_rows: Mapping[Viewer, int], now: datetime) -> None:
     """Finish a complete step: let the tool seat move, end the game or write the due seats, save the match."""
     tool = state.game.scenario.tool_seat
     searching = pending_search(state.game) is not None
     while tool in state.due() and not searching:  # there is no judge at the table: the tool seat plays its default
-        _append(match, state, tool, state.game.default(tool))
-        write_rows(match, state.game)
-    match.due.all().delete()
+        _append(match, state, tool, state.game.default(tool), now)
+        last_rows = write_rows(match, state.game, last_rows, now)
+    statements.clear_due(match)
     if searching:
-        _write_search(match, tool)
+        _write_search(match, tool, now)
     elif state.game.to_act():
-        _write_due(match, state.due())
+        _write_due(match, state.due(), now)
     else:
-        match.state = Match.State.FINISHED
-        match.ended_at = database_now()
-        match.returns = {str(seat): value for seat, value in state.game.returns().items()}
-        match.metrics = dict(state.game.metrics())
-        match.seat_metrics = {str(seat): dict(metrics) for seat, metrics in state.game.seat_metrics().items()}
-        match.roles = list(state.game.roles())
-        if any(seat.deployment_id is not None for seat in statements.seats_of(match)):
-            queue.send(queue.PROBE, match.pk)
-    results = ["ended_at", "returns", "metrics", "seat_metrics", "roles"]
-    match.save(update_fields=["step", "state", "step_until", *results])
+        _finish(match, state.game, now)
+    statements.save_step(match)
+
+
+def _finish(match: Match, game: Game, now: datetime) -> None:
+    """Store the result of a game that is over."""
+    match.state = Match.State.FINISHED
+    match.ended_at = now
+    match.returns = {str(seat): value for seat, value in game.returns().items()}
+    match.metrics = dict(game.metrics())
+    match.seat_metrics = {str(seat): dict(metrics) for seat, metrics in game.seat_metrics().items()}
+    match.roles = list(game.roles())
+    if any(seat.deployment_id is not None for seat in statements.seats_of(match)):
+        queue.send(queue.PROBE, match.pk)
+    match.save(update_fields=["state", "ended_at", "returns", "metrics", "seat_metrics", "roles"])
 
 
 def pending_search(game: Game) -> Search | None:
@@ -261,15 +261,15 @@ def pending_search(game: Game) -> Search | None:
     return game.pending_search() if isinstance(game, QaSociety) else None
 
 
-def _write_search(match: Match, tool: Seat) -> None:
+def _write_search(match: Match, tool: Seat, now: datetime) -> None:
     """Make the tool seat due: a worker searches. Without a result in time, the clock plays a failed search."""
-    now = database_now()
     until = now + timedelta(seconds=SEARCH_SECONDS)
-    due = DueSeat.objects.create(match=match, seat=tool, step=match.step, deadline=until, hint_at=now + HINT_EVERY)
+    due = DueSeat(match=match, seat=tool, step=match.step, deadline=until, hint_at=now + HINT_EVERY, created_at=now)
+    statements.write_due(due)
     queue.send(queue.PLAY, due.pk)
 
 
-def _write_due(match: Match, due: frozenset[Seat]) -> None:
+def _write_due(match: Match, due: frozenset[Seat], now: datetime) -> None:
     """Write the seats that must move, start their clocks, and send hints to workers.
 
     A model that is not ready has no deadline until it is; where players must stay hidden, it has the same deadline as
@@ -280,9 +280,8 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
     ready = serving.request_all(deployments=models) if models else set()
     blind = pace.blind(match, list(seats.values()))
     seconds = _paces(match, [seats[number] for number in due], blind=blind)
-    now = database_now()
     match.step_until = now + timedelta(seconds=match.deadline_s)
-    rows, waits = [], []
+    waits: list[tuple[DueSeat, timedelta]] = []
     for number in sorted(due):
         sitting = seats[number]
         sleeps = any(model.pk not in ready for model in sitting.deployments)
@@ -290,11 +289,19 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
         deadline = None if alone or (sleeps and not blind) else match.step_until
         by_worker = sitting.by_worker and deadline is not None
         until = now + timedelta(seconds=seconds[number]) if by_worker and number in seconds else None
-        waits.append(timedelta(0) if until is None else max(timedelta(0), until - pace.AHEAD - now))
-        hint_at = now + waits[-1] + HINT_EVERY if by_worker else None
-        row = DueSeat(match=match, seat=number, step=match.step, deadline=deadline, hint_at=hint_at, not_before=until)
-        rows.append(row)
-    for row, wait in zip(DueSeat.objects.bulk_create(rows), waits, strict=True):
+        wait = timedelta(0) if until is None else max(timedelta(0), until - pace.AHEAD - now)
+        row = DueSeat(
+            match=match,
+            seat=number,
+            step=match.step,
+            deadline=deadline,
+            hint_at=now + wait + HINT_EVERY if by_worker else None,
+            not_before=until,
+            created_at=now,
+        )
+        statements.write_due(row)
+        waits.append((row, wait))
+    for row, wait in waits:
         if row.hint_at is not None:
             queue.send(queue.PLAY, row.pk, delay=wait.total_seconds())
 
@@ -332,9 +339,9 @@ def begin(match: Match) -> None:
     match.save(update_fields=["state", "started_at"])
     match.seats.filter(kind=MatchSeat.Kind.PERSON).update(seen_at=match.started_at)
     start = fold(match)
-    write_rows(match, start.game)
+    last_rows = write_rows(match, start.game, {}, match.started_at)
     hints.send(match.pk, viewers(start.game.scenario))
-    _next_step(match, start)
+    _next_step(match, start, last_rows, match.started_at)
 
 
 @transaction.atomic
