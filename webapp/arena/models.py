@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
+from django.utils.functional import cached_property
 
 from training.games import REGISTRY, lookup
 from training.records import Message, Scenario
@@ -438,7 +439,7 @@ class ViewerRow(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["match", "viewer", "number"], name="viewer_number_once")]
 
-    @property
+    @cached_property
     def lines(self) -> Sequence[Line]:
         """What people read of the message; nothing where only models need it."""
         return Message.from_dict(self.message).lines

@@ -116,6 +116,8 @@ class TableConsumer(AsyncWebsocketConsumer):
     HELLO_WITHIN: ClassVar[float] = 10.0
     SEND_WITHIN: ClassVar[float] = 10.0
     JOIN_WITHIN: ClassVar[float] = 0.5
+    OTHERS_FIRST: ClassVar[float] = 0.005
+    """Who moves gets their frame this much later: threads share one core, and the others wait for the move."""
 
     viewer: Viewer
     feed: MatchFeed
@@ -205,6 +207,7 @@ class TableConsumer(AsyncWebsocketConsumer):
             await self._look()
             return
         await self._say(fragments.refusal(""))
+        await asyncio.sleep(self.OTHERS_FIRST)
         await self._look()
 
     def _play(self, data: Mapping[str, Any]) -> bool:

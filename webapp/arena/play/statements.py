@@ -6,13 +6,13 @@ Each statement reads or writes rows by a key; whatever decides or filters remain
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import connection
 from django.db.models import prefetch_related_objects
-from psycopg.types.json import Jsonb
 
 from training.errors import IllegalMove
 from training.records import Message, Move, Seat, SeatMove, Viewer
@@ -39,7 +39,7 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id"""
 ROWS = """
 INSERT INTO arena_viewerrow (match_id, viewer, number, message, step, at)
 SELECT %s, viewer, number, message, %s, %s
-FROM jsonb_to_recordset(%s) AS message(viewer smallint, number integer, message jsonb)"""
+FROM jsonb_to_recordset(%s::jsonb) AS message(viewer smallint, number integer, message jsonb)"""
 CLEAR = "DELETE FROM arena_dueseat WHERE match_id = %s"
 DUE = """
 INSERT INTO arena_dueseat (match_id, seat, step, deadline, hint_at, not_before, fence, created_at)
@@ -118,8 +118,8 @@ def sitting_of(match_id: int, user_id: int, noted_within: timedelta) -> Sitting 
 
 def append(move: MatchMove) -> None:
     """Store a new move, which has its number and time."""
-    columns = (move.match_id, move.number, move.step, move.seat, Jsonb(move.move), move.private, move.strategy)
-    more = (move.after, move.took_s, Jsonb(move.attempts), move.received_at)
+    columns = (move.match_id, move.number, move.step, move.seat, json.dumps(move.move), move.private, move.strategy)
+    more = (move.after, move.took_s, json.dumps(move.attempts), move.received_at)
     with connection.cursor() as cursor:
         cursor.execute(APPEND, (*columns, *more))
         (move.pk,) = cursor.fetchone()
@@ -130,7 +130,7 @@ def write_rows(match: Match, rows: Iterable[tuple[Viewer, int, Message]], at: da
     new = [{"viewer": viewer, "number": number, "message": message.to_dict()} for viewer, number, message in rows]
     if new:
         with connection.cursor() as cursor:
-            cursor.execute(ROWS, (match.pk, match.step, at, Jsonb(new)))
+            cursor.execute(ROWS, (match.pk, match.step, at, json.dumps(new)))
 
 
 def clear_due(match: Match) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django import template
@@ -103,6 +104,7 @@ def units(name: str, number: int, seat: Seat | None = None) -> SafeString:
 
 
 @register.simple_tag
+@cache
 def avatar(seat: Seat) -> SafeString:
     """The drawing of a seat: a shape and a colour of its own. Its name stands beside it."""
     return format_html(
@@ -114,6 +116,7 @@ def avatar(seat: Seat) -> SafeString:
 
 
 @register.simple_tag
+@cache
 def icon(name: str) -> SafeString:
     """A small drawing of `static/icons.svg`, which says nothing that the text beside it does not say."""
     return format_html(
