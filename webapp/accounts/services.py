@@ -77,11 +77,6 @@ def _failed_too_often(request: HttpRequest, limits: dict[str, str]) -> bool:
     return False
 
 
-def too_many_guests(request: HttpRequest, action: str = "guest") -> bool:
-    """Whether this address has become too many guests: each is a row, and leaving a table makes room for the next."""
-    return ratelimit.consume(request, app="parley", action=action, config=settings.GUEST_LIMITS) is None
-
-
 @transaction.atomic
 def create_guest(*, shown_name: str) -> User:
     """A person without password for one seat; sign them in with `django.contrib.auth.login`."""

@@ -12,7 +12,7 @@ from training.errors import BadInput
 from training.games import lookup
 from webapp.accounts import guests
 from webapp.accounts.models import User
-from webapp.accounts.services import create_guest, too_many_guests
+from webapp.accounts.services import create_guest
 from webapp.arena.models import Match
 from webapp.arena.setup import finding
 

@@ -20,7 +20,6 @@ from training.games import REGISTRY, lookup
 from webapp.accounts import guests
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404, members
-from webapp.accounts.services import too_many_guests
 from webapp.arena import access
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat

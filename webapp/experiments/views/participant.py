@@ -21,7 +21,6 @@ from training.errors import BadInput
 from webapp.accounts import guests
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
-from webapp.accounts.services import too_many_guests
 from webapp.arena.models import MatchSeat
 from webapp.experiments import grouping, taking, tickets
 from webapp.experiments.models import Experiment, Participant, Question
