@@ -373,32 +373,6 @@ class SearchField(Editor):
     longest: int
 
 
-class Proposal(Record):
-    """A proposal: who made it, and what it is worth to seat 0 and to seat 1."""
-
-    by: Seat
-    points: tuple[float, float]
-
-
-class Frontier(Record):
-    """What two seats could have agreed on, by the points of both.
-
-    `outcomes` are the points of every possible deal, empty where they are too many to draw; `efficient` those that no
-    other deal improves for one without harm to the other (the Pareto frontier), by rising points of seat 0. `proposals`
-    are in the order of the game, and the last one is the deal if `agreed`. `alone` are the points without a deal and
-    `most` the highest of each seat.
-    """
-
-    kind: Literal["frontier"] = "frontier"
-    title: str
-    outcomes: tuple[tuple[float, float], ...] = ()
-    efficient: tuple[tuple[float, float], ...]
-    proposals: tuple[Proposal, ...] = ()
-    alone: tuple[float, float]
-    most: tuple[float, float]
-    agreed: bool = False
-
-
 Zone = (
     Cells
     | Board
@@ -413,7 +387,6 @@ Zone = (
     | Passages
     | Entries
     | SearchField
-    | Frontier
 )
 """An area of the table."""
 
@@ -439,8 +412,7 @@ class TableView(Record):
     the viewer is to do now, empty unless it must move. `story` is the situation that everybody knows and `rules` are
     the rules, as short paragraphs. `brief` is the viewer's private card. Once the game is over, `headline` says how it
     ended for this viewer ("You win with the village.") and `moment` names the move or the event that decided it; both
-    are empty before. `analysis` is what the rules tell of an ended game with all that was hidden in it: for viewers
-    who may see everything, or for everybody where nothing was.
+    are empty before.
     """
 
     zones: tuple[Annotated[Zone, Field(discriminator="kind")], ...] = ()
@@ -452,7 +424,6 @@ class TableView(Record):
     brief: Brief | None = None
     headline: str = ""
     moment: str = ""
-    analysis: tuple[Annotated[Zone, Field(discriminator="kind")], ...] = ()
 
     def edited(self) -> frozenset[str]:
         """Return the actions whose arguments are set in a zone."""

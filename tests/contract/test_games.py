@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.games.play import everything, forfeits, illegal_moves, played, random_move, reply, steps, viewers
 from tests.games.worlds import CASES, SECRETS, WORLDS
 from training import samples
+from training.analysis import ANALYSIS
 from training.errors import BadInput, IllegalMove, ParseError
 from training.games import REGISTRY, advance, make, redrawn, replay
 from training.games.actions import canonical, read_args
@@ -331,10 +332,35 @@ def test_a_view_says_what_to_do_and_how_the_game_ended(name, scenario, seed):
                 assert bool(view.ask) == (viewer in players), f"{view.ask!r} to {viewer}"
             assert bool(view.headline) == bool(view.moment) == (not players), (view.headline, view.moment)
             assert view.rules or view.story
-            if view.analysis:  # it holds what was hidden, if anything was
-                assert viewer in (scenario.tool_seat, ALL) or not REGISTRY[scenario.game].hidden
-                assert not players
         assert game.show(SPECTATOR).brief is None
+
+
+@case
+@few
+@given(seed=seeds)
+def test_an_analysis_follows_the_game_and_names_its_moves(name, scenario, seed):
+    game, flat = played(scenario, seed)
+    for end in {*points(len(flat), seed), len(flat) - 1}:
+        earlier = replay(scenario.with_seed(seed), flat[:end])
+        assert not earlier.analysis() or not earlier.to_act(), "it holds what was hidden, and what could still be done"
+    if REGISTRY[name].searched:  # by an engine, for seconds
+        return
+    again, pending, last = make(scenario.with_seed(seed)), {}, 0
+    for entry in flat:
+        pending = advance(again, pending, entry)
+        last += not pending
+    zones = game.analysis()
+    assert ANALYSIS.validate_json(ANALYSIS.dump_json(zones)) == zones == game.analysis()
+    assert not [text for text in texts(ANALYSIS.dump_python(zones)) if PROMPT.search(text)]
+    for zone in zones:
+        assert zone.title
+        if zone.kind == "review":
+            assert zone.method
+            assert all(0 < move.step <= last and move.seat < len(scenario.seats) and move.text for move in zone.moves)
+            assert [move.step for move in zone.moves] == sorted(move.step for move in zone.moves)
+            assert all(len(row.cells) == len(scenario.seats) for row in zone.tallies)
+            assert all(move.value is None or -1 <= move.value <= 1 for move in zone.moves)
+            assert bool(zone.curve) == any(move.value is not None for move in zone.moves)
 
 
 PROMPT = re.compile(

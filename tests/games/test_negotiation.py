@@ -552,10 +552,9 @@ def test_afterwards_the_all_seeing_view_has_the_proposals_among_all_deals():
         propose.model_copy(update={"args": {"pen": 1}}),
         Move(action="accept"),
     ):
-        assert game.show(ALL).analysis == ()
+        assert game.analysis() == ()
         game.step({next(iter(game.to_act())): move})
-    (frontier,) = game.show(ALL).analysis
+    (frontier,) = game.analysis()
     assert frontier.outcomes == frontier.efficient == ((0, 6), (1, 3), (2, 0))
     assert [(proposal.by, proposal.points) for proposal in frontier.proposals] == [(0, (2, 0)), (1, (1, 3))]
     assert (frontier.alone, frontier.most, frontier.agreed) == ((0.5, 0), (2, 6), True)
-    assert game.show(0).analysis == game.show(SPECTATOR).analysis == ()

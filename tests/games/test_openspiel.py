@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from itertools import permutations
+from random import Random
 
 import pyspiel
 import pytest
@@ -13,8 +14,8 @@ from tests.games.play import played, steps
 from training.errors import BadInput, IllegalMove
 from training.games import lookup, make
 from training.games.base import FORFEIT
+from training.games.openspiel import boards, searched, solved
 from training.games.openspiel import generic as spec
-from training.games.openspiel import solved
 from training.games.openspiel.generic import refusal
 from training.games.openspiel.hanabi import SIZES
 from training.records import ALL, SPECTATOR, Move, Scenario
@@ -651,29 +652,120 @@ def test_tic_tac_toe_is_solved():
     assert len(solved._VALUES) == 5478
 
 
+def moves_of(name, *actions):
+    """The moves of a game of OpenSpiel, one by one."""
+    state = pyspiel.load_game(name).new_initial_state()
+    for action in actions:
+        state.apply_action(action)
+    return list(solved.decisions(state))
+
+
 def test_the_answer_to_the_centre_is_a_corner():
     """On an edge the second player loses to perfect play; in a corner it keeps the draw."""
-    state = pyspiel.load_game("tic_tac_toe").new_initial_state()
-    for action in (4, 1, 0, 8):
-        state.apply_action(action)
-    centre, edge, corner, block = solved.judged(state)
-    assert (centre.seat, centre.before, centre.after) == (0, 0, 0)
-    assert (edge.seat, edge.before, edge.after, edge.best) == (1, 0, -1, (0, 2, 6, 8))
-    assert (corner.before, corner.after) == (1, 1)
-    assert (block.before, block.after) == (-1, -1)
+    centre, edge, corner, block = map(solved.solved, moves_of("tic_tac_toe", 4, 1, 0, 8))
+    assert (centre.decision.seat, centre.before.result, centre.after.result) == (0, 0, 0)
+    assert (edge.decision.seat, edge.before.result, edge.after.result, edge.best) == (1, 0, -1, (0, 2, 6, 8))
+    assert (corner.before.result, corner.after.result) == (1, 1)
+    assert (block.before.result, block.after.result) == (-1, -1)
 
 
-def test_afterwards_everybody_reads_which_moves_were_mistakes():
+def test_afterwards_the_moves_are_reviewed():
     game = make(strategic("tic_tac_toe", opening=[4]))
     for row, column in ((0, 1), (0, 0), (2, 2), (1, 0), (0, 2), (2, 0)):
         (seat,) = game.to_act()
-        assert game.show(ALL).analysis == ()
+        assert game.analysis() == ()
         game.step({seat: Move(action="answer", args={"choice": f"{'XO'[seat]}({row},{column})"})})
     assert game.show(0).headline.startswith("You win")
-    (moves,) = game.show(ALL).analysis
-    first, second = moves.entries[:2]
-    assert first.name == "2. Ben puts a nought at the top"
+    (review,) = game.analysis()
+    first, second = review.moves[:2]
+    assert (first.step, first.seat, first.text, first.mark) == (1, 1, "puts a nought at the top", "blunder")
     corners = [f"in the {place} corner" for place in ("top left", "top right", "bottom left", "bottom right")]
-    assert first.detail == ("a mistake: from a draw to a loss", f"better: {', '.join(corners[:3])} or {corners[3]}")
-    assert second.detail == ("keeps a win",)
-    assert game.show(0).analysis == game.show(SPECTATOR).analysis == (moves,)
+    assert first.detail == ("a loss, before it a draw", f"better: {', '.join(corners[:3])} or {corners[3]}")
+    assert (second.mark, second.detail) == ("", ("a win",))
+    assert [move.value for move in review.moves] == [1] * 6
+    assert [(row.label, row.cells) for row in review.tallies][2] == ("blunders", ("0", "1"))
+    assert "6 of 6 moves are judged with certainty" in review.method
+
+
+# --- Connect Four against an engine ---
+
+
+def position(*columns):
+    state = pyspiel.load_game("connect_four").new_initial_state()
+    for column in columns:
+        state.apply_action(column)
+    return state
+
+
+@pytest.mark.parametrize(
+    "columns, result, best",
+    [
+        ((0, 0, 1, 1, 2, 2), 1.0, {3}),  # three side by side: the fourth place wins
+        ((2, 2, 3, 3), 1.0, {1, 4}),  # two side by side, free on both sides: the third makes two places that win
+        ((2, 2, 3, 3, 4), -1.0, set(range(7))),  # both of them cannot be closed
+        ((3, 0, 3, 0, 3), None, {3}),  # three on top of each other: only the place above saves
+    ],
+)
+def test_the_engine_knows_what_wins_and_what_must_be_blocked(columns, result, best):
+    worth, move = searched.search(position(*columns))
+    assert move in best
+    assert worth.proven == (result is not None)
+    assert result is None or worth.result == result
+
+
+def test_a_move_that_does_not_block_is_a_blunder_and_the_block_is_none():
+    for column, proven, mark in ((6, True, "blunder"), (3, False, "")):
+        (last,) = searched.judged(solved.decisions(position(3, 0, 3, 0, 3, column), opening=5))
+        assert last.after.proven == proven
+        assert (last.after.result == -1) == proven
+        assert last.best == (3,)
+        assert boards._mark(last) == mark
+
+
+def exhaustive(state, low=-1, high=1):
+    """The result of who moves, by alpha-beta over all positions."""
+    if state.is_terminal():
+        return state.returns()[len(state.history()) % 2]
+    for action in state.legal_actions():
+        low = max(low, -exhaustive(state.child(action), -high, -low))
+        if low >= high:
+            break
+    return low
+
+
+def late_position(seed):
+    """A position of a random game in which nobody has won yet, after at most 31 moves."""
+    chance, state = Random(seed), position()
+    while len(state.history()) < 31:
+        quiet = [action for action in state.legal_actions() if not state.child(action).is_terminal()]
+        if not quiet:
+            break
+        state.apply_action(chance.choice(quiet))
+    return state
+
+
+def test_what_the_engine_has_proved_is_so():
+    proofs = []
+    for state in map(late_position, range(20)):
+        worth, best = searched.search(state)
+        if worth.proven:
+            proofs.append(worth.result)
+            assert worth.result == exhaustive(state) == -exhaustive(state.child(best))
+    assert len(proofs) > 15
+    assert {-1, 1} <= set(proofs)
+
+
+def test_a_review_of_connect_four_says_what_is_certain():
+    game = make(strategic("connect_four", opening=[3, 0, 3, 0, 3]))
+    for column in (6, 3):
+        (seat,) = game.to_act()
+        game.step({seat: Move(action="answer", args={"choice": f"{'XO'[seat]}({column})"})})
+    (review,) = game.analysis()
+    first, last = review.moves
+    assert (first.mark, first.detail[1:]) == ("blunder", ("better: in column 4",))
+    assert first.detail[0].startswith("a loss, before it ")
+    assert first.detail[0].endswith("% of the points")
+    assert (last.text, last.mark, last.detail, last.value) == ("drops a full disc into column 4", "", ("a win",), 1.0)
+    assert "3,000 simulations" in review.method
+    assert "1 of 2 moves are judged with certainty" in review.method
+    assert game.analysis() == (review,), "a game is always judged alike"

@@ -187,7 +187,7 @@ def next_moves(match, move_of):
 
 def pages(client, match):
     """Everything that a person can load or provoke by HTTP during a match."""
-    got = [client.get(f"/play/{match.pk}/"), client.get(f"/play/{match.pk}/replay/")]
+    got = [client.get(f"/play/{match.pk}/{page}") for page in ("", "replay/", "analysis/")]
     got.append(client.get(f"/play/{match.pk}/replay/", {"step": match.step // 2}))
     got += [client.get(f"/play/{match.pk}/replay/", {"viewer": place}) for place in (0, 1, -1, -2, 9)]
     got.append(client.get(f"/play/{match.pk}/result/"))

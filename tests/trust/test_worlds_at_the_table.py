@@ -43,7 +43,7 @@ class Looker:
 
     def look(self):
         address = f"/play/{self.match.pk}/"
-        got = [self.client.get(address), self.client.get(f"{address}replay/")]
+        got = [self.client.get(f"{address}{page}") for page in ("", "replay/", "analysis/")]
         got.append(self.client.post(f"{address}move/", {"turn": "0", "choice": "fly:away"}))
         frame, self.versions = self.watch.see().frame_for(self.user, self.versions)
         pages = [(answer.status_code, plain(answer.content.decode())) for answer in got]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from training.analysis import AnalysisZone
 from training.records import Move, Observation, Probe, Scenario, Seat, Viewer
 from training.views import TableView
 
@@ -72,6 +73,12 @@ class Game(Protocol):
     def show(self, viewer: Viewer) -> TableView:
         """Return the table as a person at the place of `viewer` sees it now, by the facts of `observe`."""
 
+    def analysis(self) -> tuple[AnalysisZone, ...]:
+        """Return what is known of the moves of an ended game, by all of its facts; empty before the end.
+
+        For readers who may know everything, or for everybody where nothing is hidden (`GameSpec.hidden`).
+        """
+
     def task(self) -> str:
         """Return what the players are to do, by public facts only; empty where it is the same in every game."""
 
@@ -88,8 +95,8 @@ class GameSpec:
     `symmetric`: seats differ only by settings, so swapping seats is fair.
     `bounds` returns the bounds for some settings, where they are narrower than `low` and `high`. `pays`: players
     receive parts of their result during the game (`Game.earned`). `reach`: the rules tell what players have within
-    reach (`Game.in_reach`). `probed`: whether its games have probes under some
-    settings.
+    reach (`Game.in_reach`). `searched`: the analysis of a game takes seconds, so a worker makes it. `probed`: whether
+    its games have probes under some settings.
     `deadline_s`: the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`.
     `label` names a scenario in lists, by public facts only; `private` adds a few words per seat about its private
     facts, for viewers who may see everything. `actions`: the names of all actions that a player is ever offered;
@@ -118,6 +125,7 @@ class GameSpec:
     judged: bool = False
     pays: bool = False
     reach: bool = False
+    searched: bool = False
     probed: Callable[[Mapping[str, Any]], bool] = lambda settings: False
     zero_sum: bool = False
     cooperative: bool = False

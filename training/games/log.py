@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from training.analysis import AnalysisZone
 from training.errors import BadInput, IllegalMove
 from training.games.actions import beside, canonical, check_move, clean
 from training.reading import explain
@@ -242,6 +243,10 @@ class LoggedGame(ABC):
 
     def _zones(self, viewer: Viewer) -> tuple[Zone, ...]:
         """Return no zones."""
+        return ()
+
+    def analysis(self) -> tuple[AnalysisZone, ...]:
+        """Return nothing: of most games nothing is known but what happened."""
         return ()
 
     def task(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from training.games import lookup
 from training.records import ALL, SPECTATOR, Viewer
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
@@ -44,6 +45,20 @@ def players_revealed(match: Match, user: User) -> bool:
     The game must be over, and the user must have rated it (as a player) or judged it (as an assigned annotator).
     """
     return match.over and not Match.objects.filter(pk=match.pk).unrevealed_to(user).exists()
+
+
+def of_experiment(match: Match, user: User) -> bool:
+    """Whether this user plays the match in an experiment, whose own pages follow the game."""
+    return bool(match.shown_as) and own_seat(match, user) is not None
+
+
+def sees_analysis(match: Match, user: User) -> bool:
+    """Whether this user may see the analysis of the moves: once the match is over, if they may see everything in it.
+
+    Where nothing was hidden, that is everybody who may see the match, but for the players of an experiment.
+    """
+    open_game = not lookup(match.game).hidden
+    return match.over and not of_experiment(match, user) and (open_game or ALL in viewpoints(match, user))
 
 
 def shows_judgments(match: Match, user: User) -> bool:

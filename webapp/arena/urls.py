@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.arena.pages import alone, host_views, now, replays, views
+from webapp.arena.pages import alone, analysis, host_views, now, replays, views
 
 app_name = "arena"
 urlpatterns = [
@@ -32,6 +32,7 @@ urlpatterns = [
     path("<int:match_id>/close/", views.close, name="close"),
     path("<int:match_id>/result/", replays.result, name="result"),
     path("<int:match_id>/replay/", replays.replay, name="replay"),
+    path("<int:match_id>/analysis/", analysis.analysis, name="analysis"),
     path("<int:match_id>/beliefs/", replays.beliefs, name="beliefs"),
     path("<int:match_id>/accompany/", alone.accompany, name="accompany"),
     path("<int:match_id>/again/", replays.again, name="again"),

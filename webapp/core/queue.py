@@ -34,6 +34,7 @@ SUPERVISE = Task("runs.supervise", "train-cpu")
 PLAY = Task("arena.play_seat", "play")
 ADVISE = Task("arena.advise", "play")
 PROBE = Task("arena.probe_match", "judge")
+ANALYSE = Task("arena.analyse_match", "default")
 READ_IMPORT = Task("scenarios.read_import", "default")
 STORE_IMPORT = Task("scenarios.store_import", "default")
 BUILD_INDEX = Task("corpora.build_index", "default")
@@ -42,7 +43,10 @@ RATE = Task("ladder.refit", "default")
 ALERT = Task("runs.send_alerts", "default")
 TASKS: dict[str, Task] = {
     task.name: task
-    for task in (SUPERVISE, PLAY, ADVISE, PROBE, READ_IMPORT, STORE_IMPORT, BUILD_INDEX, JUDGE, RATE, ALERT)
+    for task in (
+        *(SUPERVISE, PLAY, ADVISE, PROBE, ANALYSE),
+        *(READ_IMPORT, STORE_IMPORT, BUILD_INDEX, JUDGE, RATE, ALERT),
+    )
 }
 
 

@@ -14,6 +14,7 @@ class Stage:
 
     `presses` maps a choice to the value of its button and `forms` the name of an offered action to the action, for
     zones that edit its arguments. `thinking` are the other seats that must move, as far as the viewer may know.
+    `replay` is the address of the game's replay, for zones that name its steps; empty without one.
     """
 
     names: Sequence[str]
@@ -21,6 +22,7 @@ class Stage:
     presses: Mapping[str, str] = field(default_factory=dict)
     forms: Mapping[str, Action] = field(default_factory=dict)
     thinking: Collection[Seat] = ()
+    replay: str = ""
 
     @property
     def other(self) -> Seat:

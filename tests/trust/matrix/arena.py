@@ -160,6 +160,7 @@ ROUTES = [
     Route("arena:close", MEMBERS, ADMIN, method="POST", make=hosted),
     Route("arena:result", EVERYONE, ADMIN, make=over),
     Route("arena:replay", EVERYONE, ADMIN, make=over),
+    Route("arena:analysis", EVERYONE, ADMIN, make=over),
     Route("arena:beliefs", MEMBERS, ADMIN, method="POST", make=guessed),
     Route("arena:again", MEMBERS, ADMIN, method="POST", make=over),
 ]

@@ -8,9 +8,10 @@ import pytest
 from tests.games.cases.dialogue import dialogue
 from tests.games.cases.negotiation import items, price
 from tests.games.cases.qa_society import society
+from training.analysis import Frontier, Proposal
 from training.games import make
 from training.records import ALL, SPECTATOR, Move, Scenario
-from training.views import Circle, Frontier, Map, Place, Proposal, Room
+from training.views import Circle, Map, Place, Room
 from webapp.arena.live.controls import presses
 from webapp.core.stage import Stage
 from webapp.core.templatetags.zones import arrows, draw, plotted, seated

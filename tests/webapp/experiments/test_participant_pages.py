@@ -110,6 +110,7 @@ def test_no_page_after_the_game_says_who_the_others_were_before_the_debriefing(
     match_id = participant.group.match_id
     assert client.get(f"/play/{match_id}/result/")["Location"] == f"/play/{match_id}/"
     assert client.get(f"/play/{match_id}/replay/")["Location"] == f"/play/{match_id}/"
+    assert client.get(f"/play/{match_id}/analysis/").status_code == 404
     assert client.get(f"/judgments/matches/{match_id}/rate/").status_code == 404
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from training.analysis import Frontier
 from training.games.log import LoggedGame, read_settings
 from training.games.negotiation import table, words
 from training.games.negotiation.settings import Items, NegotiationSettings
 from training.games.negotiation.terms import terms
 from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer
 from training.seeding import rng
-from training.views import Line, TableView, Zone, news
+from training.views import Line, TableView, news
 
 TALK = Action(name="talk", text="required", bare=True, label="Say something")
 ACCEPT = Action(name="accept", label="Accept the proposal")
@@ -141,12 +142,11 @@ class Negotiation(LoggedGame):
             brief=table.brief(self.settings, self.terms, self.names, viewer),
             headline=self._headline(viewer) if self._end else "",
             moment=self._moment,
-            analysis=self._analysis() if self._end and viewer not in (0, 1, SPECTATOR) else (),
         )
 
-    def _analysis(self) -> tuple[Zone, ...]:
+    def analysis(self) -> tuple[Frontier, ...]:
         """Return what could have been agreed on, for items; of a price the two points always add up to the same."""
-        if not isinstance(self.settings.deal, Items):
+        if not self._end or not isinstance(self.settings.deal, Items):
             return ()
         return (table.frontier(self.terms, self._made, agreed=self._end == "deal"),)
 

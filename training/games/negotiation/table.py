@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from training.analysis import Frontier, Proposal
 from training.games.negotiation.settings import Items, NegotiationSettings, Price
 from training.games.negotiation.terms import Deal, ItemTerms, Terms
 from training.games.negotiation.words import Names, number
 from training.games.prose import count, listed
 from training.records import SPECTATOR, Seat, Viewer
-from training.views import Brief, Frontier, Item, PriceScale, Proposal, Tray, Zone
+from training.views import Brief, Item, PriceScale, Tray, Zone
 
 Offer = tuple[Seat, Deal]
 """Who proposes, and what."""

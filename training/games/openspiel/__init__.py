@@ -57,6 +57,7 @@ SPECS = (
         zero_sum=True,
         marks=connect_four.ALL_MARKS,
         hidden=False,
+        searched=True,
         opponents=("mcts:10", "mcts:100"),
         script="training.games.openspiel.script.boards:BoardScript",
     ),

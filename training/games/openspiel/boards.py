@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import pyspiel
 
+from training.analysis import Mark, Review, ReviewedMove, tallies
+from training.games.openspiel.solved import Decision, JudgedMove, Worth, decisions
 from training.games.openspiel.view import View
+from training.games.prose import count, listed
 from training.records import Seat, Viewer
 from training.views import Board, Brief, Square
 
@@ -29,9 +32,12 @@ def grid(state: pyspiel.State) -> list[str]:
 class BoardView(View):
     """A grid game of X against O.
 
-    `length` pieces in a line win, `count` in words; `pieces` says how they are drawn.
+    `length` pieces in a line win, `count` in words; `pieces` says how they are drawn. `title` and `method` are those of
+    the review of an ended game.
     """
 
+    title: ClassVar[str]
+    method: ClassVar[str]
     length: ClassVar[int]
     count: ClassVar[str]
     pieces: ClassVar[Literal["marks", "discs"]]
@@ -111,6 +117,62 @@ class BoardView(View):
         seat = (len(moves) - 1) % 2
         piece = PIECES[self.pieces][seat]
         return f"{self.names[seat]}'s {piece} {self.where(moves[-1])} completed the line in move {len(moves)}."
+
+    # --- afterwards ---
+
+    @abstractmethod
+    def judge(self, moves: Iterable[Decision]) -> Iterator[JudgedMove]:
+        """Yield each move with what it was worth."""
+
+    def analysis(self, state: pyspiel.State) -> tuple[Review, ...]:
+        """Return every move after the opening, judged, with the course of the game's value."""
+        judged = list(self.judge(decisions(state, len(self.settings.opening))))
+        if not judged:
+            return ()
+        moves = tuple(self._reviewed(move) for move in judged)
+        proven = sum(move.proven for move in judged)
+        return (
+            Review(
+                title=self.title,
+                method=f"{self.method} {proven} of {count(len(moves), 'move')} are judged with certainty.",
+                moves=moves,
+                tallies=tallies(moves, 2),
+                curve=f"Who is ahead after each move: {self.names[0]} above, {self.names[1]} below",
+            ),
+        )
+
+    def _reviewed(self, judged: JudgedMove) -> ReviewedMove:
+        move, before, after = judged.decision, _in_words(judged.before), _in_words(judged.after)
+        mark = _mark(judged)
+        facts = [after if before == after else f"{after}, before it {before}"]
+        if mark:
+            facts.append(f"better: {listed([self.where(action) for action in judged.best], 'or')}")
+        return ReviewedMove(
+            step=move.step,
+            seat=move.seat,
+            text=self.deed(move.before, move.seat, move.action),
+            mark=mark,
+            detail=tuple(facts),
+            value=(judged.after if move.seat == 0 else judged.after.of_other()).result,
+        )
+
+
+LIMITS: tuple[tuple[float, Mark], ...] = ((0.6, "blunder"), (0.4, "mistake"), (0.2, "inaccuracy"))
+"""Marks by the least that a move gave away of the result, which lies between -1 and 1."""
+LOSS = Worth(-1.0)
+RESULTS = {1.0: "a win", 0.0: "a draw", -1.0: "a loss"}
+
+
+def _mark(judged: JudgedMove) -> Mark:
+    """Return the mark of a move by what it gave away; whoever lets the other win for certain has blundered."""
+    if judged.after == LOSS != judged.before:
+        return "blunder"
+    return next((mark for limit, mark in LIMITS if judged.lost >= limit), "")
+
+
+def _in_words(worth: Worth) -> str:
+    """Return a certain result by name, and an estimate as the share of points that it stands for."""
+    return RESULTS[worth.result] if worth.proven else f"{(1 + worth.result) / 2:.0%} of the points"
 
 
 def won(marks: Sequence[str], length: int) -> tuple[Squares, ...]:

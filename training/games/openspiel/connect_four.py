@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyspiel
 
 from training.games.openspiel.boards import MARKS, PIECES, BoardView, Place, Squares, direction, grid
+from training.games.openspiel.searched import SIMULATIONS, judged
+from training.games.openspiel.solved import Decision, JudgedMove
 from training.records import Seat, Viewer
 from training.views import Board, Option
 
@@ -73,6 +75,16 @@ class ConnectFour(BoardView):
 
     def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
         return f"drops a {PIECES['discs'][seat]} into column {action + 1}"
+
+    title = "The moves against an engine"
+    method = (
+        f"The engine is OpenSpiel's Monte Carlo tree search with {SIMULATIONS:,} simulations for each position. Where "
+        "it could prove the result, a judgment is certain; a percentage is an estimate from random games."
+    )
+
+    def judge(self, moves: Iterable[Decision]) -> Iterator[JudgedMove]:
+        """Yield each move against the engine's best."""
+        return judged(moves)
 
 
 ALL_MARKS = tuple(f"{mark}({column})" for mark in MARKS for column in range(COLUMNS))

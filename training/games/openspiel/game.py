@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from training.analysis import AnalysisZone
 from training.errors import BadInput
 from training.games.actions import tag
 from training.games.log import LoggedGame, check_names, read_settings
@@ -16,7 +17,7 @@ from training.games.openspiel.settings import OpenSpielSettings
 from training.games.openspiel.view import View, pays
 from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer
 from training.seeding import rng
-from training.views import Line, TableView, Zone, news
+from training.views import Line, TableView, news
 
 FORM = (
     "Each turn you are shown the state and your legal choices. Think if you like, then end with exactly one of them: "
@@ -159,19 +160,15 @@ class OpenSpielGame(LoggedGame):
             mood="" if self.to_act() else "over",
             headline="" if self.to_act() else self._headline(viewer),
             moment="" if self.to_act() else self._moment(),
-            analysis=self._analysis(viewer),
         )
 
     def _headline(self, viewer: Viewer) -> str:
         """Return how the game ended for a viewer."""
         return self.view.headline(self.state, self._result(), viewer)
 
-    def _analysis(self, viewer: Viewer) -> tuple[Zone, ...]:
-        """Return what a solver says of the moves of an ended game."""
-        hidden = self.state.get_game().get_type().information.name != "PERFECT_INFORMATION"
-        if self.to_act() or (hidden and viewer not in (ALL, self.scenario.tool_seat)):
-            return ()
-        return self.view.analysis(self.state)
+    def analysis(self) -> tuple[AnalysisZone, ...]:
+        """Return what a solver or an engine says of the moves of an ended game."""
+        return () if self.to_act() else self.view.analysis(self.state)
 
     def _moment(self) -> str:
         """Return what ended the game."""

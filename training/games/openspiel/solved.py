@@ -1,7 +1,8 @@
-"""Small games of perfect information, solved: the value of each position, and where a game's moves gave some away."""
+"""The moves of an ended game one by one, and tic-tac-toe solved: where a game's moves gave some of its value away."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyspiel
@@ -13,14 +14,57 @@ _VALUES: dict[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedMove:
-    """One move: the mover's result with perfect play before and after it, and the legal moves that are best."""
+class Decision:
+    """One move of a game: the position before it, who made it, and which; `step` moves have been made after it."""
 
+    step: int
+    before: pyspiel.State
     seat: Seat
     action: int
-    before: float
-    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """A result that a seat can expect, from -1 to 1: certain if `proven`, otherwise an estimate."""
+
+    result: float
+    proven: bool = True
+
+    def of_other(self) -> Worth:
+        """Return the same for the other seat."""
+        return Worth(-self.result, self.proven)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedMove:
+    """One move with what its maker could expect before it, playing a best one, and after it; and the best moves."""
+
+    decision: Decision
+    before: Worth
+    after: Worth
     best: tuple[int, ...]
+
+    @property
+    def lost(self) -> float:
+        """How much of the result the move gave away, from 0 to 2."""
+        return self.before.result - self.after.result
+
+    @property
+    def proven(self) -> bool:
+        """Whether the judgment is certain."""
+        return self.before.proven and self.after.proven
+
+
+def decisions(state: pyspiel.State, opening: int = 0) -> Iterator[Decision]:
+    """Yield the moves of the seats that led to `state`, without the first `opening` ones."""
+    position = state.get_game().new_initial_state()
+    step = -opening
+    for action in state.history():
+        if not position.is_chance_node():
+            step += 1
+            if step > 0:
+                yield Decision(step, position.clone(), position.current_player(), action)
+        position.apply_action(action)
 
 
 def value(state: pyspiel.State) -> float:
@@ -38,16 +82,9 @@ def value(state: pyspiel.State) -> float:
     return _VALUES[position]
 
 
-def judged(state: pyspiel.State, since: int = 0) -> list[JudgedMove]:
-    """Return the moves that led to `state` from number `since` on, each with what it was worth to who made it."""
-    moves = []
-    position = state.get_game().new_initial_state()
-    for number, action in enumerate(state.history()):
-        seat = position.current_player()
-        sign = 1 if seat == 0 else -1
-        results = {legal: sign * value(position.child(legal)) for legal in position.legal_actions()}
-        best = tuple(legal for legal, result in results.items() if result == max(results.values()))
-        if number >= since:
-            moves.append(JudgedMove(seat, action, sign * value(position), results[action], best))
-        position = position.child(action)
-    return moves
+def solved(move: Decision) -> JudgedMove:
+    """Return a move of tic-tac-toe with what it was worth to who made it."""
+    sign = 1 if move.seat == 0 else -1
+    results = {legal: sign * value(move.before.child(legal)) for legal in move.before.legal_actions()}
+    best = tuple(legal for legal, result in results.items() if result == max(results.values()))
+    return JudgedMove(move, Worth(max(results.values())), Worth(results[move.action]), best)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyspiel
 
 from training.games.openspiel.boards import MARKS, PIECES, BoardView, Place, Squares, direction
-from training.games.openspiel.solved import JudgedMove, judged
-from training.games.prose import listed
+from training.games.openspiel.solved import Decision, JudgedMove, solved
 from training.records import Seat, Viewer
-from training.views import Board, Entries, Entry
+from training.views import Board
 
 RULES = """\
 Tic-tac-toe is played by two on a grid of 3 by 3 cells, counted from 0: (0,0) is the top left, (2,2) the bottom right.
@@ -84,25 +83,12 @@ class TicTacToe(BoardView):
     def deed(self, state: pyspiel.State, seat: Seat, action: int) -> str:
         return f"puts a {PIECES['marks'][seat]} {self.where(action)}"
 
-    def analysis(self, state: pyspiel.State) -> tuple[Entries, ...]:
-        """Return every move after the opening against perfect play."""
-        opening = len(self.settings.opening)
-        entries = tuple(
-            Entry(
-                name=f"{number}. {self.names[move.seat]} {self.deed(state, move.seat, move.action)}",
-                detail=self._verdict(move),
-            )
-            for number, move in enumerate(judged(state, opening), opening + 1)
-        )
-        return (Entries(title="The moves against perfect play", entries=entries),) if entries else ()
+    title = "The moves against perfect play"
+    method = "Every position is solved, so each judgment is certain."
 
-    def _verdict(self, move: JudgedMove) -> tuple[str, ...]:
-        if move.after == move.before:
-            return (f"keeps {RESULTS[move.after]}",)
-        better = listed([self.where(action) for action in move.best], "or")
-        return (f"a mistake: from {RESULTS[move.before]} to {RESULTS[move.after]}", f"better: {better}")
+    def judge(self, moves: Iterable[Decision]) -> Iterator[JudgedMove]:
+        """Yield each move against perfect play."""
+        return map(solved, moves)
 
 
-RESULTS = {1.0: "a win", 0.0: "a draw", -1.0: "a loss"}
-"""What perfect play leads to, for who moves."""
 ALL_MARKS = tuple(f"{mark}({row},{column})" for mark in MARKS for row in range(3) for column in range(3))

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import pyspiel
 
+from training.analysis import AnalysisZone
 from training.games.openspiel.settings import OpenSpielSettings
 from training.games.prose import listed
 from training.records import Seat, Viewer
@@ -115,7 +116,7 @@ class View(ABC):
     def moment(self, state: pyspiel.State) -> str:
         """Return what ended a game that nobody gave up, as one sentence."""
 
-    def analysis(self, state: pyspiel.State) -> tuple[Zone, ...]:
+    def analysis(self, state: pyspiel.State) -> tuple[AnalysisZone, ...]:
         """Return what a solver says of the moves of an ended game; nothing for a game without one."""
         return ()
 

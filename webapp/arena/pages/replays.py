@@ -17,7 +17,6 @@ from training.errors import BadInput, IllegalMove
 from training.games import lookup
 from training.records import ALL, SPECTATOR, Seat, Viewer
 from training.views import TableView
-from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena import access
 from webapp.arena.live import client_state
@@ -29,7 +28,6 @@ from webapp.arena.setup import tables
 from webapp.arena.setup.alone import again as begin_again
 from webapp.core import queue
 from webapp.core.http import integer, render_page
-from webapp.core.stage import Stage
 from webapp.runs.episodes import viewer
 from webapp.runs.episodes.beliefs import BeliefPoint
 from webapp.runs.episodes.discussions import SpokenMove, discussions
@@ -41,11 +39,6 @@ ASIDE = (
 )
 
 
-def of_experiment(match: Match, user: User) -> bool:
-    """Whether this user plays the match in an experiment, whose own pages follow the game."""
-    return bool(match.shown_as) and access.own_seat(match, user) is not None
-
-
 @require_GET
 @everyone
 def replay(request: HttpRequest, match_id: int) -> HttpResponse:
@@ -54,7 +47,7 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
     if match.state == Match.State.OPEN:
         raise Http404
     user = current_user(request)
-    if not match.over or of_experiment(match, user):
+    if not match.over or access.of_experiment(match, user):
         return redirect("arena:table", match.pk)
     allowed = access.viewpoints(match, user)
     place = viewer.requested_viewpoint(request.GET.get("viewer", ""), allowed)
@@ -70,6 +63,7 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "unasked": lambda: place == ALL and revealed and any(True for _ in probes.unanswered(match)),
         "answered": bool(answers),
         "revealed": revealed,
+        "analysed": access.sees_analysis(match, user),
         "judged": access.shows_judgments(match, user),
         "playing": access.own_seat(match, user) is not None,
         "behind": _behind(match, step) if place == ALL and revealed else [],
@@ -156,7 +150,7 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
     """The outcome, the hidden information, the players, and a link to the rating form."""
     match = visible_match(request, match_id)
     user = current_user(request)
-    if not match.over or of_experiment(match, user):
+    if not match.over or access.of_experiment(match, user):
         return redirect("arena:table", match.pk)
     if match.task and access.players_revealed(match, user):
         return alone.result(request, match)
@@ -165,8 +159,7 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
     state = client_state.folded(match)
     context = {
         "match": match,
-        "analysis": client_state.view_of(state, ALL).analysis if reveals else (),
-        "stage": Stage(match.scenario["seats"], ALL),
+        "analysed": access.sees_analysis(match, user),
         "spec": lookup(match.game),
         "bounds": lookup(match.game).range_of(match.scenario["settings"]),
         "mine": seat,

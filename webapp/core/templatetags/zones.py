@@ -14,8 +14,9 @@ from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from training.analysis import AnalysisZone, Frontier, Mark, Review
 from training.records import Seat
-from training.views import Circle, Frontier, Item, Map, Pile, Place, PriceScale, Room, Target, Zone
+from training.views import Circle, Item, Map, Pile, Place, PriceScale, Room, Target, Zone
 from webapp.core.stage import Stage
 
 register = template.Library()
@@ -25,7 +26,7 @@ AVATARS = 12
 
 
 @register.simple_tag
-def draw(zone: Zone, stage: Stage) -> SafeString:
+def draw(zone: Zone | AnalysisZone, stage: Stage) -> SafeString:
     """One zone by the template of its kind."""
     return render_to_string(f"zones/{zone.kind}.html", {"zone": zone, "stage": stage})
 
@@ -207,4 +208,29 @@ def plotted(zone: Frontier) -> dict[str, Any]:
         "path": joined(proposal.points for proposal in zone.proposals),
         "marks": marks,
         "alone": at(zone.alone),
+    }
+
+
+GLYPHS: dict[Mark, str] = {"inaccuracy": "?!", "mistake": "?", "blunder": "??"}
+
+
+@register.filter
+def glyph(mark: Mark) -> str:
+    """The sign of a mark, as books about chess have it."""
+    return GLYPHS.get(mark, "")
+
+
+WIDTH = 4
+"""The width of one move in the drawing of a curve, which is 40 high."""
+
+
+@register.simple_tag
+def course(zone: Review) -> dict[str, Any]:
+    """The coordinates of the curve of a review: seat 0 ahead is up."""
+    valued = [move for move in zone.moves if move.value is not None]
+    places = [(WIDTH * at, move) for at, move in enumerate(valued, 1)]
+    return {
+        "width": WIDTH * max(1, len(valued)),
+        "points": " ".join(f"{x},{20 - 20 * (move.value or 0.0):.1f}" for x, move in places),
+        "marks": [(x, move.mark) for x, move in places if move.mark in ("mistake", "blunder")],
     }

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from django.http import Http404
 
-from training.games import Game
+from training.analysis import AnalysisZone
+from training.games import Game, lookup
 from training.records import ALL, SPECTATOR, Seat, Viewer
 from training.views import Line, TableView
 from webapp.core.stage import Stage
@@ -51,7 +52,8 @@ class Row:
 class ReplayView:
     """Data of the viewer. `roles` are (seat, name, role), empty while hidden; `has_roles` says if the game has roles.
 
-    `view` is the table; `asked` are the beliefs at the step, `believed` over time.
+    `view` is the table, and `analysis` what is known of the moves of an ended game; `asked` are the beliefs at the
+    step, `believed` over time.
     `discussions` have what messages changed in them; only the all-seeing view has any.
     """
 
@@ -67,6 +69,7 @@ class ReplayView:
     asked: Sequence[QuestionTable] = ()
     believed: Sequence[SeatBeliefs] = ()
     discussions: Sequence[Discussion] = ()
+    analysis: Sequence[AnalysisZone] = ()
 
     @property
     def labels(self) -> list[tuple[Viewer, str]]:
@@ -130,6 +133,13 @@ def view_of_course(course: Course, roles: Sequence[str], viewer: Viewer, step: i
         rows=log_rows(game, viewer),
         roles=named_roles(names, roles) if viewer == ALL or step == course.steps else [],
         has_roles=bool(roles),
+        analysis=_analysis(game, viewer),
         discussions=discussions(answers, course.spoken, names, roles) if viewer == ALL else (),
         **belief_layers(answers, names, roles, step),
     )
+
+
+def _analysis(game: Game, viewer: Viewer) -> Sequence[AnalysisZone]:
+    """The analysis of an ended episode for viewers who may see everything; none where an engine would take seconds."""
+    spec = lookup(game.scenario.game)
+    return () if spec.searched or (spec.hidden and viewer != ALL) else game.analysis()

@@ -1,0 +1,102 @@
+"""What is known of an ended game's moves, as data for a page: by its rules, by a solver, or by an engine.
+
+A game makes it from all of its facts (`Game.analysis`), so it is for readers who may know everything, or for everybody
+where nothing was hidden. Each kind has a template of its own on the site. Nothing here is stored in run directories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from training.reading import Record
+
+Seat = int
+Mark = Literal["", "inaccuracy", "mistake", "blunder"]
+"""How much a move gave away; empty for little or nothing."""
+
+
+class Proposal(Record):
+    """A proposal: who made it, and what it is worth to seat 0 and to seat 1."""
+
+    by: Seat
+    points: tuple[float, float]
+
+
+class Frontier(Record):
+    """What two seats could have agreed on, by the points of both.
+
+    `outcomes` are the points of every possible deal, empty where they are too many to draw; `efficient` those that no
+    other deal improves for one without harm to the other (the Pareto frontier), by rising points of seat 0. `proposals`
+    are in the order of the game, and the last one is the deal if `agreed`. `alone` are the points without a deal and
+    `most` the highest of each seat.
+    """
+
+    kind: Literal["frontier"] = "frontier"
+    title: str
+    outcomes: tuple[tuple[float, float], ...] = ()
+    efficient: tuple[tuple[float, float], ...]
+    proposals: tuple[Proposal, ...] = ()
+    alone: tuple[float, float]
+    most: tuple[float, float]
+    agreed: bool = False
+
+
+class ReviewedMove(Record):
+    """One move of a game.
+
+    `step` is the number of complete game steps after it, and `text` what `seat` did, read after its name. `detail` are
+    short facts about it. `value` is the result that seat 0 can expect after it, from -1 to 1; None without a curve.
+    """
+
+    step: int
+    seat: Seat
+    text: str
+    mark: Mark = ""
+    detail: tuple[str, ...] = ()
+    value: float | None = None
+
+
+class Tally(Record):
+    """One row of a table: what is counted, and a cell for every seat."""
+
+    label: str
+    cells: tuple[str, ...]
+
+
+class Review(Record):
+    """The moves of a game in order, each judged. `method` says who judges and what that is worth.
+
+    `curve` says what the moves' values are, empty where they have none.
+    """
+
+    kind: Literal["review"] = "review"
+    title: str
+    method: str
+    moves: tuple[ReviewedMove, ...]
+    tallies: tuple[Tally, ...] = ()
+    curve: str = ""
+
+
+AnalysisZone = Annotated[Frontier | Review, Field(discriminator="kind")]
+"""An area of the analysis of a game."""
+ANALYSIS: TypeAdapter[tuple[AnalysisZone, ...]] = TypeAdapter(tuple[AnalysisZone, ...])
+"""Reads and writes an analysis as JSON."""
+
+
+def tallies(moves: Sequence[ReviewedMove], seats: int) -> tuple[Tally, ...]:
+    """Return how many moves of each seat have each mark."""
+    marks: tuple[tuple[Mark, str], ...] = (
+        ("inaccuracy", "inaccuracies"),
+        ("mistake", "mistakes"),
+        ("blunder", "blunders"),
+    )
+    return tuple(
+        Tally(
+            label=label,
+            cells=tuple(str(sum(move.seat == seat and move.mark == mark for move in moves)) for seat in range(seats)),
+        )
+        for mark, label in marks
+    )
