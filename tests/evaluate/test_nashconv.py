@@ -23,7 +23,7 @@ from training.evaluate.nashconv import (
     run,
     uniform,
 )
-from training.players import table
+from training.games.openspiel import equilibria
 from training.text.messages import chat
 from training.text.template import ChatTokenizer
 
@@ -55,7 +55,7 @@ def equilibrium(prompt, answer):
     turn = prompt.rpartition("Information of Turn-")[2]
     card = "JQK".index(re.search(r"your card is \w+ \((\w)\)", turn).group(1))
     moves = "".join(LETTERS[word] for word in re.findall(r"\b(PASS|BET)\b", turn.partition("LEGAL ACTIONS")[0]))
-    chosen = table.kuhn_equilibrium()[f"{card}{moves}"][int("BET" in answer)]
+    chosen = equilibria.kuhn_equilibrium()[f"{card}{moves}"][int("BET" in answer)]
     return 1e-5 * max(chosen, 1e-300)
 
 

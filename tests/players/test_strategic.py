@@ -13,6 +13,7 @@ from tests.players.test_scripted import game_of
 from training import players
 from training.errors import BadInput
 from training.games import make
+from training.games.openspiel import equilibria
 from training.games.openspiel.script.hanabi import read_turn
 from training.players import table
 from training.players.strategic import poker_state
@@ -70,7 +71,7 @@ def test_search_takes_a_win_and_stops_one_in_other_games_too():
 @pytest.mark.parametrize("alpha", [0, 1 / 6, 1 / 3])
 def test_the_kuhn_equilibrium_is_one_and_has_its_value(alpha):
     game = pyspiel.load_game("kuhn_poker")
-    policy = table.kuhn_equilibrium(alpha)
+    policy = equilibria.kuhn_equilibrium(alpha)
     assert nash_conv(game, policy) == pytest.approx(0, abs=1e-12)
     value = pyspiel.expected_returns(game.new_initial_state(), tabular(policy), -1, True)
     assert value == pytest.approx([-1 / 18, 1 / 18])
@@ -140,7 +141,9 @@ def test_leduc_is_solved_once_and_kept(home):
     assert game_of(scenario, ("cfr", "cfr")).metrics()
     (kept,) = (home / "cache").iterdir()
     data = json.loads(kept.read_text())
-    assert data["exploitability"] == pytest.approx(nash_conv(table.leduc_game(), table.leduc().policy) / 2, abs=1e-9)
+    assert data["exploitability"] == pytest.approx(
+        nash_conv(equilibria.leduc_game(), table.leduc().policy) / 2, abs=1e-9
+    )
     assert data["exploitability"] < 0.05
     assert len(data["policy"]) == 288
     before = kept.stat().st_mtime_ns
@@ -151,7 +154,7 @@ def test_leduc_is_solved_once_and_kept(home):
 
 
 def test_the_exact_player_wins_from_a_random_one_what_its_policy_does():
-    game, policy = pyspiel.load_game("kuhn_poker"), table.kuhn_equilibrium()
+    game, policy = pyspiel.load_game("kuhn_poker"), equilibria.kuhn_equilibrium()
     mixed = {state: {0: 0.5, 1: 0.5} if len(state) == 2 else choices for state, choices in policy.items()}
     value = pyspiel.expected_returns(game.new_initial_state(), tabular(mixed), -1, True)[0]
     assert value > -1 / 18

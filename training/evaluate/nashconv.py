@@ -21,10 +21,11 @@ from training import bases
 from training.engines.trie import Trie
 from training.games import make, replay
 from training.games.actions import write
+from training.games.openspiel.equilibria import Policy
 from training.games.openspiel.game import OpenSpielGame
 from training.games.prose import NAMES
 from training.players.strategic import POKERS
-from training.players.table import SOLVED, Policy, solution
+from training.players.table import SOLVED, solution
 from training.records import Move, Observation, Scenario, Seat, SeatMove
 from training.suites import check_solvable
 from training.text.messages import Chat, chat

@@ -7,7 +7,6 @@ raise `BadInput`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,20 +16,12 @@ import pyspiel
 
 from training import bases
 from training.errors import BadInput
+from training.games.openspiel.equilibria import ITERATIONS, Policy, kuhn_equilibrium, leduc_game, plain, solve
 from training.games.openspiel.kuhn_poker import KuhnPoker
 from training.games.openspiel.leduc_poker import LeducPoker
-from training.games.openspiel.view import load
 from training.players.strategic import StrategicPlayer, poker_state
 from training.records import Observation, Scenario, Seat
 from training.store import write_json
-
-Policy = Mapping[str, Mapping[int, float]]
-"""Probability of each legal action by OpenSpiel's information state."""
-ITERATIONS = 1000
-"""Iterations of CFR+; a best response wins at most about 0.0003 chips per game against the average policy."""
-KUHN_ALPHA = 1 / 6
-"""Kuhn poker's equilibria differ only in the probability, from 0 to 1/3, that the first player bets the Jack. In the
-middle of that range, every choice of any equilibrium has a positive probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,37 +48,10 @@ class TablePlayer(StrategicPlayer):
         return str(offered.args[0].choices[legal.index(action)])
 
 
-def kuhn_equilibrium(alpha: float = KUHN_ALPHA) -> dict[str, dict[int, float]]:
-    """Return Kuhn poker's equilibrium in which the first player bets the Jack with probability `alpha`.
-
-    The information state is the card (0 to 2) and the moves (p, b); action 1 is to bet.
-    """
-    bets = {
-        "0": alpha,
-        "1": 0.0,
-        "2": 3 * alpha,
-        "0pb": 0.0,
-        "1pb": alpha + 1 / 3,
-        "2pb": 1.0,
-        "0p": 1 / 3,
-        "1p": 0.0,
-        "2p": 1.0,
-        "0b": 0.0,
-        "1b": 1 / 3,
-        "2b": 1.0,
-    }
-    return {where: {0: 1 - bet, 1: bet} for where, bet in bets.items()}
-
-
 @lru_cache(maxsize=1)
 def kuhn() -> Solved:
     """Return the exact equilibrium of Kuhn poker."""
     return Solved(kuhn_equilibrium(), 0.0)
-
-
-def leduc_game() -> pyspiel.Game:
-    """Return Leduc poker with the parameters that Parley uses."""
-    return load("leduc_poker", (("suit_isomorphism", True),))
 
 
 def cache() -> Path:
@@ -101,19 +65,16 @@ def leduc() -> Solved:
     path = cache()
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, solve(leduc_game(), ITERATIONS))
+        write_json(path, solved(leduc_game(), ITERATIONS))
     stored = json.loads(path.read_text("utf-8"))
     policy = {where: {int(a): p for a, p in choices.items()} for where, choices in stored["policy"].items()}
     return Solved(policy, stored["exploitability"])
 
 
-def solve(game: pyspiel.Game, iterations: int) -> dict[str, object]:
+def solved(game: pyspiel.Game, iterations: int) -> dict[str, object]:
     """Return the average policy of CFR+ after `iterations`, and its exploitability, as plain JSON data."""
-    solver = pyspiel.CFRPlusSolver(game)
-    for _ in range(iterations):
-        solver.evaluate_and_update_policy()
-    average = solver.tabular_average_policy()
-    policy = {where: {str(a): p for a, p in choices} for where, choices in sorted(average.policy_table().items())}
+    average = solve(game, iterations)
+    policy = {where: {str(a): p for a, p in choices.items()} for where, choices in plain(average).items()}
     return {"iterations": iterations, "exploitability": pyspiel.nash_conv(game, average) / 2, "policy": policy}
 
 

@@ -25,13 +25,13 @@ from training.evaluate.suite.judging import GOAL, Judged, judged
 from training.evaluate.suite.plan import MODEL, OPPONENT, PARTNER, Block, blocks, label, opponent_of
 from training.evaluate.suite.rows import SIDE, Results, Row, estimates
 from training.games import lookup
+from training.games.openspiel.equilibria import Policy
 from training.learn import report
 from training.learn.context import judge as judge_of
 from training.learn.context import pick_device, tool_of
 from training.opponent_sections import MIRROR
 from training.players.base import Reply
 from training.players.contestants import Contestant, ContestantPool
-from training.players.table import Policy
 from training.records import ErrorRecord, Seat
 from training.rewards.rubrics import SOTOPIA
 from training.rollout import Job, RolloutPolicy, rollout

@@ -80,6 +80,7 @@ SPECS = (
         high=13.0,
         zero_sum=True,
         marks=leduc_poker.LeducPoker.marks,
+        searched=True,
         opponents=("cfr",),
         script="training.games.openspiel.script.poker:LeducScript",
     ),

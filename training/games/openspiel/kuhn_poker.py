@@ -6,6 +6,7 @@ from collections import Counter
 
 import pyspiel
 
+from training.games.openspiel.equilibria import Solution, kuhn
 from training.games.openspiel.poker import Poker
 from training.games.prose import count
 from training.records import Seat, Viewer
@@ -24,6 +25,7 @@ class KuhnPoker(Poker):
     """Three cards, one bet."""
 
     game = "kuhn_poker"
+    equilibrium = "The equilibrium is exact: the one of Kuhn's in which the first player bets a Jack in 1 of 6 cases."
     marks = ("PASS", "BET")
     template = RULES
 
@@ -77,6 +79,9 @@ class KuhnPoker(Poker):
         moves = self.moves(_moves(state)) or "none"
         pot = count(sum(self.paid(state, seat) for seat in (0, 1)), "chip")
         return f"1. Deal: {self.dealt(state, viewer)}.\n2. Moves so far: {moves}.\n3. Pot: {pot}."
+
+    def solution(self) -> Solution:
+        return kuhn()
 
 
 def _moves(state: pyspiel.State) -> list[int]:

@@ -8,6 +8,9 @@ from typing import ClassVar
 
 import pyspiel
 
+from training.analysis import Mark, Review, ReviewedMove, Tally, tallies
+from training.games.openspiel.equilibria import Choices, Solution
+from training.games.openspiel.solved import Decision, decisions
 from training.games.openspiel.view import View
 from training.games.prose import count
 from training.records import ALL, Seat, Viewer
@@ -33,8 +36,12 @@ def drawn(card: int | None) -> Card:
 
 
 class Poker(View):
-    """A game of two with one card per seat. `marks` are the texts of OpenSpiel's actions, in order."""
+    """A game of two with one card per seat. `marks` are the texts of OpenSpiel's actions, in order.
 
+    `equilibrium` says with what the moves of an ended game are compared.
+    """
+
+    equilibrium: ClassVar[str]
     marks: ClassVar[tuple[str, ...]]
     template: ClassVar[str]
 
@@ -134,3 +141,59 @@ class Poker(View):
     def forfeit(self, state: pyspiel.State, loser: Seat) -> Sequence[float]:
         paid = float(self.paid(state, loser))
         return [-paid if seat == loser else paid for seat in (0, 1)]
+
+    # --- afterwards ---
+
+    @abstractmethod
+    def solution(self) -> Solution:
+        """Return the equilibrium, with the worth of every choice."""
+
+    def analysis(self, state: pyspiel.State) -> tuple[Review, ...]:
+        """Return every decision after the opening against the equilibrium, by what its maker knew."""
+        solution = self.solution()
+        decisions_made = list(decisions(state, len(self.settings.opening)))
+        if not decisions_made:
+            return ()
+        judged = [(move, solution.at(move.before, move.seat)) for move in decisions_made]
+        moves = tuple(self._reviewed(move, choices) for move, choices in judged)
+        lost = [sum(choices.lost(move.action) for move, choices in judged if move.seat == seat) for seat in (0, 1)]
+        chips = Tally(label="expected chips lost", cells=tuple(f"{total:.2f}" for total in lost))
+        return (
+            Review(
+                title="The decisions against an equilibrium",
+                method=f"{self.equilibrium} {BY_KNOWLEDGE}",
+                moves=moves,
+                tallies=(chips, *tallies(moves, 2)),
+            ),
+        )
+
+    def _reviewed(self, move: Decision, choices: Choices) -> ReviewedMove:
+        lost = choices.lost(move.action)
+        mark: Mark = next((mark for limit, mark in LIMITS if lost >= limit), "")
+        facts = [
+            f"with a {CARDS[self.card(move.before, move.seat)]}",
+            f"the equilibrium does it in {choices.odds[move.action]:.0%} of such cases",
+            f"expects to lose {lost:.2f} chips by it" if lost >= SMALLEST else "loses nothing by it",
+        ]
+        if mark:
+            best = max(choices.worth, key=lambda action: choices.worth[action])
+            facts.append(f"better: {self.deed(move.before, move.seat, best)}")
+        if not choices.reached:
+            facts.append("the equilibrium never comes to this point")
+        return ReviewedMove(
+            step=move.step,
+            seat=move.seat,
+            text=self.deed(move.before, move.seat, move.action),
+            mark=mark,
+            detail=tuple(facts),
+        )
+
+
+SMALLEST = 0.005
+"""A loss of chips that is written: it is more than the error of the policy."""
+LIMITS: tuple[tuple[float, Mark], ...] = ((0.5, "blunder"), (0.2, "mistake"), (0.05, "inaccuracy"))
+"""Marks by the least number of chips that a decision loses."""
+BY_KNOWLEDGE = (
+    "What a decision loses is expected by what its maker knew, if both play the equilibrium from then on: it does not "
+    "depend on the other's card, and against a weaker player another choice may win more."
+)
