@@ -14,8 +14,9 @@ from tests.games.play import played, steps
 from training.errors import BadInput, IllegalMove
 from training.games import lookup, make
 from training.games.base import FORFEIT
-from training.games.openspiel import boards, searched, solved
+from training.games.openspiel import boards, equilibria, searched, solved
 from training.games.openspiel import generic as spec
+from training.games.openspiel.certain import Position
 from training.games.openspiel.generic import refusal
 from training.games.openspiel.hanabi import SIZES
 from training.records import ALL, SPECTATOR, Move, Scenario
@@ -769,3 +770,174 @@ def test_a_review_of_connect_four_says_what_is_certain():
     assert "3,000 simulations" in review.method
     assert "1 of 2 moves are judged with certainty" in review.method
     assert game.analysis() == (review,), "a game is always judged alike"
+
+
+# --- poker against an equilibrium ---
+
+
+def kuhn_choices(deal, *moves):
+    """The choices of who moves in Kuhn poker after a deal and moves: 0 to pass, 1 to bet."""
+    state = pyspiel.load_game("kuhn_poker").new_initial_state()
+    for action in (*deal, *moves):
+        state.apply_action(action)
+    return equilibria.kuhn().at(state, state.current_player())
+
+
+def test_kuhn_poker_is_worth_an_eighteenth_to_the_second_player():
+    assert equilibria.kuhn().value == pytest.approx(-1 / 18)
+
+
+@pytest.mark.parametrize(
+    "deal, moves, odds, worth",
+    [
+        # The first player's Jack: passing loses 1; a bet wins 1 from a Queen that folds (2/3), and loses 2 otherwise:
+        # ((2/3)(1) + (1/3)(-2) - 2) / 2 = -1.
+        ((0, 2), (), 1 / 6, (-1, -1)),
+        # Its Queen: a bet is called by the King alone (-2), and the Jack folds (+1). Passing: the Jack bluffs in 1 of 3
+        # cases, the King always bets, and a call wins 2 or loses 2, as much as folding: (1/2)(2/3)(1) + 2/3 of -1.
+        ((1, 2), (), 0, (-1 / 3, -1 / 2)),
+        # Its King: a bet is called by a Queen in 1 of 3 cases: ((1/3)(2) + (2/3)(1) + 1) / 2 = 7/6.
+        ((2, 0), (), 1 / 2, (7 / 6, 7 / 6)),
+        # The second player's Jack against a bet: folding loses 1, calling 2.
+        ((1, 0), (1,), 0, (-1, -2)),
+        # Its King: folding loses 1, calling wins 2.
+        ((1, 2), (1,), 1, (-1, 2)),
+        # Its Queen: one bet in four comes from a Jack (1/6 against 1/2): (1/4)(2) + (3/4)(-2) = -1.
+        ((2, 1), (1,), 1 / 3, (-1, -1)),
+    ],
+)
+def test_choices_in_kuhn_poker_are_worth_what_theory_says(deal, moves, odds, worth):
+    choices = kuhn_choices(deal, *moves)
+    assert choices.odds[1] == pytest.approx(odds)
+    assert [choices.worth[action] for action in (0, 1)] == pytest.approx(worth)
+    assert choices.reached
+
+
+def test_the_review_of_kuhn_poker_goes_by_what_the_player_knew():
+    """To call with a Jack loses a chip, whatever the other holds; a bluff in the right place loses none."""
+    reviews = []
+    for other in (1, 2):
+        game = make(strategic("kuhn_poker", fixed=[other, 0]))
+        for choice in ("BET", "BET"):
+            (seat,) = game.to_act()
+            game.step({seat: Move(action="answer", args={"choice": choice})})
+        (review,) = game.analysis()
+        reviews.append(review.moves[1])
+    assert reviews[0] == reviews[1]
+    assert (reviews[0].step, reviews[0].seat, reviews[0].text, reviews[0].mark) == (2, 1, "calls", "blunder")
+    assert reviews[0].detail == (
+        "with a Jack",
+        "the equilibrium does it in 0% of such cases",
+        "expects to lose 1.00 chips by it",
+        "better: folds",
+    )
+    assert review.tallies[0].cells == ("0.00", "1.00"), "a King may be bet"
+    assert game.show(1) == game.show(1)
+
+
+def test_leduc_poker_is_solved_and_its_choices_hang_together():
+    """Its value is known: about -0.0856 to the first player. What is played is worth as much as the best."""
+    solution = equilibria.leduc()
+    assert solution.value == pytest.approx(-0.0856, abs=0.001)
+    game = equilibria.leduc_game()
+    states = []
+
+    def walk(state):
+        if state.is_terminal():
+            return
+        if not state.is_chance_node():
+            states.append((state, solution.at(state, state.current_player())))
+        for action in state.legal_actions():
+            walk(state.child(action))
+
+    walk(game.new_initial_state())
+    often = [
+        (state, choices, action)
+        for state, choices in states
+        for action, odds in choices.odds.items()
+        if odds > 0.2 and len(state.history()) < 5
+    ]
+    assert len(often) > 50
+    assert max(choices.lost(action) for _, choices, action in often) < 0.05
+    king = next(choices for state, choices in states if state.history() == [1, 2, 2])
+    assert king.lost(0) > 1, "to give up a King after a raise loses chips"
+
+
+# --- Hanabi: what was certain ---
+
+EITHER = frozenset({("R", 1), ("R", 2), ("Y", 1), ("Y", 2)})
+DECK = {("R", 1): 3, ("R", 2): 1, ("Y", 1): 3, ("Y", 2): 1}
+
+
+def hanabi_position(allowed, others, red=0, yellow=0, discards=()):
+    """A position in which seat 0 holds one card, which its hints allow to be any of `allowed`, and seat 1 `others`."""
+    mine = [(next(iter(allowed)), frozenset(allowed))]
+    return Position(DECK, {"R": red, "Y": yellow}, discards, [mine, [(card, EITHER) for card in others]])
+
+
+def test_cards_in_sight_say_what_a_card_is_not():
+    assert hanabi_position(EITHER, [("R", 2), ("Y", 2)]).possible(0) == ({("R", 1), ("Y", 1)},)
+    assert hanabi_position(EITHER, [], red=2, discards=[("R", 1), ("R", 1)]).possible(0) == ({("Y", 1), ("Y", 2)},)
+
+
+def test_a_card_is_certain_to_fit_or_to_fail_if_all_that_it_can_be_do():
+    ones = {("R", 1), ("Y", 1)}
+    assert hanabi_position(ones, []).certain_plays(0) == (0,)
+    assert hanabi_position(ones, [], red=1).certain_plays(0) == ()
+    assert not hanabi_position(ones, [], red=1).sure_to_fail(0, 0)
+    assert hanabi_position(ones, [], red=1, yellow=1).sure_to_fail(0, 0)
+    assert hanabi_position({("R", 1), ("R", 2)}, [("R", 2)]).certain_plays(0) == (0,), "the other holds the only 2"
+
+
+def test_a_card_is_needed_if_its_firework_can_have_no_other():
+    two = {("R", 2)}
+    assert hanabi_position(two, []).known_to_be_needed(0, 0)
+    assert not hanabi_position(two, [], discards=[("R", 1)] * 3).known_to_be_needed(0, 0), "no 1 is left to put it on"
+    assert not hanabi_position({("R", 1)}, []).known_to_be_needed(0, 0), "there are two more"
+    assert hanabi_position({("R", 1)}, [], discards=[("R", 1)] * 2).known_to_be_needed(0, 0)
+    assert not hanabi_position({("R", 2), ("Y", 1)}, []).known_to_be_needed(0, 0), "it may be the other"
+
+
+def test_the_review_of_hanabi_says_what_was_certain():
+    """Ada holds red 1, 2, 1 and Ben yellow 1, 1, 2; a red 1 and a yellow 1 are left to draw."""
+    game = make(strategic("hanabi", size="mini", fixed=[0, 1, 0, 2, 2, 3, 0, 2]))
+    choices = (
+        "Reveal player +1 rank 2",  # so Ben's other cards are ones
+        "Reveal player +1 color R",
+        "Reveal player +1 rank 1",  # which Ben knows
+        "Discard card 2",  # the yellow 2: Ben sees the red one
+        "Play card 0",
+    )
+    for choice in choices:
+        (seat,) = game.to_act()
+        game.step({seat: Move(action="answer", args={"choice": choice})})
+    (seat,) = game.to_act()
+    game.step({seat: FORFEIT})
+    (review,) = game.analysis()
+    both = "the first and second cards were certain to fit"
+    assert [(move.mark, move.detail) for move in review.moves] == [
+        ("", ()),
+        ("", (both,)),
+        ("inaccuracy", ("told Ben nothing new",)),
+        ("mistake", ("was certain to discard the last copy of a card that a firework needs", both)),
+        ("", ()),
+    ]
+    assert {row.label: row.cells for row in review.tallies} == {
+        "plays that were certain to fit": ("0", "0"),
+        "plays that were certain to fail": ("0", "0"),
+        "discards of cards known to be needed": ("0", "1"),
+        "discards and other plays while a card was certain to fit": ("0", "1"),
+        "hints while a card was certain to fit": ("0", "1"),
+        "hints that told nothing new": ("1", "0"),
+    }
+
+
+@pytest.mark.parametrize("size", HANABI)
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_certain_in_hanabi_happens(size, seed):
+    """Whatever was certain to fit did so, and whatever was certain to fail cost a life."""
+    game, _ = played(strategic("hanabi", size=size), seed)
+    for review in game.analysis():
+        for move in review.moves:
+            assert "was certain to fit" not in move.detail or "which fits" in move.text
+            assert "was certain to fail" not in move.detail or "does not fit" in move.text

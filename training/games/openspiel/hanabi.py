@@ -10,8 +10,13 @@ from typing import Any, ClassVar, Literal
 
 import pyspiel
 
+from training.analysis import Mark, Review, ReviewedMove, Tally
+from training.games.openspiel import certain
+from training.games.openspiel.certain import Position
 from training.games.openspiel.settings import HanabiSettings, OpenSpielSettings
+from training.games.openspiel.solved import Decision, decisions
 from training.games.openspiel.view import View, params
+from training.games.prose import listed
 from training.records import ALL, Seat, Viewer
 from training.views import Card, Counters, Hand, Option, Pile, Stack, Stacks, Suit, Zone
 
@@ -296,6 +301,100 @@ class Hanabi(View):
 
     def forfeit(self, state: pyspiel.State, loser: Seat) -> Sequence[float]:
         return [0.0, 0.0]
+
+    # --- afterwards ---
+
+    def position(self, state: pyspiel.State) -> Position:
+        """Return the facts of a position."""
+        table = self.table(state, ALL)
+        return Position(
+            deck={(letter, rank): COPIES[rank - 1] for letter in self.size.letters for rank in range(1, RANKS + 1)},
+            heights={stack[0]: int(stack[1]) for stack in table.stacks.split()},
+            discards=[_card(text) for text in table.discards.split()],
+            hands=[[(_card(card), _allowed(possibilities)) for card, possibilities in hand] for hand in table.hands],
+        )
+
+    def analysis(self, state: pyspiel.State) -> tuple[Review, ...]:
+        """Return the moves after the opening with what their makers could be certain of."""
+        judged = [(move, self._facts(move)) for move in decisions(state, len(self.settings.opening))]
+        if not judged:
+            return ()
+        moves = tuple(
+            ReviewedMove(
+                step=move.step,
+                seat=move.seat,
+                text=self.deed(move.before, move.seat, move.action),
+                mark=max((MARKS[fact] for fact in facts), key=SEVERITY.index, default=""),
+                detail=tuple(facts.values()),
+            )
+            for move, facts in judged
+        )
+        rows = tuple(
+            Tally(
+                label=label,
+                cells=tuple(str(sum(fact in facts for move, facts in judged if move.seat == seat)) for seat in (0, 1)),
+            )
+            for fact, label in FACTS.items()
+        )
+        return (Review(title="What was certain", method=METHOD, moves=moves, tallies=rows),)
+
+    def _facts(self, move: Decision) -> dict[str, str]:
+        """Return what was certain about a move, by the names of `MARKS`, in words."""
+        verb, *_, last = self.choice(move.before, move.seat, move.action).split()
+        position = self.position(move.before)
+        fitting = position.certain_plays(move.seat)
+        facts = {}
+        if verb == "Reveal":
+            other = 1 - move.seat
+            if position.possible(other) == self.position(move.before.child(move.action)).possible(other):
+                facts["empty hint"] = f"told {self.names[other]} nothing new"
+        elif verb == "Discard" and position.known_to_be_needed(move.seat, int(last)):
+            facts["needed discard"] = "was certain to discard the last copy of a card that a firework needs"
+        elif verb == "Play" and position.sure_to_fail(move.seat, int(last)):
+            facts["failing play"] = "was certain to fail"
+        elif verb == "Play" and int(last) in fitting:
+            facts["certain play"] = "was certain to fit"
+        if fitting and (verb != "Play" or int(last) not in fitting):
+            places = listed([PLACES[at] for at in fitting])
+            missed = "missed play" if verb != "Reveal" else "postponed play"
+            facts[missed] = f"the {places} card{' was' if len(fitting) == 1 else 's were'} certain to fit"
+        return facts
+
+
+PLACES = ("first", "second", "third", "fourth", "fifth")
+SEVERITY: tuple[Mark, ...] = ("", "inaccuracy", "mistake", "blunder")
+MARKS: dict[str, Mark] = {
+    "certain play": "",
+    "postponed play": "",
+    "missed play": "inaccuracy",
+    "empty hint": "inaccuracy",
+    "needed discard": "mistake",
+    "failing play": "blunder",
+}
+"""What can be certain about a move, with its mark. A hint while a card was certain to fit has none: it may be best."""
+FACTS = {
+    "certain play": "plays that were certain to fit",
+    "failing play": "plays that were certain to fail",
+    "needed discard": "discards of cards known to be needed",
+    "missed play": "discards and other plays while a card was certain to fit",
+    "postponed play": "hints while a card was certain to fit",
+    "empty hint": "hints that told nothing new",
+}
+METHOD = (
+    "No solver knows the best moves of Hanabi. The marks are about what the player could be certain of, by the hints "
+    "and the cards in sight: they say nothing of what the players may have agreed on."
+)
+
+
+def _card(text: str) -> certain.Card:
+    """Return `R2` as a colour and a rank."""
+    return text[0], int(text[1])
+
+
+def _allowed(possibilities: str) -> frozenset[certain.Card]:
+    """Return the cards of `RY12`: what hints allow a card to be."""
+    letters, ranks = possibilities.rstrip("0123456789"), possibilities.lstrip("".join(COLOURS))
+    return frozenset((letter, int(rank)) for letter in letters for rank in ranks)
 
 
 @lru_cache(maxsize=1024)
