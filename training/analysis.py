@@ -80,7 +80,32 @@ class Review(Record):
     curve: str = ""
 
 
-AnalysisZone = Annotated[Frontier | Review, Field(discriminator="kind")]
+class Turn(Record):
+    """After `speaker` had named `target` in a discussion, `voter` turned to `target`, and voted for them in the end.
+
+    `when` is the discussion in words. `step` is the number of complete game steps after the speech, of which `text` is
+    the beginning. `before` is whom the voter had named or voted for in this discussion until then, if anybody.
+    """
+
+    when: str
+    step: int
+    speaker: Seat
+    text: str
+    voter: Seat
+    target: Seat
+    before: Seat | None = None
+
+
+class Succession(Record):
+    """Who turned to whom after whose words. `method` says what counts as a turn, and what it does not prove."""
+
+    kind: Literal["succession"] = "succession"
+    title: str
+    method: str
+    turns: tuple[Turn, ...]
+
+
+AnalysisZone = Annotated[Frontier | Review | Succession, Field(discriminator="kind")]
 """An area of the analysis of a game."""
 ANALYSIS: TypeAdapter[tuple[AnalysisZone, ...]] = TypeAdapter(tuple[AnalysisZone, ...])
 """Reads and writes an analysis as JSON."""

@@ -175,6 +175,7 @@ class LoggedGame(ABC):
         self.names = scenario.seats
         self._log = Log(len(scenario.seats))
         self._max_chars, self._max_words = max_chars, max_words
+        self._steps = 0
 
     @abstractmethod
     def to_act(self) -> frozenset[Seat]:
@@ -214,6 +215,7 @@ class LoggedGame(ABC):
             raise IllegalMove(f"moves by seats {sorted(moves)} where {sorted(expected)} are to act")
         for seat, move in moves.items():
             self.check(seat, move)
+        self._steps += 1
         self._apply(dict(sorted(moves.items())))
 
     def earned(self) -> Mapping[Seat, float]:

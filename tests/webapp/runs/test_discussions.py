@@ -46,6 +46,13 @@ def test_every_message_has_the_changes_of_its_listeners():
     assert [cell.css for cell in second.cells] == ["tk down-1", "tk down-2"]
 
 
+def test_who_turns_to_somebody_else_is_said_with_a_message():
+    (one,) = discussions(points({ADA: (0.2, 0.7, 0.5), CIA: (0.3, 0.6, 0.1)}), SPOKEN, NAMES, ROLES)
+    first, second = one.messages
+    assert [cell.turned_to for cell in first.cells] == ["Ben", "Ben"]
+    assert [cell.turned_to for cell in second.cells] == ["", "Ada"], "two that are equally likely are no turn"
+
+
 def test_a_chart_has_a_place_for_every_answer():
     (one,) = discussions(points(), SPOKEN, NAMES, ROLES)
     assert (one.width, one.guess) == (200, 50.0)  # two messages; one of two choices is right

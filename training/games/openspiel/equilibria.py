@@ -112,9 +112,8 @@ class Solution:
         if state.is_terminal():
             return float(state.returns()[0])
         if state.is_chance_node():
-            return sum(
-                odds * self._walk(state.child(action), chance * odds, reach) for action, odds in state.chance_outcomes()
-            )
+            outcomes: list[tuple[int, float]] = state.chance_outcomes()
+            return sum(odds * self._walk(state.child(outcome), chance * odds, reach) for outcome, odds in outcomes)
         seat = state.current_player()
         where, sign = state.information_state_string(seat), 1 if seat == 0 else -1
         odds = self._policy[where]

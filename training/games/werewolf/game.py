@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from training.analysis import Succession
 from training.errors import BadInput
 from training.games.actions import tag
 from training.games.log import LoggedGame, check_names, elimination, read_settings
+from training.games.persuasion import spoken
 from training.games.werewolf import table, words
 from training.games.werewolf.actions import NOBODY, TARGET, aimed
 from training.games.werewolf.board import circle
@@ -163,11 +165,16 @@ class Werewolf(LoggedGame):
             probes[seat] = Probe(question=words.PROBE, choices=others, truth=truth, replies=replies)
         return probes
 
+    def analysis(self) -> tuple[Succession, ...]:
+        """Return who turned to whom after whose words, by what everybody heard."""
+        return self.village.talk.analysis() if self.village.won else ()
+
     # --- one step ---
 
     def _apply(self, moves: Mapping[Seat, Move]) -> None:
         step = self._step
         assert step is not None
+        self.village.steps = self._steps
         chosen = {seat: self._reply(seat, move) for seat, move in moves.items() if move.origin == "seat"}
         self._log.say(chosen, step.hearers, step.channel)
         for seat, move in moves.items():
@@ -179,6 +186,9 @@ class Werewolf(LoggedGame):
         if step.speech:
             for seat, reply in chosen.items():
                 self._claims[seat] += bool(claimed(reply.text))
+        if step.probed:
+            for seat, reply in chosen.items():
+                self.village.talk.say(self._steps, seat, spoken(reply.lines))
         self._go_on({seat: move for seat, move in moves.items() if move.origin != "forfeit"})
         while self._step and not self.to_act():
             self._go_on({})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from training.analysis import AnalysisZone, Frontier, Mark, Review
+from training.analysis import AnalysisZone, Frontier, Mark, Review, Succession
 from training.records import Seat
 from training.views import Circle, Item, Map, Pile, Place, PriceScale, Room, Target, Zone
 from webapp.core.stage import Stage
@@ -234,3 +235,11 @@ def course(zone: Review) -> dict[str, Any]:
         "points": " ".join(f"{x},{20 - 20 * (move.value or 0.0):.1f}" for x, move in places),
         "marks": [(x, move.mark) for x, move in places if move.mark in ("mistake", "blunder")],
     }
+
+
+@register.simple_tag
+def turns_between(zone: Succession, stage: Stage) -> list[dict[str, Any]]:
+    """A row for each seat as the speaker, with how often each seat turned after its words; None for itself."""
+    count = Counter((turn.speaker, turn.voter) for turn in zone.turns)
+    seats = range(len(stage.names))
+    return [{"seat": row, "cells": [None if row == at else count[row, at] for at in seats]} for row in seats]

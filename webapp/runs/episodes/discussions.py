@@ -30,11 +30,15 @@ class SpokenMove:
 
 @dataclass(frozen=True)
 class ListenerChange:
-    """One listener's probability of the truth before and after a message, which it may have spoken (`by_speaker`)."""
+    """One listener's probability of the truth before and after a message, which it may have spoken (`by_speaker`).
+
+    `turned_to` is the choice that it holds most likely afterwards, if that is another one than before.
+    """
 
     before: float
     after: float
     by_speaker: bool
+    turned_to: str = ""
 
     @property
     def change(self) -> float:
@@ -157,4 +161,13 @@ def _cell(seat: Seat, move: SpokenMove, rounds: Mapping[int, Mapping[Seat, Belie
     before, after = (rounds[step].get(seat) for step in (move.step - 1, move.step))
     if before is None or after is None or before.right is None or after.right is None:
         return None
-    return ListenerChange(before.right, after.right, by_speaker=seat == move.seat)
+    first, then = _likeliest(before), _likeliest(after)
+    turned_to = then if first and then != first else ""
+    return ListenerChange(before.right, after.right, by_speaker=seat == move.seat, turned_to=turned_to)
+
+
+def _likeliest(answer: BeliefPoint) -> str:
+    """The choice that an answer holds most likely; empty where several are equally likely."""
+    most = max(answer.probabilities.values(), default=0.0)
+    choices = [choice for choice, probability in answer.probabilities.items() if probability == most]
+    return choices[0] if len(choices) == 1 else ""
