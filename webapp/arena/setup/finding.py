@@ -19,6 +19,7 @@ from webapp.arena.models import Match
 from webapp.arena.play import services
 from webapp.arena.setup import scenarios, speakers, tables
 from webapp.arena.setup.tables import Place
+from webapp.arena.setup.waiting import NOBODY_WAITED, WaitingTime, times
 from webapp.serving.models import Deployment
 
 WAITS_WITHIN = timedelta(minutes=1)
@@ -39,6 +40,7 @@ class Offer:
     table: Match | None
     model: Deployment | None
     counts_down: bool = False
+    waiting: WaitingTime = NOBODY_WAITED
 
     @property
     def against(self) -> str:
@@ -63,7 +65,17 @@ def offers(user: User) -> list[Offer]:
         return guest_offers()
     waiting = {match.game: match for match in _waiting(user)}
     model = _ready(user)
-    return [Offer(spec, waiting.get(spec.name), model, counts_down=_is_large(spec.name)) for spec in games()]
+    waited = times()
+    return [
+        Offer(
+            spec,
+            waiting.get(spec.name),
+            model,
+            counts_down=_is_large(spec.name),
+            waiting=waited.get(spec.name, NOBODY_WAITED),
+        )
+        for spec in games()
+    ]
 
 
 def guest_offers() -> list[Offer]:
