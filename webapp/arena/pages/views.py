@@ -23,6 +23,7 @@ from webapp.accounts.permissions import current_user, everyone, get_or_404, memb
 from webapp.arena import access
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
+from webapp.arena.pages import notable
 from webapp.arena.play import coach, hosting, human_moves, services
 from webapp.arena.setup import alone, finding, links, scenarios, tables
 from webapp.arena.setup.forms import GuestName, NewTable
@@ -30,6 +31,8 @@ from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 
 PER_PAGE = 30
+NOTABLE = 3
+"""Finished games that the lobby shows in a picture."""
 ORDERS = {"age": "newest first", "-age": "oldest first", "game": "by game", "state": "by state", "host": "by host"}
 
 
@@ -48,7 +51,7 @@ def hosted_match(request: HttpRequest, match_id: int) -> Match:
 @require_GET
 @members
 def lobby(request: HttpRequest) -> HttpResponse:
-    """Open tables, the user's own matches, and a link to a new table."""
+    """The games to play, open tables, the user's own matches, and finished games that are worth a look."""
     user = current_user(request)
     listed = Match.objects.without_spoilers(user).with_seats().order_by("-created_at")
     waiting, yours, running = listed.waiting().not_of(user), listed.of(user), listed.open_to_watch(user)
@@ -60,6 +63,7 @@ def lobby(request: HttpRequest) -> HttpResponse:
         "public": access.lines(public[:5], user),
         "alone": alone.games(),
         "offers": finding.offers(user),
+        "notable": notable.games(user, most=NOTABLE),
     }
     return render(request, "arena/lobby.html", context)
 
