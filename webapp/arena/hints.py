@@ -24,10 +24,20 @@ def group(match_id: int) -> str:
     return f"arena.{match_id}"
 
 
+def watchers(match_id: int) -> str:
+    """The group of those who read what watchers write: apart from the match's own, in which its players are."""
+    return f"arena.{match_id}.watchers"
+
+
+def send_to_watchers(match_id: int) -> None:
+    """Hint to the sockets of watchers that something was written or deleted, after the current transaction commits."""
+    transaction.on_commit(lambda: _send_now(watchers(match_id), ()), robust=True)
+
+
 def send(match_id: int, viewers: Iterable[Viewer]) -> None:
     """Hint these viewers' sockets to refresh after the current transaction commits. Redis may be unavailable."""
     recipients = tuple(viewers)
-    transaction.on_commit(lambda: _send_now(match_id, recipients), robust=True)
+    transaction.on_commit(lambda: _send_now(group(match_id), recipients), robust=True)
 
 
 @cache
@@ -38,18 +48,18 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def _send_now(match_id: int, viewers: tuple[Viewer, ...]) -> None:
+def _send_now(group_name: str, viewers: tuple[Viewer, ...]) -> None:
     if not CIRCUIT.closed:
         return
-    future = asyncio.run_coroutine_threadsafe(_group_send(match_id, viewers), _loop())
+    future = asyncio.run_coroutine_threadsafe(_group_send(group_name, viewers), _loop())
     try:
         future.result(SEND_WITHIN)
     except (RedisError, OSError) as error:
         future.cancel()
         CIRCUIT.failed(error)
-        logger.warning("hints of match %s not sent, the sockets will look by themselves: %s", match_id, error)
+        logger.warning("hints to %s not sent, the sockets will look by themselves: %s", group_name, error)
 
 
-async def _group_send(match_id: int, viewers: tuple[Viewer, ...]) -> None:
+async def _group_send(group_name: str, viewers: tuple[Viewer, ...]) -> None:
     """Send one message to the group; each socket checks whether its viewer is listed."""
-    await get_channel_layer().group_send(group(match_id), {"type": "look", "viewers": viewers})
+    await get_channel_layer().group_send(group_name, {"type": "look", "viewers": viewers})

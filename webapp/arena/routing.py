@@ -1,8 +1,10 @@
-"""The table's socket route."""
+"""The socket routes of a table: of the game, and of those who watch it."""
 
 from django.urls import path
 
 from webapp.arena.live.consumers import TableConsumer
+from webapp.arena.watching.consumers import WatchersConsumer
 from webapp.core.sockets import register
 
 register(path("ws/play/<int:match_id>/", TableConsumer.as_asgi(), name="table-socket"))
+register(path("ws/watchers/<int:match_id>/", WatchersConsumer.as_asgi(), name="watchers-socket"))

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from webapp.arena.pages import alone, analysis, host_views, now, replays, views
+from webapp.arena.watching import views as watching
 
 app_name = "arena"
 urlpatterns = [
@@ -30,6 +31,9 @@ urlpatterns = [
     path("<int:match_id>/kick/<int:number>/", host_views.kick, name="kick"),
     path("<int:match_id>/return/", host_views.take_back, name="return"),
     path("<int:match_id>/close/", views.close, name="close"),
+    path("<int:match_id>/watchers/write/", watching.write, name="watchers-write"),
+    path("<int:match_id>/watchers/<int:line_id>/delete/", watching.delete, name="watchers-delete"),
+    path("<int:match_id>/watchers/<int:line_id>/mute/", watching.mute, name="watchers-mute"),
     path("<int:match_id>/result/", replays.result, name="result"),
     path("<int:match_id>/replay/", replays.replay, name="replay"),
     path("<int:match_id>/analysis/", analysis.analysis, name="analysis"),

@@ -9,6 +9,7 @@ from training.records import Scenario
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
 from webapp.arena.setup import links, tables
+from webapp.arena.watching import services as watching
 from webapp.judgments.models import GameRating
 
 ADMIN = ("admin",)
@@ -111,6 +112,23 @@ def link(owner: Any) -> dict[str, Any]:
     return {"token": links.invite(match=match, number=1)}
 
 
+def watched(owner: Any) -> dict[str, Any]:
+    """A game of two others that everybody may watch, hosted by the owner."""
+    from webapp.accounts.models import User
+
+    people = [User.objects.get_or_create(username=name, role="player")[0] for name in ("first", "second")]
+    places = [tables.Place(user=person, consent=True) for person in people]
+    match = tables.create(host=owner, start=tables.Start(negotiation()), places=places, visibility="public")
+    return {"match_id": match.pk}
+
+
+def watched_line(owner: Any) -> dict[str, Any]:
+    """A line beside such a game."""
+    arguments = watched(owner)
+    line = watching.write(match=Match.objects.get(pk=arguments["match_id"]), user=_host(), text="well played")
+    return {**arguments, "line_id": line.pk}
+
+
 def alone_over(owner: Any) -> dict[str, Any]:
     """A task that the owner has played alone, at a table of somebody else."""
     start = tables.Start(Scenario(id="shop", game="shop", seats=("Ada",), seed=1))
@@ -158,6 +176,9 @@ ROUTES = [
     Route("arena:kick", MEMBERS, ADMIN, method="POST", make=hosted_other),
     Route("arena:return", EVERYONE, ADMIN, method="POST", make=stood_in),
     Route("arena:close", MEMBERS, ADMIN, method="POST", make=hosted),
+    Route("arena:watchers-write", MEMBERS, MEMBERS, method="POST", make=watched, data={"text": "well played"}),
+    Route("arena:watchers-delete", MEMBERS, ADMIN, method="POST", make=watched_line),
+    Route("arena:watchers-mute", MEMBERS, ADMIN, method="POST", make=watched_line),
     Route("arena:result", EVERYONE, ADMIN, make=over),
     Route("arena:replay", EVERYONE, ADMIN, make=over),
     Route("arena:analysis", EVERYONE, ADMIN, make=over),
@@ -170,4 +191,11 @@ def socket(owner: Any) -> str:
     return f"/ws/play/{seated(owner).pk}/"
 
 
-SOCKETS = [SocketRoute("ws/play/<int:match_id>/", socket, EVERYONE, ADMIN)]
+def watchers_socket(owner: Any) -> str:
+    return f"/ws/watchers/{watched(owner)['match_id']}/"
+
+
+SOCKETS = [
+    SocketRoute("ws/play/<int:match_id>/", socket, EVERYONE, ADMIN),
+    SocketRoute("ws/watchers/<int:match_id>/", watchers_socket, MEMBERS, MEMBERS),
+]

@@ -26,6 +26,7 @@ from webapp.arena.pages.views import visible_match
 from webapp.arena.play import coach, model_seats, probes, services
 from webapp.arena.setup import tables
 from webapp.arena.setup.alone import again as begin_again
+from webapp.arena.watching import fragments as watching
 from webapp.core import queue
 from webapp.core.http import integer, render_page
 from webapp.runs.episodes import viewer
@@ -65,6 +66,7 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "revealed": revealed,
         "analysed": access.sees_analysis(match, user),
         "judged": access.shows_judgments(match, user),
+        "watching": lambda: watching.context(match, user),  # by the whole page only
         "playing": access.own_seat(match, user) is not None,
         "behind": _behind(match, step) if place == ALL and revealed else [],
         "advised": _advised(match, place, step, everybody=place == ALL and revealed, own=access.own_seat(match, user)),

@@ -27,6 +27,7 @@ from webapp.arena.pages import notable
 from webapp.arena.play import coach, hosting, human_moves, services
 from webapp.arena.setup import alone, finding, links, scenarios, tables
 from webapp.arena.setup.forms import GuestName, NewTable
+from webapp.arena.watching import fragments as watching
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 
@@ -157,6 +158,7 @@ def table_page(
         "problem": problem,
         "draft": draft,
         "not_asked": not_asked,
+        "watching": watching.context(match, user),
         "coaches": coach.coaches(user, match.game) if state.yours is not None and match.coaching else [],
     }
     return render(request, "arena/table.html", context, status=status)

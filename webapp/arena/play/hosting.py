@@ -20,6 +20,7 @@ from webapp.arena import opponents
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play import pace, services
 from webapp.arena.setup.tables import free, tell_everybody
+from webapp.arena.watching.models import FormerPlayer
 from webapp.core import queue
 
 AWAY_AT_LEAST = timedelta(seconds=60)
@@ -168,6 +169,8 @@ def kick(*, match: Match, number: Seat) -> None:
     if seat.kind == MatchSeat.Kind.PERSON:
         seat.consent, seat.consented_at = False, services.database_now()
     seat.kind, seat.scripted = MatchSeat.Kind.SCRIPTED, opponents.substitute(locked.game)
+    if seat.user is not None:
+        FormerPlayer.objects.get_or_create(match=locked, user=seat.user)
     seat.user, seat.stand_in = None, False
     changed = ["kind", "user", "scripted", "stand_in", "consent", "consented_at", *seat.dismiss_models()]
     seat.save(update_fields=changed)

@@ -1,0 +1,301 @@
+"""What watchers write beside a game: who reads it, and that no player of the game ever does; limits, moderation."""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from channels.db import database_sync_to_async
+
+from tests.webapp.arena.browser import Tab
+from tests.webapp.arena.conftest import negotiation
+from tests.webapp.arena.test_sockets import make_person
+from tests.websocket import Socket, browser_headers
+from training.errors import BadInput
+from training.games.base import FORFEIT
+from webapp.accounts.models import User
+from webapp.arena.models import Match
+from webapp.arena.play import hosting, services
+from webapp.arena.setup import links, tables
+from webapp.arena.watching import access, consumers
+from webapp.arena.watching import services as watching
+from webapp.arena.watching.models import LONGEST, WatcherLine
+
+pytestmark = pytest.mark.django_db
+CANARY = "canary-of-the-watchers"
+
+
+@pytest.fixture
+def public(two_people):
+    """A running game of `player`, who hosts it, and `ben`, that everybody may watch."""
+    Match.objects.filter(pk=two_people.pk).update(visibility="public")
+    two_people.refresh_from_db()
+    return two_people
+
+
+@pytest.fixture
+def hosted(person, player, ben):
+    """The same, hosted by somebody who does not play."""
+    places = [tables.Place(user=player, consent=True), tables.Place(user=ben, consent=True)]
+    host = person("player", "hanna")
+    return tables.create(host=host, start=tables.Start(negotiation()), places=places, visibility="public")
+
+
+def write(match, user, text=CANARY):
+    return watching.write(match=match, user=user, text=text)
+
+
+def finish(match):
+    services.submit(match_id=match.pk, seat=0, step=0, move=FORFEIT)
+    match.refresh_from_db()
+
+
+def page(client, match, place=""):
+    answer = client.get(f"/play/{match.pk}/{place}", follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+# --- who reads it ---
+
+
+def test_watchers_read_each_other(public, annotator, researcher, client_of):
+    client_of(annotator).post(f"/play/{public.pk}/watchers/write/", {"text": f" <b>{CANARY}</b>\n "})
+    shown = page(client_of(researcher), public)
+    assert f"&lt;b&gt;{CANARY}&lt;/b&gt;" in shown
+    assert annotator.username in shown
+    assert "/js/watchers" in shown
+
+
+def test_no_player_reads_it_anywhere_while_the_game_goes_on(public, player, ben, annotator, client_of):
+    before = [re.sub(r'data-now="[^"]*"|value="\w{64}"|"X-CSRFToken": "\w+"', "", page(client_of(user), public))
+              for user in (player, ben)]  # fmt: skip
+    line = write(public, annotator)
+    for user, earlier in zip((player, ben), before, strict=True):
+        client = client_of(user)
+        now = re.sub(r'data-now="[^"]*"|value="\w{64}"|"X-CSRFToken": "\w+"', "", page(client, public))
+        assert now == earlier, "the page of a player is the same, byte for byte"
+        for address in ("/play/", "/", "/play/matches/", f"/play/{public.pk}/replay/", f"/play/{public.pk}/result/"):
+            assert CANARY not in client.get(address, follow=True).content.decode()
+        assert client.post(f"/play/{public.pk}/watchers/write/", {"text": "hello"}).status_code == 404
+        for action in ("delete", "mute"):
+            assert client.post(f"/play/{public.pk}/watchers/{line.pk}/{action}/").status_code == 404
+    assert WatcherLine.objects.get().deleted_at is None
+
+
+def test_no_player_reads_it_afterwards_either(public, player, ben, annotator, researcher, client_of):
+    write(public, annotator)
+    finish(public)
+    for user in (player, ben):
+        for place in ("", "replay/", "result/"):
+            assert CANARY not in page(client_of(user), public, place)
+    assert CANARY in page(client_of(researcher), public, "replay/")
+    assert CANARY not in page(client_of(researcher), public, "result/")
+
+
+def test_an_administrator_who_plays_is_a_player(person, ben, annotator, client_of):
+    admin = person("admin")
+    places = [tables.Place(user=admin, consent=True), tables.Place(user=ben, consent=True)]
+    start = tables.Start(negotiation())
+    match = tables.create(host=admin, start=start, places=places, visibility="public", consent=True)
+    line = write(match, annotator)
+    assert CANARY not in page(client_of(admin), match)
+    assert client_of(admin).post(f"/play/{match.pk}/watchers/{line.pk}/delete/").status_code == 404
+
+
+def test_who_was_sent_away_or_has_a_stand_in_stays_a_player(hosted, player, ben, annotator, client_of):
+    hosting.replace(match=hosted, number=0)
+    hosting.kick(match=hosted, number=1)
+    assert not hosted.seats.filter(user=ben).exists()
+    write(hosted, annotator)
+    for user in (player, ben):
+        assert not access.may_read(hosted, user)
+        assert CANARY not in page(client_of(user), hosted)
+    assert access.may_read(hosted, annotator)
+
+
+def test_a_guest_reads_none(hosted, client_of, person, player, annotator):
+    places = [tables.Place(user=player, consent=True), tables.Place()]
+    start = tables.Start(negotiation())
+    match = tables.create(host=player, start=start, places=places, visibility="public", consent=True)
+    client = client_of(None)
+    client.post(f"/play/join/{links.open_link(match=match)}/", {"shown_name": "Zoe"})
+    client.post(f"/play/{match.pk}/consent/", {"consent": "yes"})
+    match.refresh_from_db()
+    write(match, annotator)
+    assert match.state == Match.State.RUNNING
+    assert CANARY not in page(client, match)
+    guest = User.objects.get(first_name="Zoe")
+    assert not access.may_read(match, guest)
+    assert not access.may_read(hosted, guest)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"shown_as": "person"}, {"task": "x"}, {"state": "open"}, {"visibility": "private"}]
+)
+def test_other_matches_have_none(public, annotator, client_of, fields):
+    Match.objects.filter(pk=public.pk).update(**fields)
+    public.refresh_from_db()
+    assert not access.may_read(public, annotator)
+    assert client_of(annotator).post(f"/play/{public.pk}/watchers/write/", {"text": "x"}).status_code == 404
+
+
+def test_no_model_and_no_export_reads_it(public, player, annotator, researcher, client_of):
+    write(public, annotator)
+    finish(public)
+    assert CANARY not in json.dumps(services.fold(public).game.observe(0).to_dict())
+    assert not public.rows.filter(message__text__contains=CANARY).exists()
+    client = client_of(researcher)
+    for address in (f"/api/v1/matches/{public.pk}", f"/api/v1/matches/{public.pk}/episode"):
+        assert CANARY not in client.get(address).content.decode()
+
+
+# --- limits ---
+
+
+@pytest.mark.parametrize("text, why", [("  \n", "write something first"), ("x" * (LONGEST + 1), "at most 300")])
+def test_a_line_that_is_empty_or_too_long_is_refused_in_place(public, annotator, client_of, text, why):
+    answer = client_of(annotator).post(
+        f"/play/{public.pk}/watchers/write/", {"text": text}, headers={"HX-Request": "true"}
+    )
+    assert "<html" not in answer.content.decode()
+    assert why in answer.content.decode()
+    assert 'role="alert"' in answer.content.decode()
+    assert client_of(annotator).post(f"/play/{public.pk}/watchers/write/", {"text": text}).status_code == 400
+    assert not WatcherLine.objects.exists()
+
+
+def test_nobody_writes_too_fast(public, annotator, researcher, monkeypatch):
+    real = services.database_now
+    for _ in range(watching.BURST):
+        write(public, annotator)
+    with pytest.raises(BadInput, match="too fast"):
+        write(public, annotator)
+    write(public, researcher)
+    monkeypatch.setattr(services, "database_now", lambda: real() + watching.WITHIN + timedelta(seconds=1))
+    write(public, annotator)
+
+
+def test_nobody_writes_more_than_their_quota(public, annotator, settings, monkeypatch):
+    settings.QUOTAS = {**settings.QUOTAS, "watcher_lines_per_hour": {"annotator": 2}}
+    write(public, annotator)
+    write(public, annotator)
+    with pytest.raises(BadInput, match="limit of 2 lines"):
+        write(public, annotator)
+
+
+def test_nobody_writes_when_the_game_is_over(public, annotator):
+    finish(public)
+    with pytest.raises(BadInput, match="the game is over"):
+        write(public, annotator)
+
+
+# --- moderation ---
+
+
+def test_a_host_who_does_not_play_and_administrators_moderate(hosted, annotator, researcher, person, client_of):
+    line, other = write(hosted, annotator), write(hosted, researcher, "well said")
+    address = f"/play/{hosted.pk}/watchers/{line.pk}"
+    assert client_of(researcher).post(f"{address}/delete/").status_code == 404
+    assert ">Delete<" not in page(client_of(researcher), hosted)
+    assert ">Delete<" in page(client_of(hosted.host), hosted)
+    client_of(hosted.host).post(f"{address}/delete/")
+    line.refresh_from_db()
+    assert line.deleted_by == hosted.host
+    for user in (researcher, hosted.host):
+        assert CANARY not in page(client_of(user), hosted)
+        assert "deleted by a moderator" in page(client_of(user), hosted)
+    client_of(person("admin")).post(f"/play/{hosted.pk}/watchers/{other.pk}/mute/")
+    with pytest.raises(BadInput, match="muted you"):
+        write(hosted, researcher)
+    assert "A moderator has muted you" in page(client_of(researcher), hosted)
+    write(hosted, annotator)
+
+
+def test_a_moderator_is_not_muted_by_another(hosted, person):
+    line = write(hosted, hosted.host)
+    with pytest.raises(BadInput, match="moderates"):
+        watching.mute(match=hosted, line_id=line.pk, by=person("admin"))
+
+
+def test_a_line_of_another_match_is_not_reached(hosted, public, annotator, client_of):
+    line = write(public, annotator)
+    client_of(hosted.host).post(f"/play/{hosted.pk}/watchers/{line.pk}/delete/")
+    assert WatcherLine.objects.get().deleted_at is None
+
+
+# --- the socket ---
+
+sync = database_sync_to_async
+
+
+@pytest.fixture
+def application(monkeypatch):
+    from webapp.asgi import application
+
+    monkeypatch.setattr(consumers.WatchersConsumer, "LOOK_EVERY", 60)
+    return application
+
+
+async def opened(application, client, match_id, last=0):
+    socket = Socket(application, f"/ws/watchers/{match_id}/", browser_headers(client.cookies["session"].value))
+    if not await socket.connect():
+        return None
+    await socket.say(json.dumps({"last": last}))
+    return socket
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_line_and_its_deletion_reach_other_watchers_by_hint(application, hosted, client_of):
+    reader, host = await sync(make_person)("reader"), await sync(lambda: hosted.host)()
+    writer = await sync(make_person)("writer")
+    old = await sync(write)(hosted, writer, "earlier")
+    socket = await opened(application, await sync(client_of)(reader), hosted.pk, last=old.pk)
+    line = await sync(write)(hosted, writer, "<i>now</i>")
+    frame = (await socket.hear())["text"]
+    assert 'hx-swap-oob="beforeend:#watcher-lines"' in frame
+    assert "&lt;i&gt;now&lt;/i&gt;" in frame
+    assert "earlier" not in frame
+    assert ">Delete<" not in frame
+    await sync(watching.delete)(match=hosted, line_id=line.pk, by=host)
+    frame = (await socket.hear())["text"]
+    assert f'<li id="watcher-line-{line.pk}" class="row-line" hx-swap-oob="true">' in frame
+    assert "now" not in frame
+    await socket.leave()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_no_player_gets_the_socket_nor_hears_of_it_on_their_own(application, public, player, ben, client_of):
+    writer = await sync(make_person)("writer")
+    for user in (player, ben):
+        client = await sync(client_of)(user)
+        assert await opened(application, client, public.pk) is None
+    tab = await (await Tab(application, await sync(client_of)(ben), public.pk).load()).open()
+    await tab.hear()
+    heard = len(tab.frames)
+    await sync(write)(public, writer)
+    await tab.hear(1.0)
+    assert len(tab.frames) == heard
+    await tab.leave()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_socket_closes_when_the_match_is_not_theirs_to_watch_any_more(
+    application, hosted, client_of, monkeypatch
+):
+    monkeypatch.setattr(consumers.WatchersConsumer, "LOOK_EVERY", 0.1)
+    reader = await sync(make_person)("reader")
+    socket = await opened(application, await sync(client_of)(reader), hosted.pk)
+    await sync(Match.objects.filter(pk=hosted.pk).update)(visibility="private")
+    assert await socket.hear() == {"type": "websocket.close", "code": consumers.STAY_AWAY}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("text", ["hello", "[]", '{"last": "1"}', '{"last": -1}', '{"last": 1e99}', "x" * 300])
+async def test_anything_but_a_greeting_closes_the_socket(application, hosted, client_of, text):
+    reader = await sync(make_person)("reader")
+    client = await sync(client_of)(reader)
+    socket = Socket(application, f"/ws/watchers/{hosted.pk}/", browser_headers(client.cookies["session"].value))
+    assert await socket.connect()
+    await socket.say(text)
+    assert (await socket.hear())["type"] == "websocket.close"

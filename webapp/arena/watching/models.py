@@ -1,0 +1,57 @@
+"""What those who watch a game write to each other, and who may not read or write it.
+
+No player of the match reads it, neither during the game nor afterwards: see `webapp.arena.watching.access`.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+LONGEST = 300
+"""Characters of one line."""
+
+
+class WatcherLine(models.Model):
+    """One line beside a match. A deleted one keeps its row, so that a moderator's decision can be traced."""
+
+    match = models.ForeignKey("arena.Match", on_delete=models.CASCADE, related_name="watcher_lines")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="watcher_lines")
+    text = models.CharField(max_length=LONGEST)
+    step = models.PositiveIntegerField(help_text="Completed steps of the game when it was written.")
+    created_at = models.DateTimeField()
+    deleted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["match", "id"], name="watcher_line_match"),
+            models.Index(fields=["author", "-created_at"], name="watcher_line_author"),
+        ]
+
+    def __str__(self) -> str:
+        return f"line {self.pk}"
+
+
+class WatcherMute(models.Model):
+    """A person who may no longer write beside a match."""
+
+    match = models.ForeignKey("arena.Match", on_delete=models.CASCADE, related_name="watcher_mutes")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["match", "user"], name="muted_once")]
+
+
+class FormerPlayer(models.Model):
+    """A person who was sent away from a running game: no seat names them any more, and they stay one of its players."""
+
+    match = models.ForeignKey("arena.Match", on_delete=models.CASCADE, related_name="former_players")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["match", "user"], name="former_player_once")]

@@ -1,0 +1,64 @@
+"""Requests of watchers: write a line, delete one, mute its author. Who may not read the lines gets 404 for all."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from training.errors import BadInput
+from webapp.accounts.permissions import current_user, members
+from webapp.arena.models import Match
+from webapp.arena.watching import access, fragments, services
+from webapp.core.http import accepted
+
+
+def _watched(request: HttpRequest, match_id: int) -> Match:
+    match = Match.objects.filter(pk=match_id).first()
+    if match is None or not access.may_read(match, current_user(request)):
+        raise Http404
+    return match
+
+
+def _moderated(request: HttpRequest, match_id: int) -> Match:
+    match = _watched(request, match_id)
+    if not access.may_moderate(match, current_user(request)):
+        raise Http404
+    return match
+
+
+@require_POST
+@members
+def write(request: HttpRequest, match_id: int) -> HttpResponse:
+    """Write a line; answers with the form, which says why one was refused and keeps its text."""
+    match, user = _watched(request, match_id), current_user(request)
+    text, problem = request.POST.get("text", ""), ""
+    try:
+        services.write(match=match, user=user, text=text)
+    except BadInput as error:
+        problem = error.why
+    context = fragments.context(match, user, problem=problem, draft=text if problem else "")
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "arena/watching/form.html", context, status=200)
+    if problem:
+        return render(request, "arena/watching/page.html", context, status=400)
+    return redirect(f"{reverse('arena:table', args=[match.pk])}#watchers")
+
+
+@require_POST
+@members
+def delete(request: HttpRequest, match_id: int, line_id: int) -> HttpResponse:
+    """Delete a line as a moderator."""
+    match = _moderated(request, match_id)
+    accepted(request, lambda: services.delete(match=match, line_id=line_id, by=current_user(request)))
+    return redirect("arena:table", match.pk)
+
+
+@require_POST
+@members
+def mute(request: HttpRequest, match_id: int, line_id: int) -> HttpResponse:
+    """Mute the author of a line as a moderator."""
+    match = _moderated(request, match_id)
+    accepted(request, lambda: services.mute(match=match, line_id=line_id, by=current_user(request)))
+    return redirect("arena:table", match.pk)
