@@ -16,6 +16,7 @@ import pytest
 import uvicorn
 import websockets
 from channels.db import database_sync_to_async
+from django.db import connection
 
 from tests.elsewhere import database_address
 from webapp.arena.live import consumers, fragments
@@ -195,4 +196,50 @@ async def test_a_flood_leaves_memory_flat_and_the_log_empty(process, client_of, 
     async with connect(port, session, two_people) as connection:
         await connection.send(json.dumps({"last": 0, "parts": {}}))
         assert 'id="part-act"' in await asyncio.wait_for(connection.recv(), 20)
+    assert "Traceback" not in log.read_text(), log.read_text()[-3000:]
+
+
+# --- connections to the database ---
+
+CONNECTS, AT_ONCE = 500, 25
+POOL = 24  # of the server, at most
+
+
+def backends():
+    """(connections of this database by others, those of them that are busy or in a transaction)."""
+    query = (
+        "SELECT count(*), count(*) FILTER (WHERE state <> 'idle') FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchone()
+
+
+async def a_visit(port, session, match, *, leaves):
+    """Connect and read the table; then close the socket, or be gone without a word."""
+    visit = await connect(port, session, match)
+    await visit.send(json.dumps({"last": 0, "parts": {}}))
+    assert 'id="part-act"' in await asyncio.wait_for(visit.recv(), 60)
+    if leaves:
+        await visit.close()
+    else:
+        visit.transport.abort()
+
+
+async def test_five_hundred_sockets_leave_no_database_connection_busy(process, client_of, player, two_people):
+    """Trust 30."""
+    _, port, log = process
+    session = await session_of(client_of, player)
+    before, _ = await database_sync_to_async(backends)()
+    counts = []
+    for first in range(0, CONNECTS, AT_ONCE):
+        numbers = range(first, first + AT_ONCE)
+        await asyncio.gather(*(a_visit(port, session, two_people, leaves=number % 3 > 0) for number in numbers))
+        counts.append((await database_sync_to_async(backends)())[0])
+    ends = time.monotonic() + 20
+    while (after := await database_sync_to_async(backends)())[1]:
+        assert time.monotonic() < ends, f"{after[1]} connections are still busy"
+        await asyncio.sleep(0.2)
+    assert max(counts) <= before + POOL, f"connections after each {AT_ONCE} sockets: {counts}"
     assert "Traceback" not in log.read_text(), log.read_text()[-3000:]
