@@ -142,7 +142,7 @@ def _lost(rows: Sequence[dict[str, Any]], people: Sequence[Participant]) -> list
             lost.append(f"{person.external_id}: answered {person.answers}, stored {stored}")
         if row.get("outcome") != ("left" if person.left else "completed"):
             lost.append(f"{person.external_id}: its outcome is {row.get('outcome')}")
-        own = moves.filter(match=row.get("match"), seat=row.get("seat") or 0, move__origin="seat").count()
-        if not person.left and own != person.moves:
-            lost.append(f"{person.external_id}: made {person.moves} moves, stored {own}")
+        stored = moves.filter(match=row.get("match"), seat=row.get("seat") or 0, move__origin="seat").count()
+        if not person.left and stored != person.moves:
+            lost.append(f"{person.external_id}: made {person.moves} moves, stored {stored}")
     return lost

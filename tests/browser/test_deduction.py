@@ -23,13 +23,13 @@ def test_reports_fit_a_small_screen_and_break_no_rule(visit, pages):
     for name, address in pages.items():
         visitor.page.emulate_media(color_scheme="light", reduced_motion="reduce")
         visitor.page.goto(address)
-        if found := visitor.page.evaluate(LOOK)["scroll"]:
-            wrong[name] = found
+        if problems := visitor.page.evaluate(LOOK)["scroll"]:
+            wrong[name] = problems
         visitor.page.evaluate(axe)
         for scheme, rules in (("light", TAGS), ("dark", CONTRAST)):
             visitor.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            if found := visitor.page.evaluate(CHECK, rules):
-                wrong[f"{name} {scheme}"] = found
+            if problems := visitor.page.evaluate(CHECK, rules):
+                wrong[f"{name} {scheme}"] = problems
     assert not wrong, json.dumps(wrong, indent=1)
 
 

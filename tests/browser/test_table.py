@@ -287,7 +287,7 @@ def test_two_seats_see_their_own_cards_only(visit):
         cards.append(visitor.page.locator("details.card").inner_text())
     mine = [re.findall(r"\d+ points? each\.[^\n]*", card) for card in cards]
     assert mine[0] != mine[1] or cards[0] != cards[1]
-    for own, other in ((0, 1), (1, 0)):
-        page = (pia, ben)[own].page
-        secret = next(line for line in cards[other].splitlines() if line not in cards[own] and len(line) > 12)
+    for seat, other in ((0, 1), (1, 0)):
+        page = (pia, ben)[seat].page
+        secret = next(line for line in cards[other].splitlines() if line not in cards[seat] and len(line) > 12)
         assert secret not in page.content()

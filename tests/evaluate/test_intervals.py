@@ -103,8 +103,8 @@ def test_equal_values_on_a_scale_are_no_proportion():
 
 def test_a_single_scenario_has_the_width_of_its_scale():
     assert (interval([1.0]).low, interval([1.0]).high) == pytest.approx((0.025, 1))
-    one = paired([0.7], [0.2])  # 0.975 of all scenarios may differ otherwise, by -1 to 1
-    assert (one.low, one.mean, one.high) == pytest.approx((0.5 - 0.975 * 1.5, 0.5, 0.5 + 0.975 * 0.5))
+    estimate = paired([0.7], [0.2])  # 0.975 of all scenarios may differ otherwise, by -1 to 1
+    assert (estimate.low, estimate.mean, estimate.high) == pytest.approx((0.5 - 0.975 * 1.5, 0.5, 0.5 + 0.975 * 0.5))
 
 
 def test_a_paired_difference_is_students_t_of_the_differences():

@@ -21,12 +21,12 @@ def optimizer_after(steps, parameters):
 
 def test_an_optimizer_resumes_its_state():
     first = [torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.zeros(2, 2))]
-    one = optimizer_after(3, first)
-    data, tensors = checkpoint.pack_optimizer(one)
+    stepped = optimizer_after(3, first)
+    data, tensors = checkpoint.pack_optimizer(stepped)
     second = [torch.nn.Parameter(p.detach().clone()) for p in first]
-    two = optimizer_after(0, second)
-    checkpoint.unpack_optimizer(two, data, tensors)
-    for parameters, optimizer in ((first, one), (second, two)):
+    resumed = optimizer_after(0, second)
+    checkpoint.unpack_optimizer(resumed, data, tensors)
+    for parameters, optimizer in ((first, stepped), (second, resumed)):
         for parameter in parameters:
             parameter.grad = torch.full_like(parameter, 0.5)
         optimizer.step()

@@ -12,11 +12,11 @@ from training.rewards import Score
 
 
 def played(number=0, reward=1.0, passed=(True,)):
-    one = scored([trace("..00")], {0: reward}, {"turn": [[0.5, 0.25, 0.75, 9]]})
+    conversation = scored([trace("..00")], {0: reward}, {"turn": [[0.5, 0.25, 0.75, 9]]})
     target, mask = np.array([0, 1.0, 0, 0]), np.array([False, True, False, False])
     credit = TraceCredit(ppo=np.array([0, 0, 1.0, 3.0]), value_targets={"turn": target}, value_mask={"turn": mask})
-    item = Item(one.episode.traces[0], (number, 0), credit, old=np.array([0, 0, -1.5, -0.5]))
-    return Rollout(number, one.episode, Score({0: reward}, passed), {0: item}, one)
+    item = Item(conversation.episode.traces[0], (number, 0), credit, old=np.array([0, 0, -1.5, -0.5]))
+    return Rollout(number, conversation.episode, Score({0: reward}, passed), {0: item}, conversation)
 
 
 class Written:
@@ -94,17 +94,17 @@ def test_advantages_of_both_objectives_count():
 
 
 def test_advantages_by_role():
-    one = scored([trace("..00"), trace("..1", seat=1)], {0: 1.0, 1: 0.25})
-    episode = one.episode.model_copy(update={"roles": ("wolf", "villager")})
+    conversation = scored([trace("..00"), trace("..1", seat=1)], {0: 1.0, 1: 0.25})
+    episode = conversation.episode.model_copy(update={"roles": ("wolf", "villager")})
     credit = {0: np.array([0, 0, 1.0, 3.0]), 1: np.array([0, 0, -4.0])}
     items = {n: Item(episode.traces[n], (0, n), TraceCredit(ppo=credit[n])) for n in (0, 1)}
-    metrics = credit_metrics([Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (True, True)), items, one)])
+    metrics = credit_metrics([Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (True, True)), items, conversation)])
     assert (metrics["advantage_mean/wolf"], metrics["advantage_mean/villager"], metrics["advantage_mean"]) == (2, -4, 0)
 
 
 def test_with_others_at_the_table_only_the_learners_seats_count():
-    one = scored([trace("..00"), trace("..1", seat=1, policy="past 3")], {0: 1.0, 1: 0.25})
-    episode = one.episode.model_copy(
+    conversation = scored([trace("..00"), trace("..1", seat=1, policy="past 3")], {0: 1.0, 1: 0.25})
+    episode = conversation.episode.model_copy(
         update={"roles": ("wolf", "villager"), "seat_metrics": {0: {"won": 1.0}, 1: {"won": 0.0}}}
     )
     first = Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (True, False)), policies=("learner", "past 3"))

@@ -6,12 +6,12 @@ import sys
 CODE = """
 import sys
 from training.retrieval.base import bm25s
-found = bm25s()
-scorer = found.BM25(method="lucene")
+module = bm25s()
+scorer = module.BM25(method="lucene")
 scorer.index([["otter", "holds"], ["badger", "digs"]], show_progress=False)
 assert scorer.get_scores(["badger"]).argmax() == 1
 assert "llvmlite" not in sys.modules and "numba" not in sys.modules
-assert bm25s() is found
+assert bm25s() is module
 import numba
 assert numba.__version__
 """

@@ -154,8 +154,8 @@ def test_a_refused_reply_is_shown_to_its_seat_alone_and_the_default_is_played():
     refused = episode.turns[0]
     assert (refused.passed, refused.move, refused.move_index) == (False, None, None)
     assert episode.moves[0].move.origin == "default"
-    own, why = ann.seen[1].messages[2:4]
-    assert (own.author, own.text) == (0, "<dance/>")
+    refused_move, why = ann.seen[1].messages[2:4]
+    assert (refused_move.author, refused_move.text) == (0, "<dance/>")
     assert (why.author, why.text) == (None, refused.error)
     assert ann.seen[1].messages[: len(ann.seen[0].messages)] == ann.seen[0].messages
     assert "dance" not in "".join(message.text for seen in bob.seen for message in seen.messages)

@@ -177,12 +177,12 @@ def test_a_template_that_drops_thinking_makes_branches():
     said = [chat("user", "go"), chat("assistant", "I keep food."), chat("user", "on")]
     assert second == chat_tokenizer.prompt(said)
     assert third == chat_tokenizer.prompt([*said, chat("assistant", "no thought"), chat("user", "end")])
-    one, two = builder.traces()
-    assert list(one.tokens) == [*first, *thought.tokens]
-    assert two.parent == (0, len(first))  # up to the header, after which the thought is gone
-    assert two.tokens[: len(first)] == one.tokens[: len(first)]
-    assert set(two.turn) == {-1, 1}
-    assert list(two.tokens) == third
+    thinking, answering = builder.traces()
+    assert list(thinking.tokens) == [*first, *thought.tokens]
+    assert answering.parent == (0, len(first))  # up to the header, after which the thought is gone
+    assert answering.tokens[: len(first)] == thinking.tokens[: len(first)]
+    assert set(answering.turn) == {-1, 1}
+    assert list(answering.tokens) == third
 
 
 def test_a_template_whose_generation_prompt_is_not_repeated_makes_branches():

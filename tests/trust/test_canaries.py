@@ -84,10 +84,10 @@ def test_a_secret_reaches_nobody_else(secrets, client_of, db):
         play_on(match, moves_by_chance(match))
     assert occurrences, "who may read them must get them, or the search would prove nothing"
     services.abort(match_id=match.pk, why="enough")
-    one = viewers[1]
+    second = viewers[1]
     for person in viewers:
         hidden = [secret.text for secret in secrets if person.place not in secret.readers]
         for step, saw in person.saw.items():
-            shown, page = one.replay(viewer=person.place, step=step)
+            shown, page = second.replay(viewer=person.place, step=step)
             assert shown == saw
             assert not [text for text in hidden if text in page]

@@ -323,10 +323,10 @@ def test_hidden_facts_change_nothing_that_a_seat_learns_from_an_export(name, peo
             (conversation,) = parse_line(line.dumps(), "export").conversations
             assert "canary-" in line.dumps()
             learned.append([traces(conversation.episode, chat, seats=[seat]) for seat in (viewer, 1 - viewer)])
-        (own, other), (own_too, other_too) = learned
-        assert own == own_too
+        (traced, other), (traced_too, other_too) = learned
+        assert traced == traced_too
         assert other != other_too
-        text = chat.decode(own[0].tokens)
+        text = chat.decode(traced[0].tokens)
         assert f"canary-same-{viewer}-" in text
         assert "canary-one-" not in text
 

@@ -50,8 +50,8 @@ def test_nobody_plays_before_the_shortest_wait(researcher: User) -> None:
     experiment = making.opened(researcher, hold_seconds=60)
     participant = making.come(experiment)
     assert taking.heartbeat(participant=participant, visible=True).stage == "wait"
-    held = services.database_now() - timedelta(seconds=61)
-    Participant.objects.filter(pk=participant.pk).update(waiting_since=held)
+    a_minute_ago = services.database_now() - timedelta(seconds=61)
+    Participant.objects.filter(pk=participant.pk).update(waiting_since=a_minute_ago)
     assert taking.heartbeat(participant=participant, visible=True).stage == "play"
 
 

@@ -89,8 +89,8 @@ def test_a_ticket_is_of_one_id_and_one_experiment(experiment: Experiment, resear
     agree(client, other)
     lose_the_answer(client)
     agree(client, experiment, "PROLIFIC_PID=P-2")
-    found = Participant.objects.order_by("pk").values_list("experiment", "external_id")
-    assert list(found) == [(experiment.pk, "P-1"), (other.pk, "P-1"), (experiment.pk, "P-2")]
+    participations = Participant.objects.order_by("pk").values_list("experiment", "external_id")
+    assert list(participations) == [(experiment.pk, "P-1"), (other.pk, "P-1"), (experiment.pk, "P-2")]
     assert Participant.objects.values("user").distinct().count() == 3
 
 

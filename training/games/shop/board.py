@@ -25,11 +25,11 @@ def zones(visit: Visit, *, searches: SearchField, presses: bool) -> tuple[Zone, 
 
 
 def _results(visit: Visit, *, presses: bool) -> Iterator[Zone]:
-    found = tuple(_card(product, presses=presses) for product in visit.shown())
-    if not found:
+    products = tuple(_card(product, presses=presses) for product in visit.shown())
+    if not products:
         yield Entries(title="Results", entries=(Entry(name=words.NOTHING_FOUND),))
     else:
-        yield Entries(title=f"Results, page {visit.page} of {visit.pages}", entries=found, shape="cards")
+        yield Entries(title=f"Results, page {visit.page} of {visit.pages}", entries=products, shape="cards")
     yield from _links(visit, presses=presses)
 
 

@@ -54,9 +54,9 @@ def resolved(config: RunConfig) -> RunConfig:
 
     A run keeps its opponents though an alias moves later. Raises `BadInput` at the field of one that names none.
     """
-    stated = {name: value for name, value in config.to_dict().items() if name != "name"}
-    found: dict[str, Any] = _replaced(stated, "")
-    return config if found == stated else parse({**found, "name": config.name})
+    data = {name: value for name, value in config.to_dict().items() if name != "name"}
+    replaced: dict[str, Any] = _replaced(data, "")
+    return config if replaced == data else parse({**replaced, "name": config.name})
 
 
 def _replaced(value: Any, path: str) -> Any:
