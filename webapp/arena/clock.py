@@ -6,7 +6,7 @@ from functools import partial
 
 from django.db import InterfaceError, OperationalError
 
-from webapp.arena import hints
+from webapp.arena import guests, hints
 from webapp.arena.models import DueSeat
 from webapp.arena.play import hosting, model_seats, services
 from webapp.arena.setup import countdowns, tables
@@ -57,6 +57,12 @@ def close_left() -> int:
     for match_id in match_ids:
         _apart(match_id, partial(services.abort, match_id=match_id, why=why))
     return len(match_ids)
+
+
+@register("arena.remove_guests", every=600.0)
+def remove_guests() -> int:
+    """Remove guests who never came back and have played nothing."""
+    return guests.remove_gone(limit=MOST)
 
 
 @register("arena.stand_in", every=5.0)

@@ -1,0 +1,61 @@
+"""Guests who never came back: their rows go, with tables of their own at which nothing was played.
+
+A guest who has played stays, so that the games of others, ratings and exports stay whole; so does a participant of an
+experiment. A session lasts two weeks, so that nobody can return as a guest who is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet
+
+from webapp.accounts.models import Role, User
+from webapp.arena.models import Match, MatchSeat
+from webapp.arena.play import services
+
+logger = logging.getLogger(__name__)
+GONE_AFTER = timedelta(days=30)
+UNPLAYED = (Match.State.OPEN, Match.State.ABORTED)
+"""The states of a table that has no result."""
+
+
+def _gone(before: datetime) -> QuerySet[User]:
+    """Guests who were not here since `before` and have no game but unplayed tables of their own."""
+    seats = MatchSeat.objects.filter(user=OuterRef("pk"))
+    hosted = Match.objects.filter(host=OuterRef("pk"))
+    others = MatchSeat.objects.filter(match__host=OuterRef("pk"), user__isnull=False).exclude(user=OuterRef("pk"))
+    return User.objects.filter(
+        Q(last_login=None) | Q(last_login__lt=before),
+        ~Exists(seats.filter(seen_at__gte=before)),
+        ~Exists(seats.exclude(match__host=OuterRef("pk"))),
+        ~Exists(hosted.exclude(state__in=UNPLAYED)),
+        ~Exists(others),
+        role=Role.GUEST,
+        date_joined__lt=before,
+        participations__isnull=True,
+    )
+
+
+def remove_gone(*, limit: int) -> int:
+    """Remove at most `limit` guests who are gone, the oldest first; return how many."""
+    gone = _gone(services.database_now() - GONE_AFTER)
+    return sum(_remove(pk) for pk in gone.order_by("pk").values_list("pk", flat=True)[:limit])
+
+
+@transaction.atomic
+def _remove(pk: int) -> bool:
+    """Remove a guest under the lock of their row; False if they have come back or something else refers to them."""
+    locked = User.objects.select_for_update().filter(pk=pk, role=Role.GUEST)
+    if not locked.exists() or not _gone(services.database_now() - GONE_AFTER).filter(pk=pk).exists():
+        return False
+    try:
+        with transaction.atomic():
+            Match.objects.filter(host=pk).delete()
+            User.objects.get(pk=pk).delete()
+    except ProtectedError as error:
+        logger.warning("guest %s is kept: %s", pk, error)
+        return False
+    return True
