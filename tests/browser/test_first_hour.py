@@ -19,8 +19,8 @@ def step(page: Page) -> str:
 
 def violations(page: Page) -> list[object]:
     page.evaluate(AXE.read_text())
-    found: list[object] = page.evaluate(CHECK, TAGS)
-    return found
+    listed: list[object] = page.evaluate(CHECK, TAGS)
+    return listed
 
 
 def test_a_recorded_game_replays_itself_until_it_is_paused(visit: Visit) -> None:
