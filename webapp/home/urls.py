@@ -8,6 +8,7 @@ app_name = "home"
 urlpatterns = [
     path("", views.index, name="index"),
     path("running/", views.running, name="running"),
+    path("samples/store/", views.store_samples, name="store-samples"),
     path("samples/remove/", views.remove_samples, name="remove-samples"),
     path("circle/", guided.circle, name="circle"),
     path("circle/hide/", guided.hide, name="hide"),

@@ -9,10 +9,11 @@ from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.defaultfilters import pluralize
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
-from webapp.accounts.permissions import admins, current_user, researchers
+from webapp.accounts.permissions import current_user, researchers
 from webapp.arena.models import Match
 from webapp.arena.setup import finding
 from webapp.core.http import accepted
@@ -55,9 +56,23 @@ def running(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@admins
+@researchers
+def store_samples(request: HttpRequest) -> HttpResponse:
+    """Store the sample runs that are not stored; the page of each has a button that removes them all."""
+    stored: list[Run] = []
+    if accepted(request, lambda: stored.extend(samples.install(again=True))):
+        runs = f"{len(stored)} sample run{pluralize(len(stored))}"
+        done = f"{runs} stored. The page of a sample removes them all." if stored else "All samples are stored already."
+        messages.success(request, done)
+    return redirect("runs:list")
+
+
+@require_POST
+@researchers
 def remove_samples(request: HttpRequest) -> HttpResponse:
-    """Remove all sample runs."""
+    """Remove all sample runs; they are nobody's work, and can be stored again."""
     if accepted(request, samples.remove):
-        messages.success(request, "The sample runs are removed. `manage.py sample_runs` stores them again.")
+        messages.success(
+            request, "The sample runs are removed. Where no run is left, the list of runs stores them again."
+        )
     return redirect("runs:list")

@@ -47,7 +47,6 @@ def test_every_page_of_a_sample_has_its_recording(stored: list[Run], client_of, 
         page = client.get(reverse("runs:detail", args=[run.pk])).content.decode()
         assert "<strong>Sample.</strong>" in page
         assert run.sample.command in page
-        assert "Remove all samples" not in page
         shown = client.get(reverse("runs:evaluation", args=[run.pk])).content.decode()
         assert "144" in shown
         for row in run.episodes.order_by("step", "number")[::17]:
@@ -60,19 +59,37 @@ def test_every_page_of_a_sample_has_its_recording(stored: list[Run], client_of, 
                 assert client.get(address).status_code == 200
 
 
-def test_only_an_administrator_changes_a_sample(stored: list[Run], client_of, researcher: User, person) -> None:
+def test_nobody_changes_a_sample_and_researchers_remove_all(
+    stored: list[Run], client_of, researcher: User, player: User
+) -> None:
     run = stored[0]
     client = client_of(researcher)
     for route in ("stop", "resume", "delete"):
         assert client.post(reverse(f"runs:{route}", args=[run.pk])).status_code == 404
-    assert client.post(reverse("home:remove-samples")).status_code == 404
+    for route in ("store-samples", "remove-samples"):
+        assert client_of(player).post(reverse(f"home:{route}")).status_code == 404
     assert not run.owner.is_active
     assert not run.owner.has_usable_password()
-    admin = client_of(person("admin"))
-    assert "Remove all samples" in admin.get(reverse("runs:detail", args=[run.pk])).content.decode()
-    admin.post(reverse("home:remove-samples"))
+    assert "Remove all samples" in client.get(reverse("runs:detail", args=[run.pk])).content.decode()
+    client.post(reverse("home:remove-samples"))
     assert not Run.objects.exists()
     assert not User.objects.filter(username=samples.OWNER).exists()
+
+
+def test_an_empty_list_of_runs_stores_the_samples_with_one_press(
+    home, client_of, researcher: User, django_capture_on_commit_callbacks
+) -> None:
+    client = client_of(researcher)
+    address = reverse("home:store-samples")
+    assert f'action="{address}"' in client.get(reverse("runs:list")).content.decode()
+    with django_capture_on_commit_callbacks(execute=True):
+        page = client.post(address, follow=True).content.decode()
+    assert f"{len(samples.names())} sample run" in page
+    assert f'action="{address}"' not in page
+    assert Run.objects.count() == len(samples.names())
+    row = Run.objects.latest("pk").episodes.order_by("pk")[0]
+    assert files.read_member(row.file, row.offset, row.length)["episode"]
+    assert "All samples are stored already." in client.post(address, follow=True).content.decode()
 
 
 def test_samples_are_stored_once_and_stay_removed(stored: list[Run], capsys) -> None:
