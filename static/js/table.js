@@ -134,7 +134,7 @@
     for (const time of table.querySelectorAll("[data-until]")) {
       const left = secondsTo(time);
       time.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
-      time.classList.toggle("soon", left <= 20);
+      time.classList.toggle("soon", left <= 20 && !time.closest(".waiting"));
       const ring = time.parentElement.querySelector(".ring-left");
       if (ring) ring.setAttribute("stroke-dashoffset", String(100 - Math.min(100, (100 * left) / Number(time.dataset.of))));
     }
