@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.arena.pages import alone, analysis, host_views, now, replays, views
+from webapp.arena.pages import alone, analysis, embed, host_views, now, replays, views
 from webapp.arena.watching import views as watching
 
 app_name = "arena"
@@ -37,6 +37,9 @@ urlpatterns = [
     path("<int:match_id>/result/", replays.result, name="result"),
     path("<int:match_id>/replay/", replays.replay, name="replay"),
     path("<int:match_id>/analysis/", analysis.analysis, name="analysis"),
+    path("<int:match_id>/embed/", embed.embed, name="embed"),
+    path("<int:match_id>/picture.svg", embed.picture, name="picture"),
+    path("<int:match_id>/animation.svg", embed.animation, name="animation"),
     path("<int:match_id>/beliefs/", replays.beliefs, name="beliefs"),
     path("<int:match_id>/accompany/", alone.accompany, name="accompany"),
     path("<int:match_id>/again/", replays.again, name="again"),

@@ -182,6 +182,9 @@ ROUTES = [
     Route("arena:result", EVERYONE, ADMIN, make=over),
     Route("arena:replay", EVERYONE, ADMIN, make=over),
     Route("arena:analysis", EVERYONE, ADMIN, make=over),
+    Route("arena:embed", EVERYONE, ADMIN, make=over),
+    Route("arena:picture", EVERYONE, ADMIN, make=over),
+    Route("arena:animation", EVERYONE, ADMIN, make=over),
     Route("arena:beliefs", MEMBERS, ADMIN, method="POST", make=guessed),
     Route("arena:again", MEMBERS, ADMIN, method="POST", make=over),
 ]

@@ -74,8 +74,7 @@ class ReplayView:
     @property
     def labels(self) -> list[tuple[Viewer, str]]:
         """Every viewpoint with its name in the switch."""
-        special = {ALL: "All-seeing", SPECTATOR: "Spectator"}
-        return [(place, special.get(place) or f"As {self.names[place]}") for place in self.viewpoints]
+        return viewpoint_labels(self.names, self.viewpoints)
 
     @property
     def stage(self) -> Stage:
@@ -91,6 +90,12 @@ class ReplayView:
     def after(self) -> int | None:
         """The step after this one; None at the end."""
         return self.step + 1 if self.step < self.steps else None
+
+
+def viewpoint_labels(names: Sequence[str], viewpoints: Sequence[Viewer]) -> list[tuple[Viewer, str]]:
+    """Every viewpoint with its name in a switch."""
+    special = {ALL: "All-seeing", SPECTATOR: "Spectator"}
+    return [(place, special.get(place) or f"As {names[place]}") for place in viewpoints]
 
 
 def requested_viewpoint(text: str, allowed: Sequence[Viewer]) -> Viewer:
