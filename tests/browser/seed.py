@@ -28,6 +28,8 @@ NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
     "runs:comparison-csv",
     "runs:calibration-rows",
     "runs:download",
+    "arena:picture",
+    "arena:animation",
     "scenarios:export",
     "corpora:export",
     "experiments:export",
