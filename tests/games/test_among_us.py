@@ -9,7 +9,8 @@ from tests.games.play import steps
 from training.errors import BadInput, IllegalMove
 from training.games import REGISTRY, make
 from training.games.among_us.meeting import ejected
-from training.games.among_us.settings import draw
+from training.games.among_us.rooms import ROOMS, room_name
+from training.games.among_us.settings import MOST, draw
 from training.games.base import FORFEIT
 from training.records import ALL, SPECTATOR, Move
 from training.text.parsing import parse
@@ -550,6 +551,34 @@ def test_people_read_names_of_rooms_in_what_is_said_and_models_the_words_as_they
     assert said in [message.text for message in game.observe(SPECTATOR).messages]
     named = "I was in the Arsenal, then in Canteen; the Arsenal was empty. (7,7) does not exist."
     assert named in read(game, SPECTATOR)
+
+
+@pytest.mark.parametrize(
+    "written, for_models, for_people",
+    [
+        ("I was in the Arsenal.", "I was in room (1,0).", None),
+        ("The Canteen was empty", "Room (0,0) was empty", None),
+        ("Canteen, then Arsenal", "(0,0), then (1,0)", None),
+        ("saw Ben in canteen", "saw Ben in (0,0)", "saw Ben in Canteen"),
+        ("at the CANTEEN's door", "at room (0,0)'s door", "at the Canteen's door"),
+        ("an arsenal of lies; Arsenals; Arsenal-like", "an arsenal of lies; Arsenals; Arsenal-like", None),
+        ("nobody was in the Keel or the Hold", "nobody was in the Keel or the Hold", None),
+        ("room (1,0), not (0, 0)", "room (1,0), not (0, 0)", "the Arsenal, not Canteen"),
+    ],
+)
+def test_models_read_positions_of_the_rooms_that_a_person_names(written, for_models, for_people):
+    """Whole words, rooms of this ship alone, as many words as before; what people read of it is what was written."""
+    game = to_meeting()
+    assert game.for_models(written) == for_models
+    assert len(for_models.split()) == len(written.split())
+    (seat,) = game.to_act()
+    game.step({seat: Move(action="talk", text=for_models)})
+    assert (for_people or written) in read(game, SPECTATOR)
+
+
+def test_every_room_has_a_name_of_its_own():
+    assert len(ROOMS) == MOST * MOST
+    assert all(name == name.capitalize() and room_name(room) == name for name, room in ROOMS.items())
 
 
 def ending(game, *viewers):

@@ -79,6 +79,9 @@ class Game(Protocol):
         For readers who may know everything, or for everybody where nothing is hidden (`GameSpec.hidden`).
         """
 
+    def for_models(self, text: str) -> str:
+        """Return what a person wrote with the names that models read, where people see others; else the same text."""
+
     def task(self) -> str:
         """Return what the players are to do, by public facts only; empty where it is the same in every game."""
 

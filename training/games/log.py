@@ -251,6 +251,10 @@ class LoggedGame(ABC):
         """Return nothing: of most games nothing is known but what happened."""
         return ()
 
+    def for_models(self, text: str) -> str:
+        """Return the same text: in most games people and models read the same names."""
+        return text
+
     def task(self) -> str:
         """Return no task."""
         return ""

@@ -184,6 +184,10 @@ class AmongUs(LoggedGame):
         offered = self._offered(viewer) if viewer in self._acting else ()
         return circle(self.names, Known(left, roles, speaks, self._ballots, self._silent), offered)
 
+    def for_models(self, text: str) -> str:
+        """Return a person's words with the positions of the rooms that it names."""
+        return table.positioned(self.settings, text)
+
     def _reply(self, seat: Seat, move: Move) -> Reply:
         """Return a move as others read it; people read the names of rooms where models write their positions."""
         reply = super()._reply(seat, move)

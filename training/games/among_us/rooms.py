@@ -16,6 +16,9 @@ _NAMES: tuple[tuple[str, ...], ...] = (
 )
 assert len(_NAMES) == MOST == len(_NAMES[0])
 
+ROOMS: dict[str, Room] = {name: (x, y) for y, row in enumerate(_NAMES) for x, name in enumerate(row)}
+"""The position of each room by its name."""
+
 
 def room_name(room: Room) -> str:
     """Return the name of a room by its position."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from training.games import prose
 from training.games.among_us.meeting import Ballot
-from training.games.among_us.rooms import room_name
+from training.games.among_us.rooms import ROOMS, room_name
 from training.games.among_us.settings import AmongUsSettings, Room
 from training.games.among_us.world import START, Event, World, beyond
 from training.games.prose import count, listed
@@ -17,6 +17,9 @@ from training.views import Brief
 
 Names = Sequence[str]
 _POSITION = re.compile(r"((?:the )?room )?\((\d), ?(\d)\)", re.IGNORECASE)
+_NAME = re.compile(
+    rf"(?<![\w-])(?:(the )|((?:in|at|to|from|into|near|via|through) ))?({'|'.join(ROOMS)})(?![\w-])", re.IGNORECASE
+)
 
 # --- the rules -------------------------------------------------------------------------------------------------------
 
@@ -162,9 +165,27 @@ def named(settings: AmongUsSettings, speech: str) -> str:
         room = int(match[2]), int(match[3])
         if room[0] >= settings.width or room[1] >= settings.height:
             return match[0]
-        return f"the {room_name(room)}" if match[1] else room_name(room)
+        return f"{'The' if match[1][0].isupper() else 'the'} {room_name(room)}" if match[1] else room_name(room)
 
     return _POSITION.sub(name, speech)
+
+
+def positioned(settings: AmongUsSettings, speech: str) -> str:
+    """Return a speech with the positions of the rooms that it names: `the Arsenal` is `room (1,0)`.
+
+    A name counts after `the` or a preposition, and wherever it is capitalised: "hold on" names no room. `named` undoes
+    this, but for a name in small letters, and the number of words stays the same.
+    """
+
+    def position(match: re.Match[str]) -> str:
+        article, preposition, name = match[1] or "", match[2] or "", match[3]
+        column, row = ROOMS[name.capitalize()]
+        if column >= settings.width or row >= settings.height or not (article or preposition or name[0].isupper()):
+            return match[0]
+        room = f"({column},{row})"
+        return f"{'Room' if article[0].isupper() else 'room'} {room}" if article else f"{preposition}{room}"
+
+    return _NAME.sub(position, speech)
 
 
 def called(names: Names, reports: Mapping[Seat, Seat], bodies: Mapping[Seat, Room]) -> str:

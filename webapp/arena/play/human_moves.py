@@ -34,10 +34,11 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
     def read_now(state: MatchState) -> Move:
         _sitting(match_id, user)  # again, under the match's lock: the host may have replaced the player
         observation = state.game.observe(seat)
-        return (
-            FORFEIT
-            if data.get("action") == FORFEIT.action and observation.actions
-            else moves.read_move(data, observation)
+        if data.get("action") == FORFEIT.action and observation.actions:
+            return FORFEIT
+        words = data.get("text")
+        return moves.read_move(
+            {**data, "text": state.game.for_models(words)} if isinstance(words, str) else data, observation
         )
 
     made_move = services.submit(match_id=match_id, seat=seat, step=step, move=read_now)
