@@ -240,6 +240,7 @@
 
   // On a phone the conversation takes the room; the private card opens with a tap.
   if (window.matchMedia("(max-width: 30rem)").matches) table.matches(".focus-talk") && table.querySelector("details.card")?.removeAttribute("open");
+  table.dataset.ready = ""; // until now the style sheet has kept it folded, so that nothing moves
 
   settle();
   notify();
