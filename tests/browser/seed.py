@@ -216,6 +216,23 @@ def bargain(kind: str) -> str:
     return f"/play/{match.pk}/"
 
 
+def game_of(game: str, number: str) -> str:
+    """A table at which pia has the first seat of a case of a game, and has not answered about consent; the others are
+    scripted where the game has a script."""
+    from tests.games.worlds import CASES
+    from training.games import lookup
+    from training.records import Scenario
+    from webapp.accounts.models import User
+    from webapp.arena.setup import tables
+
+    cases = CASES[game] if game in CASES else [Scenario(id=game, game=game, seats=("Ada", "Ben"))]
+    scenario = cases[int(number)].with_seed(1)
+    pia = User.objects.get(username="pia")
+    other = tables.Place(scripted="scripted" if lookup(game).script else "random")
+    places = [tables.Place(user=pia), *[other] * (len(scenario.seats) - 1)]
+    return f"/play/{tables.create(host=pia, start=tables.Start(scenario), places=places, deadline_s=600).pk}/"
+
+
 def judging() -> str:
     """The page at which anna judges the four seats of two games."""
     from django.db import transaction
