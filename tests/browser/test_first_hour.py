@@ -1,6 +1,7 @@
 """The page of a visitor and the search over every page, in a real browser."""
 
 import re
+import time
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +12,7 @@ from tests.browser.visitor import Visitor
 
 pytestmark = pytest.mark.slow
 Visit = Callable[..., Visitor]
+FIRST_MOVE_S = 20.0
 
 
 def step(page: Page) -> str:
@@ -49,6 +51,34 @@ def test_a_guest_is_at_a_table_after_two_taps(visit: Visit) -> None:
     page = visit(viewport=SMALL, has_touch=True).page
     page.goto("/")
     page.get_by_role("button", name="Play it yourself").tap()
+    page.get_by_role("button", name="Yes, it may be used").tap()
+    expect(page.locator("#table .banner")).to_be_visible()
+
+
+@pytest.mark.parametrize("account", [False, True])
+def test_the_first_move_takes_three_taps_and_the_next_game_two(visit: Visit, account: bool) -> None:
+    """In the featured negotiation. Fields of the sign-up are filled at once, as by a password manager."""
+    page = visit(viewport=SMALL, has_touch=True).page
+    page.on("dialog", lambda dialog: dialog.accept())
+    if account:
+        page.goto("/accounts/signup/")
+        page.locator("[name=username]").fill("newcomer")
+        page.locator("[name=password1]").fill("seven green herons")
+        page.locator("[name=password2]").fill("seven green herons")
+        page.get_by_role("button", name="Sign up").or_(page.locator("main form button")).first.tap()
+        page.wait_for_url("/")
+    began = time.monotonic()
+    page.goto("/")
+    play = 'form[action="/play/now/negotiation/"] button'
+    page.locator(play).first.tap()
+    page.get_by_role("button", name="Yes, it may be used").tap()
+    say = page.locator("#say")
+    say.fill("Hello. What do you need most?")
+    page.locator(".say-button").first.tap()
+    expect(page.locator("#log")).to_contain_text("What do you need most?")
+    assert time.monotonic() - began < FIRST_MOVE_S
+    page.locator(".give-up").tap()
+    page.get_by_role("button", name="Next game").tap()
     page.get_by_role("button", name="Yes, it may be used").tap()
     expect(page.locator("#table .banner")).to_be_visible()
 
