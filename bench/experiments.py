@@ -106,8 +106,10 @@ def _until(condition: Callable[[], bool]) -> None:
 
 def _result(experiment: Any, people: Sequence[Participant]) -> dict[str, Any]:
     results, export = import_module("webapp.experiments.results"), import_module("webapp.experiments.export")
+    csv_files = import_module("webapp.core.csv_files")
     rows = list(export.rows(experiment, experiment.owner))
-    text = "\n".join(export.csv_lines(experiment, experiment.owner))
+    cells = export.table(experiment, experiment.owner)
+    text = b"".join(csv_files.written(export.columns(experiment), cells)).decode()
     analysis = results.compute(experiment).to_dict()
     again = recomputed.recompute(text, ARMS, COLUMNS)
     gap = recomputed.largest_gap(analysis, again)

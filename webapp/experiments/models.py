@@ -166,7 +166,10 @@ class Arm(models.Model):
 
     @property
     def misleads(self) -> bool:
-        """Whether participants may read something of a partner that is not so."""
+        """Whether its design has participants read something of a partner that is not so.
+
+        A stand-in for somebody who leaves is no part of the design; the list that ends every debriefing names it.
+        """
         others = {PERSON} if self.people > 1 else set()
         others |= {player for player in (*self.players, self.fallback) if player and player != PERSON}
         is_so = {

@@ -135,6 +135,19 @@ def test_the_table_calls_partners_what_the_arm_says(researcher: User, players: l
     assert not any(word in whole for word in ("scripted", "guest", "a model", "a person", "stand-in"))
 
 
+def test_a_stand_in_needs_no_debriefing_and_every_debriefing_names_it(researcher: User, client: Client) -> None:
+    experiment = making.opened(researcher, making.PAIR, arms=1, debriefing="")
+    assert not experiment.arms.get().misleads
+    leaves = making.come(experiment)
+    agree(client, experiment)
+    stays = Participant.objects.get(pk=taking.heartbeat(participant=Participant.objects.last(), visible=True).pk)
+    facilitating.replace(participant=Participant.objects.get(pk=leaves.pk))
+    making.end_match(stays)
+    shown = page(client, f"/experiments/take/{experiment.token}/")
+    assert "About this study" in shown
+    assert "a person, and then a scripted player" in shown
+
+
 def test_the_waiting_room_is_the_same_whoever_the_partners_are(researcher: User) -> None:
     rooms = set()
     for players, fallback in ((making.PAIR, ""), (making.PAIR, "scripted:scripted"), (making.ALONE, "")):
