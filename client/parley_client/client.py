@@ -7,6 +7,7 @@ from typing import Self
 
 from parley_client.checkpoints import Checkpoints
 from parley_client.datasets import Datasets
+from parley_client.experiments import Experiments
 from parley_client.judgments import Judgments
 from parley_client.matches import Matches
 from parley_client.runs import Runs
@@ -38,6 +39,7 @@ class Client:
         self.checkpoints = Checkpoints(self._transport)
         self.matches = Matches(self._transport)
         self.judgments = Judgments(self._transport)
+        self.experiments = Experiments(self._transport)
 
     def close(self) -> None:
         """Close the connections."""

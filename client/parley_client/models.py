@@ -517,6 +517,139 @@ class TargetOut(BaseModel):
     """
 
 
+class ExperimentLineOut(BaseModel):
+    """
+    An experiment in a list.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    id: int = Field(..., title="Id")
+    title: str = Field(..., title="Title")
+    owner: str = Field(..., title="Owner")
+    state: str = Field(..., title="State")
+    """
+    draft, open, paused, closed
+    """
+    created_at: AwareDatetime = Field(..., title="Created At")
+    begun: int = Field(..., title="Begun")
+    """
+    Participants who have begun.
+    """
+    completed: int = Field(..., title="Completed")
+    """
+    Participants who have completed it.
+    """
+
+
+class PagedExperimentLineOut(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[ExperimentLineOut] = Field(..., title="Items")
+    count: int = Field(..., title="Count")
+
+
+class ArmOut(BaseModel):
+    """
+    One arm of an experiment.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: str = Field(..., title="Name")
+    game: str = Field(..., title="Game")
+    scenario: str = Field(..., title="Scenario")
+    players: list[str] = Field(..., title="Players")
+    """
+    The player of each seat; `person` is a participant.
+    """
+    rules: dict[str, Any] = Field(..., title="Rules")
+    deadline_s: int = Field(..., title="Deadline S")
+    shown_as: str = Field(..., title="Shown As")
+    """
+    What participants read of each other: person, model, unknown.
+    """
+    fallback: str = Field(..., title="Fallback")
+    """
+    Who takes the empty seats after the longest wait; empty: nobody.
+    """
+
+
+class QuestionOut(BaseModel):
+    """
+    One question; with a `right` answer an attention check.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: str = Field(..., title="Name")
+    part: str = Field(..., title="Part")
+    """
+    before, after
+    """
+    kind: str = Field(..., title="Kind")
+    """
+    likert, number, choice, text
+    """
+    text: str = Field(..., title="Text")
+    options: list[str] = Field(..., title="Options")
+    right: str = Field(..., title="Right")
+
+
+class ArmCountOut(BaseModel):
+    """
+    How many of an arm are in the analysis.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: str = Field(..., title="Name")
+    groups: int = Field(..., title="Groups")
+    participants: int = Field(..., title="Participants")
+
+
+class EstimateOut(BaseModel):
+    """
+    A mean over groups with its interval.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    mean: float = Field(..., title="Mean")
+    low: float = Field(..., title="Low")
+    high: float = Field(..., title="High")
+    n: int = Field(..., title="N")
+    """
+    Groups.
+    """
+    level: float = Field(..., title="Level")
+
+
+class ExperimentResultsOut(BaseModel):
+    """
+    Results by arm: every measure's mean, and its difference from the first arm; null without enough values.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    arms: list[ArmCountOut] = Field(..., title="Arms")
+    measures: dict[str, dict[str, EstimateOut | None]] = Field(..., title="Measures")
+    """
+    By measure and arm.
+    """
+    differences: dict[str, dict[str, EstimateOut | None]] = Field(..., title="Differences")
+    """
+    By arm and measure.
+    """
+
+
 class DatasetOut(BaseModel):
     """
     One dataset with its versions, oldest first.
@@ -808,3 +941,49 @@ class PagedTargetOut(BaseModel):
     )
     items: list[TargetOut] = Field(..., title="Items")
     count: int = Field(..., title="Count")
+
+
+class ExperimentOut(BaseModel):
+    """
+    The design of an experiment.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    id: int = Field(..., title="Id")
+    title: str = Field(..., title="Title")
+    owner: str = Field(..., title="Owner")
+    state: str = Field(..., title="State")
+    """
+    draft, open, paused, closed
+    """
+    created_at: AwareDatetime = Field(..., title="Created At")
+    begun: int = Field(..., title="Begun")
+    """
+    Participants who have begun.
+    """
+    completed: int = Field(..., title="Completed")
+    """
+    Participants who have completed it.
+    """
+    consent_text: str = Field(..., title="Consent Text")
+    debriefing: str = Field(..., title="Debriefing")
+    preregistration: str = Field(..., title="Preregistration")
+    preregistration_sha256: str = Field(..., title="Preregistration Sha256")
+    """
+    Of the pre-registration in UTF-8; empty before it was opened.
+    """
+    per_arm: int | None = Field(..., title="Per Arm")
+    closes_at: AwareDatetime | None = Field(..., title="Closes At")
+    opened_at: AwareDatetime | None = Field(..., title="Opened At")
+    closed_at: AwareDatetime | None = Field(..., title="Closed At")
+    repeats: int = Field(..., title="Repeats")
+    """
+    Places of each arm in a block.
+    """
+    seed: int = Field(..., title="Seed")
+    wait_seconds: int = Field(..., title="Wait Seconds")
+    hold_seconds: int = Field(..., title="Hold Seconds")
+    arms: list[ArmOut] = Field(..., title="Arms")
+    questions: list[QuestionOut] = Field(..., title="Questions")

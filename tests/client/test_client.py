@@ -1,11 +1,13 @@
 """The client against a real server: datasets, runs, checkpoints, matches and judgments."""
 
+import json
 import zipfile
 
 import pytest
 
 from parley_client import Conflict, Invalid, NotFound, RunFailed, TimedOut, Unauthorised
 from parley_client import runs as waiting
+from tests.webapp.experiments import making
 from tests.webapp.judgments.make import finished_match, people_queue, rated
 from tests.webapp.runs.making import make_checkpoint
 from tests.webapp.runs.making import make_run as stored_run
@@ -123,6 +125,18 @@ def test_a_table_of_several_waits_until_everybody_is_ready(client_for, researche
     assert host.matches.ready(match.id).state == "running"
     with pytest.raises(Invalid, match="already begun"):
         client_for(researcher).matches.take_seat(match.id, consent=True)
+
+
+def test_an_experiment_is_read_and_downloaded(client_for, researcher, tmp_path):
+    made = making.opened(researcher, arms=1)
+    making.completed(made)
+    client = client_for(researcher)
+    (line,) = client.experiments.list(state="open")
+    assert (line.id, client.experiments.get(line.id).completed) == (made.pk, 1)
+    assert client.experiments.results(made.pk).arms[0].participants == 1
+    table = client.experiments.download(made.pk, tmp_path / "study.csv", form="csv")
+    assert table.read_text().startswith("participant,external_id")
+    assert json.loads(client.experiments.download(made.pk, tmp_path / "study.jsonl").read_text())["analysed"] is True
 
 
 def test_what_is_assigned_is_judged(client_for, researcher, annotator):

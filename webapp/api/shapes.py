@@ -361,3 +361,84 @@ class JudgmentIn(Schema):
     target: int
     values: dict[str, float] | None = Field(None, description="One value per dimension; null: could not score.")
     reason: str = ""
+
+
+class ExperimentLineOut(Schema):
+    """An experiment in a list."""
+
+    id: int
+    title: str
+    owner: str = Field(alias="owner.username")
+    state: str = Field(description="draft, open, paused, closed")
+    created_at: datetime
+    begun: int = Field(description="Participants who have begun.")
+    completed: int = Field(description="Participants who have completed it.")
+
+
+class ArmOut(Schema):
+    """One arm of an experiment."""
+
+    name: str
+    game: str
+    scenario: str
+    players: list[str] = Field(description="The player of each seat; `person` is a participant.")
+    rules: dict[str, Any]
+    deadline_s: int
+    shown_as: str = Field(description="What participants read of each other: person, model, unknown.")
+    fallback: str = Field(description="Who takes the empty seats after the longest wait; empty: nobody.")
+
+
+class QuestionOut(Schema):
+    """One question; with a `right` answer an attention check."""
+
+    name: str
+    part: str = Field(description="before, after")
+    kind: str = Field(description="likert, number, choice, text")
+    text: str
+    options: list[str]
+    right: str
+
+
+class ExperimentOut(ExperimentLineOut):
+    """The design of an experiment."""
+
+    consent_text: str
+    debriefing: str
+    preregistration: str
+    preregistration_sha256: str = Field(description="Of the pre-registration in UTF-8; empty before it was opened.")
+    per_arm: int | None
+    closes_at: datetime | None
+    opened_at: datetime | None
+    closed_at: datetime | None
+    repeats: int = Field(description="Places of each arm in a block.")
+    seed: int
+    wait_seconds: int
+    hold_seconds: int
+    arms: list[ArmOut]
+    questions: list[QuestionOut]
+
+
+class EstimateOut(Schema):
+    """A mean over groups with its interval."""
+
+    mean: float
+    low: float
+    high: float
+    n: int = Field(description="Groups.")
+    level: float
+
+
+class ArmCountOut(Schema):
+    """How many of an arm are in the analysis."""
+
+    name: str
+    groups: int
+    participants: int
+
+
+class ExperimentResultsOut(Schema):
+    """Results by arm: every measure's mean, and its difference from the first arm; null without enough values."""
+
+    arms: list[ArmCountOut]
+    measures: dict[str, dict[str, EstimateOut | None]] = Field(description="By measure and arm.")
+    differences: dict[str, dict[str, EstimateOut | None]] = Field(description="By arm and measure.")

@@ -15,7 +15,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.openapi.schema import OpenAPISchema
 
 from training.errors import BadInput, IllegalMove
-from webapp.api import corpora, datasets, judgments, matches, runs
+from webapp.api import corpora, datasets, experiments, judgments, matches, runs
 from webapp.api.access import Key
 from webapp.core.http import unstorable
 
@@ -46,7 +46,8 @@ class Api(NinjaAPI):
 api = Api(
     title="Parley",
     version="1",
-    description="Datasets, corpora, runs, checkpoints, matches and judgments. Send a key as `Authorization: Bearer …`.",
+    description="Datasets, corpora, runs, checkpoints, matches, judgments and experiments. "
+    "Send a key as `Authorization: Bearer …`.",
     auth=Key(),
     docs_url=None,
     docs_decorator=require_GET,
@@ -58,6 +59,7 @@ api.add_router("/runs", runs.router)
 api.add_router("/checkpoints", runs.checkpoints)
 api.add_router("/matches", matches.router)
 api.add_router("/judgments", judgments.router)
+api.add_router("/experiments", experiments.router)
 
 
 def _refuse(request: HttpRequest, status: int, why: str, where: str = "") -> HttpResponse:

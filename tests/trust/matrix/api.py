@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from tests.trust.matrix import corpora, scenarios
+from tests.trust.matrix import corpora, experiments, scenarios
 from tests.trust.matrix.base import ANNOTATORS, EVERYONE, MEMBERS, METHODS, NOBODY, RESEARCHERS, Route
 from tests.webapp.judgments.make import finished_match
 from tests.webapp.runs.making import make_checkpoint, make_run
@@ -53,6 +53,11 @@ ROUTES = [
     api("api:build_index", RESEARCHERS, ADMIN, method="POST", make=corpora.stopped),
     api("api:search_corpus", RESEARCHERS, ADMIN, make=corpora.corpus),
     api("api:export_corpus", RESEARCHERS, ADMIN, make=corpora.corpus),
+    api("api:list_experiments", RESEARCHERS),
+    *(
+        api(f"api:{name}", RESEARCHERS, ADMIN, make=experiments.running)
+        for name in ("get_experiment", "get_results", "export_experiment")
+    ),
     api("api:list_runs", RESEARCHERS),
     api("api:start_run", RESEARCHERS, method="POST", data={"config": {}}),
     api("api:get_run", RESEARCHERS, RESEARCHERS, make=run),
