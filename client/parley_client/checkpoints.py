@@ -19,10 +19,10 @@ class Checkpoints:
         """Checkpoints that may be used, newest first; those that a run wrote."""
         return self._transport.rows(CheckpointOut, "checkpoints", run=run)
 
-    def get(self, checkpoint: int) -> CheckpointOut:
-        """One checkpoint."""
+    def get(self, checkpoint: int | str) -> CheckpointOut:
+        """One checkpoint, by its id or an alias such as `best`."""
         return self._transport.model(CheckpointOut, "GET", f"checkpoints/{checkpoint}")
 
-    def download(self, checkpoint: int, target: str | Path) -> Path:
+    def download(self, checkpoint: int | str, target: str | Path) -> Path:
         """Write the checkpoint's folder as a zip file."""
         return self._transport.download(f"checkpoints/{checkpoint}/download", target)

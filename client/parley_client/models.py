@@ -134,6 +134,10 @@ class RunOut(BaseModel):
     """
     dataset: str | None = Field(None, title="Dataset")
     start_checkpoint_id: int | None = Field(None, title="Start Checkpoint Id")
+    aliases: dict[str, str] = Field(..., title="Aliases")
+    """
+    The aliases by which checkpoints were chosen, by field.
+    """
     step: int = Field(..., title="Step")
     steps: int = Field(..., title="Steps")
     """
@@ -253,6 +257,7 @@ class CheckpointOut(BaseModel):
     parent_id: int | None = Field(..., title="Parent Id")
     sha256: str | None = Field(..., title="Sha256")
     metrics: dict[str, Any] | None = Field(..., title="Metrics")
+    aliases: list[str] | None = Field(..., title="Aliases")
     created_at: AwareDatetime | None = Field(..., title="Created At")
 
 
@@ -370,7 +375,10 @@ class PlaceIn(BaseModel):
         extra="ignore",
     )
     me: bool = Field(False, title="Me")
-    checkpoint: int | None = Field(None, title="Checkpoint")
+    checkpoint: int | str | None = Field(None, title="Checkpoint")
+    """
+    Id or alias of a checkpoint.
+    """
     scripted: str = Field("", title="Scripted")
     """
     `scripted`, `random`, or a player of that game alone, such as `nash`.

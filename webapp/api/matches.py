@@ -20,7 +20,6 @@ from webapp.arena.live import client_state
 from webapp.arena.models import Advice, Match, MatchMove, MatchQuerySet, MatchSeat
 from webapp.arena.play import coach, hosting, human_moves
 from webapp.arena.setup import scenarios, speakers, tables
-from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
 
 router = Router(tags=["matches"])
@@ -99,10 +98,10 @@ def _place(place: PlaceIn, user: User, spec: GameSpec) -> tables.Place:
     if place.me + (place.checkpoint is not None) + bool(place.scripted) > 1:
         raise BadInput("a place is for you, a checkpoint or a scripted player, not for several", "places")
     if place.checkpoint is not None:
-        checkpoint = Checkpoint.objects.visible_to(user).filter(pk=place.checkpoint).first()
-        if checkpoint is None:
+        model = serving.find(f"checkpoint:{place.checkpoint}", user=user)
+        if model is None:
             raise BadInput(f"there is no checkpoint {place.checkpoint}", "places")
-        return speakers.place_of(serving.of_checkpoint(checkpoint), place.speaker, user)
+        return speakers.place_of(model, place.speaker, user)
     if place.speaker:
         raise BadInput("only a checkpoint has a speaker", "places")
     if place.scripted and place.scripted not in (names := opponents.names(spec)):

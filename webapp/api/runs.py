@@ -117,25 +117,31 @@ def delete_run(request: HttpRequest, pk: int) -> Status[None]:
 @paginate(LimitOffsetPagination)
 def list_checkpoints(request: HttpRequest, run: int | None = None) -> CheckpointQuerySet:
     """Checkpoints that the caller may use, newest first; with `run` those that a run wrote, for researchers."""
-    rows = Checkpoint.objects.visible_to(caller(request)).order_by("-pk")
+    rows = Checkpoint.objects.visible_to(caller(request)).prefetch_related("aliases").order_by("-pk")
     if run is None:
         return rows
     return rows.filter(run=run) if caller(request).is_researcher else rows.none()
 
 
-@checkpoints.get("/{int:pk}", response=CheckpointOut)
-def get_checkpoint(request: HttpRequest, pk: int) -> Checkpoint:
-    """One checkpoint."""
-    return get_or_404(Checkpoint.objects.visible_to(caller(request)), pk=pk)
-
-
-@checkpoints.get("/{int:pk}/download", response=str)
-def download_checkpoint(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The checkpoint's folder as a zip file, for researchers; 409 if its files are gone."""
-    user = caller(request)
-    if not user.is_researcher:
+def _visible(request: HttpRequest, reference: str) -> Checkpoint:
+    checkpoint = registry.find(reference, among=Checkpoint.objects.visible_to(caller(request)))
+    if checkpoint is None:
         raise Http404
-    row = get_or_404(Checkpoint.objects.visible_to(user), pk=pk)
+    return checkpoint
+
+
+@checkpoints.get("/{reference}", response=CheckpointOut)
+def get_checkpoint(request: HttpRequest, reference: str) -> Checkpoint:
+    """One checkpoint, by its id or an alias."""
+    return _visible(request, reference)
+
+
+@checkpoints.get("/{reference}/download", response=str)
+def download_checkpoint(request: HttpRequest, reference: str) -> HttpResponseBase:
+    """The checkpoint's folder as a zip file, for researchers, by its id or an alias; 409 if its files are gone."""
+    if not caller(request).is_researcher:
+        raise Http404
+    row = _visible(request, reference)
     names = list(files.walk(row.path))
     if not names:
         raise HttpError(409, "its files are gone")

@@ -11,7 +11,7 @@ from pydantic import ValidationInfo, model_validator
 from training.records import Action
 from webapp.api.access import caller
 from webapp.judgments.models import Judgment, Target
-from webapp.runs.models import Run
+from webapp.runs.models import Checkpoint, Run
 
 
 class Problem(Schema):
@@ -111,6 +111,7 @@ class RunOut(Schema):
     base: str = Field(description="The base model's name.")
     dataset: str | None = None
     start_checkpoint_id: int | None = None
+    aliases: dict[str, str] = Field(description="The aliases by which checkpoints were chosen, by field.")
     step: int
     steps: int = Field(description="Planned number of training steps.")
     key_metric: float | None
@@ -158,12 +159,17 @@ class CheckpointOut(Schema):
     parent_id: int | None
     sha256: str | None
     metrics: dict[str, Any] | None
+    aliases: list[str] | None
     created_at: datetime | None
+
+    @staticmethod
+    def resolve_aliases(checkpoint: Checkpoint) -> list[str]:
+        return [alias.name for alias in checkpoint.aliases.all()]
 
     @model_validator(mode="after")
     def _for_players(self, info: ValidationInfo) -> Self:
         if not caller((info.context or {})["request"]).is_researcher:
-            self.run_id = self.parent_id = self.sha256 = self.metrics = self.created_at = None
+            self.run_id = self.parent_id = self.sha256 = self.metrics = self.aliases = self.created_at = None
         return self
 
 
@@ -230,7 +236,7 @@ class PlaceIn(Schema):
     """The player of a seat. An empty place can be taken by anybody."""
 
     me: bool = False
-    checkpoint: int | None = None
+    checkpoint: int | str | None = Field(None, description="Id or alias of a checkpoint.")
     scripted: str = Field("", description="`scripted`, `random`, or a player of that game alone, such as `nash`.")
     speaker: str = Field(
         "",

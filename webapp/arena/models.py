@@ -293,6 +293,7 @@ class MatchSeat(models.Model):
         related_name="spoken_seats",
         help_text="The model that speaks and moves, where the seat's own only advises it.",
     )
+    alias = models.CharField(max_length=40, blank=True, help_text="By which its model was chosen, if by one.")
     form = models.JSONField(
         default=dict, help_text="How the seat's model writes strategies, a SpeakerSection; empty if it writes none."
     )
@@ -328,8 +329,8 @@ class MatchSeat(models.Model):
 
     def dismiss_models(self) -> list[str]:
         """Take the models from the seat, without saving; return the names of the changed fields."""
-        self.deployment, self.speaker, self.form = None, None, {}
-        return [*self.MODELS, "form"]
+        self.deployment, self.speaker, self.form, self.alias = None, None, {}, ""
+        return [*self.MODELS, "form", "alias"]
 
     @property
     def who(self) -> str:
@@ -337,7 +338,8 @@ class MatchSeat(models.Model):
         if self.kind == self.Kind.PERSON and self.user is not None:
             return f"{self.user.shown_name}, then a stand-in" if self.stand_in else self.user.shown_name
         if self.kind == self.Kind.MODEL and self.deployment is not None:
-            return opponents.with_voice(str(self.deployment), str(self.speaker or ""), self.form.get("source", ""))
+            name = f"{self.deployment} (as {self.alias})" if self.alias else str(self.deployment)
+            return opponents.with_voice(name, str(self.speaker or ""), self.form.get("source", ""))
         if self.kind == self.Kind.SCRIPTED:
             return opponents.title(self.scripted)
         return "nobody yet"

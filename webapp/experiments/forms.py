@@ -65,7 +65,8 @@ class ArmForm(forms.Form):
     def __init__(self, data: Mapping[str, Any] | None, *, user: User, game: str, size: int, arm: Arm | None) -> None:
         super().__init__(data)
         self.spec, self.size, self.arm = lookup(game), size, arm
-        players = Players(user, self.spec).choices()
+        self.players = Players(user, self.spec)
+        players = self.players.choices()
         self.rules = RulesForm(self.spec, data)
         self._choices("scenario", scenarios.choices(user, game, size))
         self._choices("fallback", [("", "The participation ends, with the code for waiting"), *players])
@@ -119,9 +120,13 @@ class ArmForm(forms.Form):
         """The arm of a valid form, not stored yet. Raises `BadInput` if its scenarios cannot have these rules."""
         data = self.cleaned_data
         arm = self.arm or Arm(experiment=experiment)
-        arm.game, arm.players = self.spec.name, [data[f"seat_{number}"] for number in range(self.size)]
+        arm.game = self.spec.name
         for name in STATED:
             setattr(arm, name, data[name])
+        chosen = [data[f"seat_{number}"] for number in range(self.size)]
+        *arm.players, arm.fallback = [self.players.resolved(choice) for choice in (*chosen, data["fallback"])]
+        pairs = zip((*arm.players, arm.fallback), (*chosen, data["fallback"]), strict=True)
+        arm.aliases = {player: choice.partition(":")[2] for player, choice in pairs if player != choice}
         arm.rules = self.rules.chosen()
         start = scenarios.draw(arm.scenario, experiment.owner, arm.game, 1, self.size)
         tables.as_played(tables.Start(start.scenario, start.source, arm.rules), shuffled=True)

@@ -138,6 +138,9 @@ class Arm(models.Model):
     game = models.CharField(max_length=40)
     scenario = models.CharField(max_length=40, help_text="A choice of `webapp.arena.setup.scenarios`.")
     players = models.JSONField(help_text="The player of each seat: `person`, or a choice of `Players`.")
+    aliases = models.JSONField(
+        default=dict, help_text="The aliases by which players were chosen: {'checkpoint:12': 'best'}."
+    )
     rules = models.JSONField(default=dict, help_text="Settings of the game that replace those of the scenario.")
     deadline_s = models.PositiveIntegerField(help_text="Seconds for a move.")
     shown_as = models.CharField(max_length=7, choices=Match.ShownAs)

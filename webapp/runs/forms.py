@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
 from django.forms.boundfield import BoundField
 from django.template.defaultfilters import pluralize
 
@@ -25,6 +24,7 @@ from webapp.core.choices import offer
 from webapp.core.schema import SchemaForm
 from webapp.runs import presets, suites
 from webapp.runs.models import Checkpoint
+from webapp.runs.registry.fields import ChoiceOfCheckpoint
 from webapp.runs.services import TRAIN_QUEUES, check_bytes
 from webapp.runs.summaries import lineage
 from webapp.scenarios.models import DatasetVersion
@@ -54,10 +54,10 @@ class StartForm(forms.Form):
         empty_label="the project's sample scenarios",
         help_text="Where the games start, or the conversations that a cold start learns from.",
     )
-    model = forms.ModelChoiceField(
+    model = ChoiceOfCheckpoint(
         queryset=Checkpoint.objects.none(), help_text="The model that is trained, or measured in a head-to-head."
     )
-    opponent = forms.ModelChoiceField(
+    opponent = ChoiceOfCheckpoint(
         queryset=Checkpoint.objects.none(),
         required=False,
         empty_label="what it started from",
@@ -82,15 +82,12 @@ class StartForm(forms.Form):
             dataset = self.fields["dataset"]
             assert isinstance(dataset, forms.ModelChoiceField)
             dataset.required, dataset.empty_label = True, "choose one that has conversations"
-        rows: dict[str, QuerySet[Any]] = {
-            "dataset": DatasetVersion.objects.playable(),
-            "model": models,
-            "opponent": models,
-        }
-        for name, queryset in rows.items():
-            field = self.fields[name]
-            assert isinstance(field, forms.ModelChoiceField)
-            offer(field, queryset, [initial.get(name), (data or {}).get(self.add_prefix(name))])
+        for name in ("dataset", "model", "opponent"):
+            field, selected = self.fields[name], [initial.get(name), (data or {}).get(self.add_prefix(name))]
+            if isinstance(field, ChoiceOfCheckpoint):
+                field.offer(models, selected)
+            elif isinstance(field, ChoiceOfVersion):
+                offer(field, DatasetVersion.objects.playable(), selected)
         if config["kind"] == "eval":
             del self.fields["weights"]
         if config["kind"] == "sft":

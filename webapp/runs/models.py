@@ -56,6 +56,9 @@ class Run(models.Model):
     opponent_checkpoint = models.ForeignKey(
         "Checkpoint", null=True, blank=True, on_delete=models.PROTECT, related_name="runs_against_it"
     )
+    aliases = models.JSONField(
+        default=dict, help_text="The aliases by which checkpoints were chosen, by field: {'start_checkpoint': 'best'}."
+    )
     corpora = models.ManyToManyField(
         "corpora.Corpus",
         through="RunCorpus",
@@ -220,6 +223,9 @@ class Checkpoint(models.Model):
     metrics = models.JSONField(default=dict)
     open_to_players = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    chosen_as = ""
+    """The alias by which this instance was chosen, if it was; not a column."""
 
     objects = querysets.CheckpointQuerySet.as_manager()
 

@@ -54,7 +54,8 @@ def create_run(
     """Queue a run. Raises `BadInput` with the field that is inconsistent with the other choices, or with the quota that
     is used up.
     """
-    config = _with_question_sets(registry.resolved(config))
+    config, aliases = registry.resolved(config)
+    config = _with_question_sets(config)
     _check(config, dataset_version)
     _check_size(config, owner, dataset_version)
     _check_quotas(owner)
@@ -63,6 +64,8 @@ def create_run(
     start_checkpoint = start_checkpoint or base_checkpoint
     base = start_checkpoint.base if start_checkpoint else config.model.base
     game = _game(config)
+    chosen = {"start_checkpoint": start_checkpoint, "opponent_checkpoint": opponent_checkpoint}
+    aliases |= {field: each.chosen_as for field, each in chosen.items() if each is not None and each.chosen_as}
     run = Run.objects.create(
         kind=config.kind,
         name=config.name or f"{config.kind} {game}".strip(),
@@ -75,6 +78,7 @@ def create_run(
         dataset_version=dataset_version,
         start_checkpoint=start_checkpoint,
         opponent_checkpoint=opponent_checkpoint,
+        aliases=aliases,
         cloned_from=cloned_from,
         steps=config.learn.steps if config.kind == "train" else 0,
     )

@@ -44,8 +44,10 @@ KEY_NAME = "DEPLOYMENT_API_KEY"
 
 
 def of_checkpoint(checkpoint: Checkpoint) -> Deployment:
-    """Return the deployment of a checkpoint; a cold one is created if there is none."""
-    return Deployment.objects.get_or_create(checkpoint=checkpoint)[0]
+    """Return the deployment of a checkpoint, with this instance of it; a cold one is created if there is none."""
+    deployment = Deployment.objects.get_or_create(checkpoint=checkpoint)[0]
+    deployment.checkpoint = checkpoint
+    return deployment
 
 
 def find(value: str, *, user: User) -> Deployment | None:
@@ -56,8 +58,7 @@ def find(value: str, *, user: User) -> Deployment | None:
     kind, _, key = value.partition(":")
     number = int(key) if key.isascii() and key.isdigit() and len(key) < 19 else 0
     if kind == "checkpoint":
-        named = find_checkpoint(key)
-        checkpoint = Checkpoint.objects.visible_to(user).filter(pk=named.pk).first() if named else None
+        checkpoint = find_checkpoint(key, among=Checkpoint.objects.visible_to(user))
         return None if checkpoint is None else of_checkpoint(checkpoint)
     if kind == "deployment":
         return Deployment.objects.visible_to(user).filter(pk=number, remote__isnull=False).first()

@@ -16,6 +16,8 @@ from webapp.accounts.permissions import admins, current_user, get_or_404, resear
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 from webapp.runs.models import Checkpoint
+from webapp.runs.registry import services as registry
+from webapp.runs.registry.models import Alias
 from webapp.serving import services
 from webapp.serving.forms import RemoteForm
 from webapp.serving.models import SORTS, Deployment, RemoteModel
@@ -36,6 +38,7 @@ def _context(request: HttpRequest, form: RemoteForm | None = None) -> dict[str, 
     visible = Deployment.objects.visible_to(user)
     deployments = visible.matching(text=words, state=state).named().select_related("checkpoint__run")
     page = Paginator(order.apply(deployments, SORTS, "used"), PAGE).get_page(integer(request, "page", 1, low=1))
+    aliases = Alias.objects.filter(checkpoint__in=Checkpoint.objects.visible_to(user)).select_related("checkpoint")
     others = Checkpoint.objects.filter(deployment=None).order_by("-created_at")[:LATEST]
     return {
         "page": page,
@@ -46,6 +49,7 @@ def _context(request: HttpRequest, form: RemoteForm | None = None) -> dict[str, 
         "order": order,
         "columns": order.columns({"name": "Model", "where": "Where", "state": "State", "used": "Last used"}, SORTS),
         "others": others,
+        "aliases": aliases,
         "form": form or RemoteForm(),
     }
 
@@ -60,8 +64,15 @@ def deployments(request: HttpRequest) -> HttpResponse:
 @require_POST
 @researchers
 def serve(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
-    """Request that a checkpoint be served; it starts as soon as a slot is free."""
-    deployment = services.of_checkpoint(get_or_404(Checkpoint.objects.all(), pk=checkpoint_id))
+    """Request that a checkpoint be served; it starts as soon as a slot is free.
+
+    With `alias`, the checkpoint that has it by now, which may be another one than the page showed.
+    """
+    reference = request.POST.get("alias") or str(checkpoint_id)
+    checkpoint = registry.find(reference, among=Checkpoint.objects.visible_to(current_user(request)))
+    if checkpoint is None:
+        raise Http404
+    deployment = services.of_checkpoint(checkpoint)
     try:
         services.request(deployment=deployment, by=current_user(request))
     except BadInput as error:

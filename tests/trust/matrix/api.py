@@ -20,11 +20,11 @@ def run(owner: Any) -> dict[str, Any]:
 
 def checkpoint(owner: Any) -> dict[str, Any]:
     made = Checkpoint.objects.create(name=f"base-{owner.pk}", kind="base", base="x", path="x")
-    return {"pk": made.pk}
+    return {"reference": made.pk}
 
 
 def written(owner: Any) -> dict[str, Any]:
-    return {"pk": make_checkpoint(make_run(owner, state="stopped")).pk}
+    return {"reference": make_checkpoint(make_run(owner, state="stopped")).pk}
 
 
 def match(owner: Any) -> dict[str, Any]:

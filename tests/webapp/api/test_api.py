@@ -292,7 +292,7 @@ def test_a_seat_sees_only_its_own_side(call, player, researcher):
         ({"scenario": "stored:²"}, "scenario"),
         ({"scenario": "version:" + "9" * 5000}, "scenario"),
         ({"consent": "perhaps"}, "consent"),
-        ({"places": [{"me": True}, {"checkpoint": "x"}]}, "places.1.checkpoint"),
+        ({"places": [{"me": True}, {"checkpoint": "x"}]}, "places"),
         ({"places": [{"me": True}]}, "seats"),
         ({"places": [{"me": True, "scripted": "random"}, {}]}, "places"),
         ({"places": [{"scripted": "wizard"}, {}]}, "places"),
@@ -453,7 +453,7 @@ def test_where_a_checkpoint_comes_from_and_what_it_scores_is_for_researchers(cal
         metrics={"reward": 0.5}, open_to_players=True,
     )  # fmt: skip
     shown = {"id": made.pk, "name": "a", "kind": "full", "base": "tiny", "step": 5, "open_to_players": True}
-    hidden = {"run_id": run.pk, "parent_id": base.pk, "sha256": "e" * 64, "metrics": {"reward": 0.5}}
+    hidden = {"run_id": run.pk, "parent_id": base.pk, "sha256": "e" * 64, "metrics": {"reward": 0.5}, "aliases": []}
     for who, more in ((call, hidden), (Caller(player), dict.fromkeys(hidden))):
         detail, listed = who.get(f"checkpoints/{made.pk}").json(), who.get("checkpoints").json()["items"]
         assert detail == listed[0]

@@ -77,8 +77,9 @@ def test_a_run_keeps_its_opponent_though_the_alias_moves(researcher: Any) -> Non
     data = {**RunConfig(name="checkpoint:best", model={"base": base.name}).to_dict()}
     data["opponents"] = [{"source": "checkpoint:best", "weight": 1.0}]
     config = RunConfig.from_dict(data)
-    resolved = services.resolved(config)
+    resolved, aliases = services.resolved(config)
     assert resolved.to_dict()["opponents"][0]["source"] == checkpoint.name
+    assert aliases == {"opponents.0.source": "best"}
     assert resolved.name == "checkpoint:best", "a run may be called as it likes"
     data["opponents"][0]["source"] = "checkpoint:none"
     with pytest.raises(BadInput, match="no checkpoint has this id or alias") as refused:

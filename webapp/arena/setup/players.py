@@ -8,6 +8,7 @@ from webapp.arena import opponents
 from webapp.arena.setup import speakers
 from webapp.arena.setup.tables import Place
 from webapp.runs.models import Checkpoint
+from webapp.runs.registry import services as registry
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
@@ -32,9 +33,11 @@ class Players:
         self.remotes = list(Deployment.objects.visible_to(user).filter(remote__isnull=False).select_related("remote"))
 
     def models(self) -> list[tuple[str, str]]:
-        """(value, label) of each model."""
+        """(value, label) of each model: those with an alias first, by it."""
+        named = registry.offered(Checkpoint.objects.visible_to(self.user))
+        aliases = [(f"checkpoint:{name}", f"Model: {label}") for name, label in named]
         checkpoints = [(f"checkpoint:{model.pk}", f"Model: {model.name}") for model in self.checkpoints]
-        return [*checkpoints, *((f"deployment:{model.pk}", f"Model: {model}") for model in self.remotes)]
+        return [*aliases, *checkpoints, *((f"deployment:{model.pk}", f"Model: {model}") for model in self.remotes)]
 
     def choices(self) -> list[tuple[str, str]]:
         """(value, label) of each."""
@@ -46,16 +49,17 @@ class Players:
             return f"checkpoint:{wanted}"
         return f"scripted:{opponents.substitute(self.spec.name)}"
 
+    def resolved(self, choice: str) -> str:
+        """A choice that names its checkpoint by the id, where it names it by an alias; any other as it is."""
+        checkpoint = registry.find(choice) if choice.startswith(registry.PREFIX) else None
+        return choice if checkpoint is None else f"{registry.PREFIX}{checkpoint.pk}"
+
     def place(self, choice: str, speaker: str = speakers.AS_TRAINED) -> Place:
         """The place of one of these choices, a model's with its speaker; an open one for any other value.
 
         Raises `BadInput` that names `speaker` for a speaker that cannot be chosen.
         """
         kind, _, rest = choice.partition(":")
-        if kind == "checkpoint":
-            checkpoint = next(model for model in self.checkpoints if model.pk == int(rest))
-            return speakers.place_of(serving.of_checkpoint(checkpoint), speaker, self.user)
-        if kind == "deployment":
-            remote = next(model for model in self.remotes if model.pk == int(rest))
-            return speakers.place_of(remote, speaker, self.user)
+        if model := serving.find(choice, user=self.user):
+            return speakers.place_of(model, speaker, self.user)
         return Place(scripted=rest) if kind == "scripted" else Place()

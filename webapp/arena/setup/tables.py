@@ -64,6 +64,12 @@ class Place:
     consent: bool | None = None
 
     @property
+    def alias(self) -> str:
+        """The alias by which its model was chosen, if it was."""
+        checkpoint = None if self.deployment is None else self.deployment.checkpoint
+        return "" if checkpoint is None else checkpoint.chosen_as
+
+    @property
     def deployments(self) -> list[Deployment]:
         """The models that play here."""
         return [model for model in (self.deployment, self.speaker) if model is not None]
@@ -222,6 +228,7 @@ def _create_seat(match: Match, number: Seat, name: str, place: Place, consent: b
         kind=place.kind,
         user=place.user,
         deployment=place.deployment,
+        alias=place.alias,
         speaker=place.speaker,
         form=dict(place.form),
         scripted=place.scripted,

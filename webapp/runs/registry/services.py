@@ -1,4 +1,6 @@
-"""Services for aliases of checkpoints: set, move, remove, and resolve `checkpoint:ID` and `checkpoint:ALIAS`."""
+"""Services for aliases of checkpoints: set, move, remove, and resolve `checkpoint:ID` and
+`checkpoint:ALIAS`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from training.config import RunConfig, parse
 from training.errors import BadInput
@@ -41,32 +44,51 @@ def remove_alias(*, alias: Alias, by: User) -> None:
     alias.delete()
 
 
-def find(reference: str) -> Checkpoint | None:
-    """The checkpoint that `ID` or `ALIAS` names, with or without `checkpoint:` in front."""
+def find(reference: str, *, among: QuerySet[Checkpoint] | None = None) -> Checkpoint | None:
+    """The checkpoint that `ID` or `ALIAS` names, with or without `checkpoint:` in front; of all, or `among` some.
+
+    Every choice of a checkpoint is resolved here. One that an alias names says so in `chosen_as`, which is stored
+    beside the checkpoint: the alias may move later.
+    """
     key = reference.removeprefix(PREFIX)
+    checkpoints = Checkpoint.objects.all() if among is None else among
     if key.isascii() and key.isdigit() and len(key) < 19:
-        return Checkpoint.objects.filter(pk=int(key)).first()
-    return Checkpoint.objects.filter(aliases__name=key).first()
+        return checkpoints.filter(pk=int(key)).first()
+    checkpoint = checkpoints.filter(aliases__name=key).first()
+    if checkpoint is not None:
+        checkpoint.chosen_as = key
+    return checkpoint
 
 
-def resolved(config: RunConfig) -> RunConfig:
-    """The configuration with the names of checkpoints where it says `checkpoint:ID` or `checkpoint:ALIAS`.
+def offered(checkpoints: QuerySet[Checkpoint]) -> list[tuple[str, str]]:
+    """(name, label) of the aliases of these checkpoints, in alphabetical order."""
+    rows = Alias.objects.filter(checkpoint__in=checkpoints.order_by()).select_related("checkpoint")
+    return [(alias.name, f"{alias.name} → {alias.checkpoint}") for alias in rows]
+
+
+def resolved(config: RunConfig) -> tuple[RunConfig, dict[str, str]]:
+    """The configuration with the names of checkpoints where it says `checkpoint:ID` or `checkpoint:ALIAS`, and the
+    aliases by the paths of their fields.
 
     A run keeps its opponents though an alias moves later. Raises `BadInput` at the field of one that names none.
     """
-    data = {name: value for name, value in config.to_dict().items() if name != "name"}
-    replaced: dict[str, Any] = _replaced(data, "")
-    return config if replaced == data else parse({**replaced, "name": config.name})
+    fields = {name: value for name, value in config.to_dict().items() if name != "name"}
+    aliases: dict[str, str] = {}
+    replaced: dict[str, Any] = _replaced(fields, "", aliases)
+    return config if replaced == fields else parse({**replaced, "name": config.name}), aliases
 
 
-def _replaced(value: Any, path: str) -> Any:
+def _replaced(value: Any, path: str, aliases: dict[str, str]) -> Any:
+    """The value with names of checkpoints; adds what aliases it has to `aliases`."""
     if isinstance(value, Mapping):
-        return {name: _replaced(inner, f"{path}.{name}".lstrip(".")) for name, inner in value.items()}
+        return {name: _replaced(inner, f"{path}.{name}".lstrip("."), aliases) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_replaced(inner, f"{path}.{place}") for place, inner in enumerate(value)]
+        return [_replaced(inner, f"{path}.{place}", aliases) for place, inner in enumerate(value)]
     if not isinstance(value, str) or not REFERENCE.fullmatch(value):
         return value
     checkpoint = find(value)
     if checkpoint is None:
         raise BadInput(f"no checkpoint has this id or alias: {value}", path)
+    if checkpoint.chosen_as:
+        aliases[path] = checkpoint.chosen_as
     return checkpoint.name
