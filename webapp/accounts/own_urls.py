@@ -7,6 +7,7 @@ from webapp.accounts import views
 app_name = "accounts"
 urlpatterns = [
     path("", views.account, name="account"),
+    path("email/", views.confirm_email, name="confirm-email"),
     path("keys/<int:key_id>/revoke/", views.revoke, name="revoke-key"),
     path("people/", views.people, name="people"),
     path("people/<int:user_id>/", views.change_person, name="change-person"),

@@ -2,6 +2,7 @@
 
 import time
 
+from allauth.account.models import EmailAddress
 from allauth.core.internal import ratelimit
 from django.conf import settings
 from django.core.cache import cache
@@ -103,3 +104,16 @@ def set_role(*, user: User, role: Role, active: bool) -> None:
     if [admin.pk for admin in admins] == [user.pk] and not (active and role == Role.ADMIN):
         raise BadInput("this is the last administrator: make another person an administrator first", user.username)
     User.objects.filter(pk=user.pk).update(role=role, is_active=active)
+
+
+@transaction.atomic
+def send_confirmation(*, user: User, request: HttpRequest) -> None:
+    """Send a link to the address of an account, by which its owner confirms it.
+
+    Raises `BadInput` if the account has no address, the site sends no email, or the hourly quota is used up.
+    """
+    if not user.email or not settings.MAIL_READY:
+        raise BadInput("there is no address to which this site could send email", "email")
+    quotas.spend(user=user, quota="alert_tests_per_hour")
+    address, _ = EmailAddress.objects.get_or_create(user=user, email=user.email.lower())
+    address.send_confirmation(request)

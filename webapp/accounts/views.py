@@ -15,13 +15,23 @@ from training.errors import BadInput
 from webapp.accounts import services
 from webapp.accounts.forms import KeyForm, PersonForm
 from webapp.accounts.models import ApiKey, Role, User
-from webapp.accounts.permissions import admins, current_user, get_or_404, members
+from webapp.accounts.permissions import admins, current_user, get_or_404, members, researchers
 from webapp.core.http import accepted, integer, render_page
 from webapp.core.sorting import Order
 
 PAGE = 50
 SORTS = {"name": "username", "joined": "-date_joined", "seen": "-last_login", "role": "role"}
 TITLES = {"name": "Name", "joined": "Joined", "seen": "Last signed in", "role": "Role"}
+
+
+@require_POST
+@researchers
+def confirm_email(request: HttpRequest) -> HttpResponse:
+    """Send a link by which this person confirms their email address."""
+    user = current_user(request)
+    if accepted(request, partial(services.send_confirmation, user=user, request=request)):
+        messages.success(request, f"A link was sent to {user.email}. Open it to confirm the address.")
+    return redirect("runs:alerts")
 
 
 @require_http_methods(["GET", "POST"])

@@ -2,13 +2,17 @@
 
 from typing import Any
 
-from tests.trust.matrix.base import EVERYONE, MEMBERS, NOBODY, Route
+from tests.trust.matrix.base import EVERYONE, MEMBERS, NOBODY, RESEARCHERS, Route
 from webapp.accounts import services
 
 
 def key(owner: Any) -> dict[str, Any]:
     made, _ = services.create_key(user=owner, name="notebook")
     return {"key_id": made.pk}
+
+
+def wrong_link(owner: Any) -> dict[str, Any]:
+    return {"key": "of-nobody"}
 
 
 def somebody(owner: Any) -> dict[str, Any]:
@@ -22,6 +26,8 @@ ROUTES = [
     Route("account_login", (), public=True, method="POST", data={"login": "nobody", "password": "wrong"}),
     Route("account_logout", (), public=True),
     Route("account_logout", (), public=True, method="POST"),
+    Route("account_confirm_email", (), public=True, make=wrong_link),
+    Route("account_confirm_email", (), public=True, make=wrong_link, method="POST", status=404),
     Route("account_inactive", (), public=True),
     Route("account_signup", (), public=True),
     Route("account_signup", (), public=True, method="POST", data={"username": "nina"}),
@@ -31,6 +37,7 @@ ROUTES = [
     Route("account_change_password", MEMBERS, method="POST", data={"oldpassword": "wrong"}),
     Route("accounts:account", MEMBERS),
     Route("accounts:account", MEMBERS, method="POST", data={"name": "notebook"}),
+    Route("accounts:confirm-email", RESEARCHERS, method="POST"),
     Route("accounts:revoke-key", MEMBERS, NOBODY, method="POST", make=key),
     Route("accounts:people", ADMIN),
     Route("accounts:new-password", ADMIN, ADMIN, make=somebody),

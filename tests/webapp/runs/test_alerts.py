@@ -3,14 +3,19 @@
 import hashlib
 import hmac
 import json
+import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.core import mail
+from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
@@ -24,6 +29,7 @@ from webapp.runs.alerts.models import AlertRule, Delivery
 from webapp.runs.models import Attempt, Run
 
 pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).parents[3]
 
 
 class Receiver(ThreadingHTTPServer):
@@ -104,16 +110,16 @@ def test_each_kind_of_event_reaches_whoever_asked_for_it(
     researcher: Any, other_researcher: Any, receiver: Receiver
 ) -> None:
     run = make_run(researcher, state="queued")
-    hook(researcher, receiver, "watchdog", "finished")
-    hook(other_researcher, receiver, "stopped", "finished")  # all of their own: not this one
-    hook(other_researcher, receiver, "finished", run=run)
+    hook(researcher, receiver, "watchdog", "succeeded")
+    hook(other_researcher, receiver, "stopped", "succeeded")  # all of their own: not this one
+    hook(other_researcher, receiver, "succeeded", run=run)
     attempt = claimed(run)
     event = {"kind": "watchdog", "at": 1.0, "why": "KL is too large"}
     for _ in range(2):  # the same lines may be read twice
         attempts.record(attempt=attempt, batch=batches.Batch(events=[dict(event)], offsets={"events.jsonl": 1}))
     attempts.finish(attempt=attempt, state="succeeded", exit_code=0)
     stored = Delivery.objects.order_by("pk").values_list("event", "rule__user__username")
-    assert sorted(stored) == [("finished", "otto"), ("finished", "rosa"), ("watchdog", "rosa")]
+    assert sorted(stored) == [("succeeded", "otto"), ("succeeded", "rosa"), ("watchdog", "rosa")]
 
 
 def test_a_queued_run_that_is_stopped_and_a_silent_one_are_reported(researcher: Any, receiver: Receiver) -> None:
@@ -148,7 +154,7 @@ def test_a_refused_delivery_is_tried_again_later_and_given_up_at_last(
 
 def test_a_worker_that_dies_loses_no_delivery(researcher: Any, receiver: Receiver) -> None:
     alerts.test(rule=hook(researcher, receiver, "failed"))
-    assert sending._claim() is not None  # and dies
+    assert sending._claim()  # and dies
     assert sending.send_due() == 0
     Delivery.objects.update(next_at=Now())
     assert sending.send_due() == 1
@@ -178,12 +184,13 @@ def test_metadata_is_not_reached_even_if_the_list_names_it(researcher: Any, sett
 
 
 def test_mail_goes_to_the_address_of_the_account(researcher: Any, settings: Any) -> None:
-    with pytest.raises(BadInput, match="no mail server"):
-        alerts.add_rule(user=researcher, events=["failed"], channel="mail")
+    with pytest.raises(BadInput, match="sends no email"):
+        alerts.add_rule(user=researcher, events=["failed"], channel="email")
     settings.MAIL_READY = True
     researcher.email = "rosa@example.org"
     researcher.save()
-    alerts.add_rule(user=researcher, events=["failed"], channel="mail")
+    address = EmailAddress.objects.create(user=researcher, email=researcher.email, verified=True)
+    alerts.add_rule(user=researcher, events=["failed"], channel="email")
     run = make_run(researcher, state="queued", name="a\nb")
     attempts.finish(attempt=claimed(run), state="failed", exit_code=1, error="why")
     assert sending.send_due() == 1
@@ -191,6 +198,67 @@ def test_mail_goes_to_the_address_of_the_account(researcher: Any, settings: Any)
     assert sent.to == ["rosa@example.org"]
     assert sent.subject == f"Parley: failed: run {run.pk} a b"
     assert "why: why" in sent.body
+    address.delete()  # as when the account has another address by now
+    alerts.test(rule=AlertRule.objects.get())
+    sending.send_due()
+    assert len(mail.outbox) == 1
+    assert Delivery.objects.get(event="test").error == "the email address of the account is not confirmed"
+
+
+def test_email_needs_an_address_that_its_owner_has_confirmed(client: Client, researcher: Any, settings: Any) -> None:
+    settings.MAIL_READY = True
+    researcher.email = "rosa@example.org"
+    researcher.save()
+    data = {"events": ["failed"], "channel": "email"}
+    refused = client.post(reverse("runs:alerts"), data)
+    assert "rosa@example.org is not confirmed" in refused.content.decode()
+    client.post(reverse("accounts:confirm-email"))
+    (sent,) = mail.outbox
+    assert sent.to == ["rosa@example.org"]
+    (link,) = re.findall(r"/accounts/confirm-email/\S+", str(sent.body))
+    assert "belongs to the account rosa?" in client.get(link).content.decode()
+    assert not EmailAddress.objects.get().verified, "opening the link is not enough: scanners open links, too"
+    client.post(link)
+    assert client.post(reverse("runs:alerts"), data).status_code == 302
+
+
+def test_slow_receivers_delay_no_others_and_only_one_worker_sends(
+    researcher: Any, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        alerts.test(rule=hook(researcher, receiver, "failed"))
+    together = threading.Barrier(3, timeout=20)
+
+    async def post(rule: AlertRule, body: bytes) -> None:
+        together.wait()  # passes only if all three are sent at the same time
+
+    monkeypatch.setattr(sending, "_post", post)
+    assert sending.send_due() == 3
+    assert set(Delivery.objects.values_list("state", flat=True)) == {"sent"}
+    alerts.test(rule=AlertRule.objects.first())
+    other = connection.copy()
+    with other.cursor() as cursor:  # another worker sends
+        cursor.execute("SELECT pg_advisory_lock(%s)", [sending.SENDER])
+        assert sending.send_due() == 0
+        cursor.execute("SELECT pg_advisory_unlock(%s)", [sending.SENDER])
+    other.close()
+    monkeypatch.undo()
+    assert sending.send_due() == 1
+
+
+def test_silent_runs_without_a_rule_or_with_a_note_cost_one_query(
+    researcher: Any, receiver: Receiver, django_assert_num_queries: Any
+) -> None:
+    for _ in range(3):
+        attempt = claimed(make_run(researcher, state="queued"))
+        Run.objects.filter(pk=attempt.run_id).update(state="running")
+    Attempt.objects.update(progressed_at=Now() - timedelta(minutes=6))
+    with django_assert_num_queries(1):
+        assert alerts.note_stale() == 0
+    hook(researcher, receiver, "stale")
+    assert alerts.note_stale() == 3
+    with django_assert_num_queries(1):
+        assert alerts.note_stale() == 0
 
 
 def test_an_alert_is_set_tested_and_removed_on_its_page(client: Client, researcher: Any, receiver: Receiver) -> None:
@@ -205,7 +273,24 @@ def test_an_alert_is_set_tested_and_removed_on_its_page(client: Client, research
     client.post(reverse("runs:act-on-alert", args=[rule.pk]), {"action": "test"})
     sending.send_due()
     text = client.get(page).content.decode()
-    assert "failed, watchdog" in text
+    assert "<li>a run has failed</li>" in text
+    assert "<td>a test</td>" in text
     assert "<td>sent</td>" in text
     client.post(reverse("runs:act-on-alert", args=[rule.pk]), {"action": "remove"})
     assert not Delivery.objects.exists()
+
+
+def test_the_receiver_of_the_documentation_recognises_the_site() -> None:
+    page = (ROOT / "docs" / "alerts.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(code, "docs/alerts.md", "exec"), names)  # noqa: S102 (the example of our documentation)
+    is_genuine, body = names["is_genuine"], b'{"event": "failed"}'
+    sent = int(time.time())
+    header = sending.signature("whsec_a", body, sent)
+    assert is_genuine(header, body, "whsec_a")
+    assert not is_genuine(header, body, "whsec_b")
+    assert not is_genuine(header, body + b" ", "whsec_a")
+    assert not is_genuine(header.replace(str(sent), str(sent + 1)), body, "whsec_a")
+    assert not is_genuine(sending.signature("whsec_a", body, sent - 301), body, "whsec_a"), "too old"
+    assert not is_genuine("Bearer x", body, "whsec_a")

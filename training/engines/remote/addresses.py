@@ -82,14 +82,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class AllowList:
-    """The allowed addresses, and the secrets that may be sent to each."""
+    """The allowed addresses, and the secrets that may be sent to each.
+
+    Messages call an address by its `noun`, and name the `variable` in which an administrator adds one.
+    """
 
     entries: tuple[Entry, ...]
+    noun: str = "model"
+    variable: str = VARIABLE
 
     @classmethod
-    def of(cls, entries: Iterable[str]) -> AllowList:
+    def of(cls, entries: Iterable[str], *, noun: str = "model", variable: str = VARIABLE) -> AllowList:
         """Parse texts such as `https://models.example/v1=MODELS_API_KEY`; raise `BadInput` for an invalid one."""
-        return cls(tuple(Entry.of(text) for text in entries))
+        return cls(tuple(Entry.of(text) for text in entries), noun, variable)
 
     @classmethod
     def from_environment(cls) -> AllowList:
@@ -102,12 +107,13 @@ class AllowList:
         covering = [entry for entry in self.entries if entry.covers(url)]
         if not covering:
             raise BadInput(
-                f"not on the list of allowed model addresses; an administrator adds it to {VARIABLE}", address
+                f"not on the list of allowed {self.noun} addresses; an administrator adds it to {self.variable}",
+                address,
             )
         if secret and secret not in {entry.secret for entry in covering}:
             raise BadInput(
                 f"{secret} may not be sent to {url.host}; an administrator allows it by the entry "
-                f"{str(url).rstrip('/')}={secret} in {VARIABLE}",
+                f"{str(url).rstrip('/')}={secret} in {self.variable}",
                 "secret",
             )
         return url

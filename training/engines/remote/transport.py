@@ -64,7 +64,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send `request` and return the completely read answer."""
         if not self._allowed.covers(request.url):
-            raise Refused(f"{request.url.host} is not an allowed model address")
+            raise Refused(f"{request.url.host} is not an allowed {self._allowed.noun} address")
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await self._exchange(request)

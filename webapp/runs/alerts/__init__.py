@@ -1,1 +1,1 @@
-"""Alerts: messages by mail or webhook when a run ends, stops making progress, or triggers its watchdog."""
+"""Alerts: messages by email or webhook when a run ends, stops making progress, or triggers its watchdog."""

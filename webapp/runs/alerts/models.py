@@ -6,12 +6,21 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+EVENTS = {
+    "succeeded": "a run has succeeded",
+    "failed": "a run has failed",
+    "stopped": "a run was stopped",
+    "stale": "a running run shows no progress for five minutes",
+    "watchdog": "the watchdog of a run reports something",
+}
+"""What an alert can be about. The first three are the states in which a run ends."""
+
 
 class AlertRule(models.Model):
     """What a person wants to hear about, and where: of one run, or (none) of all their own."""
 
     class Channel(models.TextChoices):
-        MAIL = "mail", "mail to your account's address"
+        EMAIL = "email", "email to your account's address"
         WEBHOOK = "webhook", "webhook"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="alert_rules")
@@ -24,6 +33,11 @@ class AlertRule(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_channel_display()} {self.address}".strip()
+
+    @property
+    def words(self) -> list[str]:
+        """What it is about, for people."""
+        return [EVENTS.get(event, event) for event in self.events]
 
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
@@ -58,3 +72,8 @@ class Delivery(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["rule", "key"], name="alert_once")]
         indexes = [models.Index(fields=["state", "next_at"])]
+
+    @property
+    def words(self) -> str:
+        """What has happened, for people."""
+        return EVENTS.get(self.event, "a test")

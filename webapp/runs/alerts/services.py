@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import CharField, Exists, OuterRef, Q, Value
+from django.db.models.functions import Cast, Concat, Now
 
 from training.engines.remote.addresses import AllowList
 from training.errors import BadInput
@@ -20,14 +21,6 @@ from webapp.runs.alerts.models import AlertRule, Delivery
 if TYPE_CHECKING:
     from webapp.runs.models import Run
 
-EVENTS = {
-    "finished": "a run has succeeded",
-    "failed": "a run has failed",
-    "stopped": "a run was stopped",
-    "stale": "a running run shows no progress for five minutes",
-    "watchdog": "the watchdog of a run reports something",
-}
-OF_STATE = {"succeeded": "finished", "failed": "failed", "stopped": "stopped"}
 STALE = timedelta(minutes=5)
 MOST_RULES = 20
 HINT_SECONDS = 10.0
@@ -35,28 +28,36 @@ HINT_SECONDS = 10.0
 
 def allowed_addresses() -> AllowList:
     """The list of webhook addresses; without entries none is allowed."""
-    return AllowList.of(settings.WEBHOOK_ADDRESSES)
+    return AllowList.of(settings.WEBHOOK_ADDRESSES, noun="webhook", variable="WEBHOOK_ADDRESSES")
+
+
+def verified(user: User) -> bool:
+    """Whether this person has confirmed the email address of their account."""
+    return bool(user.email) and EmailAddress.objects.filter(user=user, email__iexact=user.email, verified=True).exists()
 
 
 @transaction.atomic
 def add_rule(
     *, user: User, events: Sequence[str], channel: str, address: str = "", run: Run | None = None
 ) -> AlertRule:
-    """Store a rule. Raises `BadInput` at its field if its address is not on the list or mail cannot be sent."""
+    """Store a rule. Raises `BadInput` at its field if its address is not on the list, or email cannot be sent to one
+    that this person has confirmed.
+    """
     User.objects.select_for_update().get(pk=user.pk)
     if user.alert_rules.count() >= MOST_RULES:
         raise BadInput(f"you have {MOST_RULES} alerts: remove one first", "events")
-    if channel == AlertRule.Channel.MAIL:
+    if channel == AlertRule.Channel.EMAIL:
         if not settings.MAIL_READY:
-            raise BadInput("this site has no mail server; an administrator sets PARLEY_MAIL", "channel")
+            raise BadInput("this site sends no email; an administrator sets PARLEY_MAIL", "channel")
         if not user.email:
-            raise BadInput("your account has no mail address", "channel")
+            raise BadInput("your account has no email address", "channel")
+        if not verified(user):
+            raise BadInput(f"{user.email} is not confirmed: have a link sent to it below, and open it first", "channel")
         return AlertRule.objects.create(user=user, run=run, events=list(events), channel=channel)
     try:
         allowed_addresses().check(address)
     except BadInput as error:
-        why = error.why.replace("model addresses", "webhook addresses").replace("MODEL_ADDRESSES", "WEBHOOK_ADDRESSES")
-        raise BadInput(why, "address") from error
+        raise BadInput(error.why, "address") from error
     secret = new_token("whsec_")
     return AlertRule.objects.create(
         user=user, run=run, events=list(events), channel=channel, address=address, secret=secret
@@ -82,7 +83,7 @@ def note(*, run: Run, event: str, key: str, why: str = "") -> int:
 def note_end(run: Run) -> int:
     """Write the deliveries for a run that has just ended, once for each of its attempts."""
     last = run.attempts.order_by("-number").values_list("number", flat=True).first()
-    return note(run=run, event=OF_STATE[run.state], key=f"end {run.pk} {last} {run.state}", why=run.error)
+    return note(run=run, event=run.state, key=f"end {run.pk} {last} {run.state}", why=run.error)
 
 
 @transaction.atomic
@@ -99,11 +100,13 @@ def note_stale() -> int:
     from webapp.runs.models import Attempt
 
     attempts = Attempt.objects.filter(state="running", run__state="running", progressed_at__lt=Now() - STALE)
+    noted = Delivery.objects.filter(key=Concat(Value("stale "), Cast(OuterRef("pk"), CharField())))
+    rules = AlertRule.objects.filter(Q(run=OuterRef("run")) | Q(run=None, user=OuterRef("run__owner")))
+    due = attempts.filter(Exists(rules.filter(events__contains=["stale"])), ~Exists(noted))
     count = 0
-    for attempt in attempts.select_related("run").defer("log", "run__config", "run__result")[:200]:
-        if not Delivery.objects.filter(key=f"stale {attempt.pk}").exists():
-            why = f"no progress since {attempt.progressed_at:%Y-%m-%d %H:%M} UTC, phase {attempt.phase or 'starting'}"
-            count += note(run=attempt.run, event="stale", key=f"stale {attempt.pk}", why=why)
+    for attempt in due.select_related("run").defer("log", "run__config", "run__result")[:200]:
+        why = f"no progress since {attempt.progressed_at:%Y-%m-%d %H:%M} UTC, phase {attempt.phase or 'starting'}"
+        count += note(run=attempt.run, event="stale", key=f"stale {attempt.pk}", why=why)
     return count
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -14,7 +15,7 @@ from training.errors import BadInput
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import accepted, integer
 from webapp.runs.alerts import services
-from webapp.runs.alerts.models import AlertRule, Delivery
+from webapp.runs.alerts.models import EVENTS, AlertRule, Delivery
 from webapp.runs.models import Run
 
 LOG = 50
@@ -23,9 +24,7 @@ LOG = 50
 class RuleForm(forms.Form):
     """A new rule."""
 
-    events = forms.MultipleChoiceField(
-        choices=list(services.EVENTS.items()), widget=forms.CheckboxSelectMultiple, label="When"
-    )
+    events = forms.MultipleChoiceField(choices=list(EVENTS.items()), widget=forms.CheckboxSelectMultiple, label="When")
     channel = forms.ChoiceField(choices=AlertRule.Channel, label="By")
     address = forms.CharField(
         max_length=500, required=False, help_text="Of a webhook; it must be on the list in WEBHOOK_ADDRESSES."
@@ -39,7 +38,7 @@ def alerts(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     number = integer(request, "run", 0)
     run = get_or_404(Run.objects.visible_to(user).without_servers(), pk=number) if number else None
-    form = RuleForm(request.POST or None, initial={"events": ["finished", "failed", "watchdog"]})
+    form = RuleForm(request.POST or None, initial={"events": ["succeeded", "failed", "watchdog"]})
     if request.method == "POST" and form.is_valid():
         try:
             services.add_rule(user=user, run=run, **form.cleaned_data)
@@ -49,7 +48,9 @@ def alerts(request: HttpRequest) -> HttpResponse:
             messages.success(request, "The alert is set. Send a test to see whether it arrives.")
             return redirect("runs:alerts")
     sent = Delivery.objects.filter(rule__user=user).select_related("rule").order_by("-pk")[:LOG]
-    context = {"form": form, "run": run, "rules": user.alert_rules.select_related("run").order_by("-pk"), "sent": sent}
+    unconfirmed = settings.MAIL_READY and bool(user.email) and not services.verified(user)
+    rules = user.alert_rules.select_related("run").order_by("-pk")
+    context = {"form": form, "run": run, "rules": rules, "sent": sent, "unconfirmed": unconfirmed}
     return render(request, "runs/alerts.html", context, status=400 if form.errors else 200)
 
 
