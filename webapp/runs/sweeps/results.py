@@ -8,8 +8,8 @@ from typing import Any
 
 from webapp.runs.models import Run
 from webapp.runs.summaries import comparing
-from webapp.runs.sweeps import space
-from webapp.runs.sweeps.models import Sweep
+from webapp.runs.sweeps import charts, space
+from webapp.runs.sweeps.models import Sweep, Trial
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,19 @@ class Row:
 
     number: int
     run: Run
+    trial: Trial
     values: Sequence[Any]
     result: float | None
     best: bool
+
+
+def charts_of(sweep: Sweep, rows: Sequence[Row], metric: str) -> dict[str, Any]:
+    """The drawings of a sweep's page, from the trials with a result."""
+    trials = [(row.trial.values, row.result) for row in rows if row.result is not None]
+    return {
+        "importances": charts.importances(trials, [path for path, _ in sweep.fields]),
+        "coordinates": charts.coordinates(trials, sweep.fields, metric, best=0),
+    }
 
 
 def rows(sweep: Sweep) -> list[Row]:
@@ -40,6 +50,7 @@ def rows(sweep: Sweep) -> list[Row]:
         Row(
             t.number,
             t.run,
+            t,
             [space.shown(t.values.get(path)) for path in paths],
             results.get(t.pk),
             bool(ranked) and t is ranked[0],

@@ -96,6 +96,7 @@ def sweep(request: HttpRequest, sweep_id: int) -> HttpResponse:
         "change": user.may_change(row.owner_id),
         "compared": "&".join(f"run={trial.run.pk}" for trial in trials[:8]),
     }
+    context |= results.charts_of(row, trials, curves.title(row.metric))
     if wants_fragment(request):
         return render_block(request, "runs/sweep.html", "trials", context, status=200 if active else STOP_ASKING)
     return render(request, "runs/sweep.html", context)

@@ -1,0 +1,41 @@
+"""Importances of a sweep's fields, and the places of its trials in parallel coordinates."""
+
+import math
+
+import pytest
+
+from webapp.runs.sweeps import charts
+
+
+def test_importances_are_those_worked_out_by_hand() -> None:
+    trials = [
+        ({"lr": 1, "method": "a", "same": 5}, 1.0),
+        ({"lr": 2, "method": "a", "same": 5}, 3.0),
+        ({"lr": 3, "method": "b", "same": 5}, 2.0),
+        ({"lr": 4, "method": "b", "same": 5}, 10.0),
+    ]
+    # Ranks of the results are 1, 3, 2, 4 beside 1, 2, 3, 4: ρ = 1 - 6 · (0 + 1 + 1 + 0) / (4 · 15) = 0.8.
+    # The mean is 4, those of a and b are 2 and 6: between 2 · 4 + 2 · 4 = 16; in all 9 + 1 + 4 + 36 = 50.
+    first, second = charts.importances(trials, ["lr", "method", "same"])
+    assert (first.path, first.direction, first.value) == ("lr", "rises", pytest.approx(0.8))
+    assert (second.path, second.direction, second.value) == ("method", "", pytest.approx(math.sqrt(16 / 50)))
+    assert charts.importances(trials[:2], ["lr"]) == []
+    assert [each.value for each in charts.importances([(values, 1.0) for values, _ in trials], ["lr"])] == [0.0]
+
+
+def test_trials_are_lines_over_the_fields_and_the_metric() -> None:
+    trials = [
+        ({"lr": 1e-4, "method": "b"}, 2.0),
+        ({"lr": 1e-5, "method": "a"}, 1.0),
+        ({"lr": 1e-6, "method": "b"}, 0.0),
+    ]
+    made = charts.coordinates(trials, [("lr", "1e-6..1e-4 log"), ("method", "a, b")], "Reward", best=0)
+    assert made is not None
+    ends = [(axis.x, axis.title, axis.low, axis.high) for axis in made.axes]
+    assert ends == [(0, "lr", "1e-06", "0.0001"), (300, "method", "a", "b"), (600, "Reward", "0", "2")]
+    assert [(points, best) for points, best, _ in made.lines] == [
+        ("0.0,100.0 300.0,200.0 600.0,100.0", False),
+        ("0.0,200.0 300.0,0.0 600.0,200.0", False),
+        ("0.0,0.0 300.0,0.0 600.0,0.0", True),
+    ]
+    assert charts.coordinates(trials[:2], [("lr", "1, 2")], "Reward", best=0) is None

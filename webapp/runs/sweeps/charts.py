@@ -1,0 +1,124 @@
+"""What a sweep's fields have to do with its metric: importances, and parallel coordinates of the trials."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+FEWEST = 3
+"""Trials with a result without which nothing is shown."""
+WIDTH, HEIGHT = 600, 200
+
+
+@dataclass(frozen=True)
+class Importance:
+    """How strongly a field goes with the metric, from 0 to 1, and (numbers alone) whether it rises or falls with it.
+
+    Of numbers it is the absolute value of Spearman's rank correlation, of other values the correlation ratio η: the
+    root of the share of the metric's variance that lies between the values. Both look at one field at a time.
+    """
+
+    path: str
+    value: float
+    direction: str = ""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One vertical axis: its place, title, and the texts at its lower and upper end."""
+
+    x: float
+    title: str
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The axes, and for each trial its points (as SVG's polyline has them) and whether it is the best one."""
+
+    axes: Sequence[Axis]
+    lines: Sequence[tuple[str, bool, str]]
+
+
+def importances(trials: Sequence[tuple[Mapping[str, Any], float]], paths: Sequence[str]) -> list[Importance]:
+    """The importance of each field that varies, the greatest first; none for fewer than three trials."""
+    if len(trials) < FEWEST:
+        return []
+    results = [result for _, result in trials]
+    columns = {path: [values.get(path) for values, _ in trials] for path in paths}
+    varied = {path: column for path, column in columns.items() if len({json.dumps(value) for value in column}) > 1}
+    measured = [_importance(path, column, results) for path, column in varied.items()]
+    return sorted(measured, key=lambda importance: (-importance.value, importance.path))
+
+
+def _importance(path: str, column: Sequence[Any], results: Sequence[float]) -> Importance:
+    if len(set(results)) == 1:
+        return Importance(path, 0.0)
+    if not all(_number(value) for value in column):
+        return Importance(path, _ratio([json.dumps(value) for value in column], results))
+    from scipy import stats  # slow to import, for every process of the site
+
+    correlation = float(stats.spearmanr(column, results).statistic)
+    return Importance(path, abs(correlation), "rises" if correlation > 0 else "falls" if correlation < 0 else "")
+
+
+def _ratio(values: Sequence[str], results: Sequence[float]) -> float:
+    """The correlation ratio of groups of results, by their values."""
+    groups: dict[str, list[float]] = {}
+    for value, result in zip(values, results, strict=True):
+        groups.setdefault(value, []).append(result)
+    mean = fmean(results)
+    between = sum(len(group) * (fmean(group) - mean) ** 2 for group in groups.values())
+    return math.sqrt(between / sum((result - mean) ** 2 for result in results))
+
+
+def coordinates(
+    trials: Sequence[tuple[Mapping[str, Any], float]], fields: Sequence[tuple[str, str]], metric: str, best: int
+) -> Coordinates | None:
+    """The drawing of trials over the fields (path and text of the values) and the metric; None for too few.
+
+    `best` is the place of the best trial. Fields with numbers have a scale, logarithmic where they were drawn so; other
+    values are spread evenly, in alphabetical order.
+    """
+    if len(trials) < FEWEST:
+        return None
+    columns = [_column([values.get(path) for values, _ in trials], text.endswith(" log")) for path, text in fields]
+    columns.append(_column([result for _, result in trials], log=False))
+    titles = [*(path for path, _ in fields), metric]
+    step = WIDTH / (len(columns) - 1)
+    axes = [
+        Axis(round(at * step, 1), title, *ends)
+        for at, (title, (_, ends)) in enumerate(zip(titles, columns, strict=True))
+    ]
+    lines = []
+    for place, (_, result) in enumerate(trials):
+        points = [
+            f"{round(at * step, 1)},{round(HEIGHT * (1 - heights[place]), 1)}"
+            for at, (heights, _) in enumerate(columns)
+        ]
+        lines.append((" ".join(points), place == best, f"{result:.4g}"))
+    return Coordinates(axes, sorted(lines, key=lambda line: line[1]))  # the best one is drawn above the others
+
+
+def _column(values: Sequence[Any], log: bool) -> tuple[list[float], tuple[str, str]]:
+    """The heights of values from 0 to 1, and the texts of the lowest and the highest one."""
+    if all(_number(value) for value in values):
+        scaled = [math.log(value) if log and min(values) > 0 else float(value) for value in values]
+        return _heights(scaled), (f"{min(values):.3g}", f"{max(values):.3g}")
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    order = sorted(set(texts))
+    return _heights([float(order.index(text)) for text in texts]), (order[0], order[-1])
+
+
+def _heights(values: Sequence[float]) -> list[float]:
+    low, high = min(values), max(values)
+    return [0.5 if high == low else (value - low) / (high - low) for value in values]
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
