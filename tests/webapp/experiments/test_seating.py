@@ -12,9 +12,10 @@ from tests.webapp.experiments import making
 from tests.webapp.runs.making import make_checkpoint, make_run
 from webapp.accounts.models import User
 from webapp.arena.models import Match
-from webapp.arena.play import services
+from webapp.arena.play import hosting, services
 from webapp.experiments import facilitating, grouping, leaving, taking
 from webapp.experiments.models import PERSON, Experiment, Participant
+from webapp.experiments.views import participant as views
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
@@ -164,3 +165,25 @@ def test_the_waiting_room_does_not_tell_that_a_model_starts(
     assert page.count("Your table is being prepared.") == 2
     assert "big" not in page
     assert "model" not in page.partition("<main")[2].replace("train models", "")
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_the_debriefing_names_the_model_that_a_stand_in_replaced(
+    researcher: User, model: Deployment, *, twice: bool
+) -> None:
+    set_state(model, READY)
+    participant = making.seated(study(researcher, model))
+    assert participant.group is not None
+    match = participant.group.match
+    seat = match.seats.get(user=None)
+    for _ in range(1 + twice):
+        hosting.replace(match=match, number=seat.seat)
+    assert views.others(participant) == [(seat.name, "a language model, and then a scripted player")]
+
+
+def test_a_script_that_a_script_replaced_is_named_once(researcher: User) -> None:
+    participant = making.seated(making.opened(researcher))
+    assert participant.group is not None
+    seat = participant.group.match.seats.get(user=None)
+    hosting.replace(match=participant.group.match, number=seat.seat)
+    assert views.others(participant) == [(seat.name, "a scripted player")]

@@ -154,8 +154,9 @@ def others(participant: Participant) -> list[tuple[str, str]]:
 
 
 def _kind(seat: MatchSeat) -> str:
-    kind = KINDS[MatchSeat.Kind(seat.kind)]
-    return f"{kind}, and then a scripted player" if seat.stand_in and seat.user_id else kind
+    kind = MatchSeat.Kind(seat.began_as or seat.kind)
+    taken_over = seat.stand_in and kind != MatchSeat.Kind.SCRIPTED
+    return f"{KINDS[kind]}, and then a scripted player" if taken_over else KINDS[kind]
 
 
 def _ending(participant: Participant) -> dict[str, Any]:
