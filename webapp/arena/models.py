@@ -94,6 +94,15 @@ class MatchQuerySet(models.QuerySet["Match"]):
         refused = seats.filter(Q(consent=False) | Q(kind=MatchSeat.Kind.PERSON, consent=None))
         return self.filter(state=Match.State.FINISHED, rated=True).exclude(Exists(refused))
 
+    def judgeable_by(self, user: User) -> MatchQuerySet:
+        """Exportable matches that this user may have judged: of a running experiment, its owner and admins only.
+
+        Judgments by others could reach its participants, or bring them there as annotators.
+        """
+        running = Q(experiment_group__isnull=False, experiment_group__arm__experiment__closed_at=None)
+        matches = self.exportable()
+        return matches if user.is_admin else matches.exclude(running & ~Q(host=user))
+
     def unrevealed_to(self, user: User) -> MatchQuerySet:
         """Finished matches whose players are not yet revealed to this user.
 

@@ -136,7 +136,7 @@ class QueueForm(forms.Form):
         Match.objects.none(),
         required=False,
         label="Matches",
-        help_text="Finished matches at which everybody agreed to be rated.",
+        help_text="Finished matches at which everybody agreed to be rated; of running experiments, only your own.",
     )
     run = forms.ModelChoiceField(Run.objects.none(), required=False, help_text="Or episodes of a run.")
     step = forms.IntegerField(
@@ -168,7 +168,7 @@ class QueueForm(forms.Form):
         self._choose(
             "rubric_version", RubricVersion.objects.select_related("rubric").order_by("rubric__name", "-number")
         )
-        self._offer("match", Match.objects.exportable().order_by("-pk"))
+        self._offer("match", Match.objects.judgeable_by(user).order_by("-pk"))
         has_episodes = Exists(PlayedEpisode.objects.filter(run=OuterRef("pk")))
         self._offer("run", Run.objects.visible_to(user).filter(has_episodes).order_by("-pk"))
         versions = DatasetVersion.objects.visible_to(user).filter(conversation_count__gt=0)

@@ -112,9 +112,11 @@ def create_queue(
     """Queue every seat of these games that the rubric asks about; `left_out` of the queue names all others."""
     quotas.spend(user=owner, quota="queues_per_hour")
     people, matches = list(annotators), list(matches)
-    agreed = set(Match.objects.exportable().filter(pk__in=[m.pk for m in matches]).values_list("pk", flat=True))
-    if refused := [match.pk for match in matches if match.pk not in agreed]:
-        raise BadInput(f"match {refused[0]} is not over, or a player did not agree to be rated", "matches")
+    offered = Match.objects.judgeable_by(owner).filter(pk__in=[match.pk for match in matches])
+    judgeable = set(offered.values_list("pk", flat=True))
+    if refused := [match.pk for match in matches if match.pk not in judgeable]:
+        why = "is not over, a player did not agree to be rated, or its experiment still runs"
+        raise BadInput(f"match {refused[0]} {why}", "matches")
     if (judge is None) == (not people):
         raise BadInput("choose either a judge model or at least one annotator", "judge")
     judged_games: list[JudgedGame] = [*matches, *episodes, *conversations]

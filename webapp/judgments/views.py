@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from training.errors import BadInput
 from training.evaluate.intervals import ENOUGH
+from webapp.accounts.models import User
 from webapp.accounts.permissions import annotators, current_user, get_or_404, researchers
 from webapp.arena.models import Match
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, render_page, wants_fragment
@@ -65,7 +66,7 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
     names = ("match", "run", "step", "version", "annotators")
     requested = {name: request.GET.getlist(name) for name in names if name in request.GET}
     initial = {name: value if name in {"match", "annotators"} else value[0] for name, value in requested.items()}
-    form = QueueForm(user, request.POST or None, initial={**_suggested(initial), **initial})
+    form = QueueForm(user, request.POST or None, initial={**_suggested(user, initial), **initial})
     if request.method == "POST" and form.is_valid():
         cleaned = form.cleaned_data
         try:
@@ -88,10 +89,10 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
     return render(request, "judgments/queue_new.html", {"form": form}, status=400 if form.errors else 200)
 
 
-def _suggested(initial: Mapping[str, Any]) -> dict[str, Any]:
+def _suggested(user: User, initial: Mapping[str, Any]) -> dict[str, Any]:
     """A name and the rubric for the match that a link names."""
     keys = [key for key in initial.get("match", ()) if key.isascii() and key.isdigit() and len(key) <= 18]
-    match = Match.objects.exportable().filter(pk__in=keys[:1]).first()
+    match = Match.objects.judgeable_by(user).filter(pk__in=keys[:1]).first()
     return {"name": match.title[:120], "rubric_version": rating.rubric_after(match)} if match else {}
 
 
