@@ -66,6 +66,11 @@ def id_hash(experiment: Experiment, origin: Origin) -> str:
     return salted_hmac(f"experiment {experiment.pk}", origin.external_id, algorithm="sha256").hexdigest()
 
 
+def is_of_another(participant: Participant, origin: Origin) -> bool:
+    """Whether a link with these ids was sent to somebody else; a link without an id is anybody's."""
+    return bool(origin.external_id) and participant.id_hash != id_hash(participant.experiment, origin)
+
+
 def _on_their_way(experiment: Experiment) -> int:
     """Participants who answer the questions before the game now, and will need a place."""
     now = services.database_now()

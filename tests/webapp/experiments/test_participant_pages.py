@@ -214,3 +214,58 @@ def test_a_participant_is_not_asked_to_keep_games(researcher: User, client: Clie
         assert "to keep your games" not in page(client, address)
     client.force_login(guest)
     assert "Keep my games" in page(client, "/")
+
+
+def test_another_person_at_the_same_computer_begins_as_themselves(researcher: User, client: Client) -> None:
+    experiment = making.opened(researcher, making.PAIR, code_waited="CODE-OF-THE-FIRST")
+    link = f"/experiments/take/{experiment.token}/"
+    agree(client, experiment, "PROLIFIC_PID=P-1")
+    first = Participant.objects.get()
+    for address in (link, f"{link}?PROLIFIC_PID=P-1"):
+        assert "The game begins soon" in page(client, address)
+    offered = page(client, f"{link}?PROLIFIC_PID=P-2")
+    assert "under another id than that of your link" in offered
+    assert "I agree, and take part" in offered
+    assert "The game begins soon" not in offered
+    agree(client, experiment, "PROLIFIC_PID=P-2")
+    second = Participant.objects.exclude(pk=first.pk).get()
+    assert (second.external_id, second.user == first.user) == ("P-2", False)
+    assert client.session["_auth_user_id"] == str(second.user_id)
+    first.refresh_from_db()
+    assert (first.external_id, first.stage, first.outcome) == ("P-1", "wait", "")
+
+
+def test_nobody_takes_over_a_participation_by_its_id(researcher: User, client: Client) -> None:
+    """A browser that takes part gets no other person's participation, neither on the way nor ended with a code."""
+    experiment = making.opened(researcher, making.PAIR, code_waited="CODE-OF-THE-FIRST")
+    link = f"/experiments/take/{experiment.token}/"
+    agree(Client(), experiment, "PROLIFIC_PID=P-1")
+    agree(client, experiment, "PROLIFIC_PID=P-2")
+    refused = page(client, f"{link}?PROLIFIC_PID=P-1")
+    assert "you have begun this study already" in refused
+    assert "I agree, and take part" not in refused
+    assert agree(client, experiment, "PROLIFIC_PID=P-1").status_code == 400
+    design.close(experiment=experiment)
+    assert "CODE-OF-THE-FIRST" not in page(client, f"{link}?PROLIFIC_PID=P-1")
+    user = Participant.objects.get(external_id="P-2").user_id
+    assert client.session["_auth_user_id"] == str(user)
+
+
+def test_an_ended_participation_is_not_shown_to_the_next_person(researcher: User, client: Client) -> None:
+    experiment = making.opened(researcher, making.PAIR)
+    link = f"/experiments/take/{experiment.token}/"
+    agree(client, experiment, "PROLIFIC_PID=P-1")
+    client.post(f"{link}withdraw/")
+    assert "You have withdrawn" in page(client, f"{link}?PROLIFIC_PID=P-1")
+    assert "You have withdrawn" not in page(client, f"{link}?PROLIFIC_PID=P-2")
+
+
+def test_a_members_session_is_not_given_to_another_person(researcher: User, client: Client, player: User) -> None:
+    experiment = making.opened(researcher, making.PAIR)
+    client.force_login(player)
+    agree(client, experiment, "PROLIFIC_PID=P-1")
+    offered = page(client, f"/experiments/take/{experiment.token}/?PROLIFIC_PID=P-2")
+    assert "Sign out, or open your link in a private window" in offered
+    assert "I agree, and take part" not in offered
+    assert agree(client, experiment, "PROLIFIC_PID=P-2").status_code == 400
+    assert Participant.objects.get().user == player

@@ -65,20 +65,31 @@ def take(request: HttpRequest, token: str) -> HttpResponse:
     if request.user.is_authenticated:
         rows = experiment.participants.select_related("experiment__owner", "arm", "group__match", "user")
         participant = rows.filter(user=current_user(request)).first()
-        if participant is not None:
+        if participant is not None and not taking.is_of_another(participant, _origin(request, experiment)):
             taking.note_shown(participant=participant)
             return _stage(request, taking.update_stage(participant=participant))
     return _consent(request, experiment)
 
 
+def _participates_as_another(request: HttpRequest, experiment: Experiment) -> bool:
+    """Whether this browser takes part already, and the link is of another person: they share a computer."""
+    if not request.user.is_authenticated:
+        return False
+    participant = experiment.participants.filter(user=current_user(request)).first()
+    return participant is not None and taking.is_of_another(participant, _origin(request, experiment))
+
+
 def _consent(request: HttpRequest, experiment: Experiment, problem: str = "", status: int = 200) -> HttpResponse:
     origin = _origin(request, experiment)
     owner = _person(request) == experiment.owner
+    shared = _participates_as_another(request, experiment)
     context = {
         "experiment": experiment,
         "problem": problem,
         "closed": "" if owner else taking.refusal(experiment, origin),
         "owner": owner,
+        "shared": shared,
+        "may_begin": not owner and not (shared and _person(request)),
         "guest": isinstance(request.user, User) and request.user.is_guest,
     }
     response = render(request, "experiments/take/consent.html", context, status=status)
@@ -95,7 +106,10 @@ def begin(request: HttpRequest, token: str) -> HttpResponse:
     person = _person(request)
     if person == experiment.owner:
         raise Http404
-    if request.user.is_authenticated and experiment.participants.filter(user=current_user(request)).exists():
+    if _participates_as_another(request, experiment):
+        if person is not None:
+            return _consent(request, experiment, status=400)
+    elif request.user.is_authenticated and experiment.participants.filter(user=current_user(request)).exists():
         return redirect("experiments:take", token)
     if person is None and guests.is_throttled(request, "participant"):
         return render(request, "429.html", status=429)
