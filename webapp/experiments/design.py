@@ -16,7 +16,7 @@ from webapp.accounts.models import User, new_token
 from webapp.arena.play import services
 from webapp.core import quotas
 from webapp.experiments import states
-from webapp.experiments.models import Arm, Experiment, Question
+from webapp.experiments.models import SHORTEST_WAIT_S, Arm, Experiment, Question
 from webapp.experiments.states import Outcome, Stage
 
 State = Experiment.State
@@ -106,6 +106,8 @@ def missing(experiment: Experiment) -> list[str]:
         lacks.append("State a stopping rule: participants per arm, a closing date, or both.")
     if experiment.closes_at is not None and experiment.closes_at <= services.database_now():
         lacks.append("The closing date is in the past.")
+    if experiment.hold_seconds >= experiment.wait_seconds:
+        lacks.append("Make the shortest wait shorter than the longest wait, or nobody is seated before it ends.")
     lacks += [
         f"{arm.name} seats {arm.people} participants at a table: participants per arm must be a multiple of it."
         for arm in arms
@@ -115,6 +117,18 @@ def missing(experiment: Experiment) -> list[str]:
         names = ", ".join(arm.name for arm in arms if arm.misleads)
         lacks.append(f"Write a debriefing: in {names}, participants may read of partners what is not so.")
     return lacks
+
+
+def warnings(experiment: Experiment) -> list[str]:
+    """What may spoil an experiment without keeping it from being opened, as sentences; empty if nothing."""
+    cautions = []
+    at_once = [arm.name for arm in experiment.arms.all() if arm.begins_at_once]
+    if at_once and experiment.hold_seconds < SHORTEST_WAIT_S:
+        cautions.append(
+            f"The shortest wait is {experiment.hold_seconds} s. In {', '.join(at_once)}, a game needs no second "
+            f"participant, and one that begins at once hints at a machine: {SHORTEST_WAIT_S} s or more hide it."
+        )
+    return cautions
 
 
 @transaction.atomic

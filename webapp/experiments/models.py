@@ -20,6 +20,8 @@ from webapp.arena.models import Match, MatchSeat
 
 PERSON = "person"
 """The player of an arm's seat that is a participant; all others are choices of `webapp.arena.setup.players.Players`."""
+SHORTEST_WAIT_S = 20
+"""Seconds that a table without other participants holds back by default, so that its wait resembles one for people."""
 SORTS = {"age": "-created_at", "title": "title", "state": "state", "owner": "owner__username"}
 """How the list of experiments can be sorted."""
 
@@ -93,10 +95,10 @@ class Experiment(models.Model):
     )
     hold_seconds = models.PositiveIntegerField(
         "shortest wait",
-        default=0,
+        default=SHORTEST_WAIT_S,
         validators=[MaxValueValidator(600)],
-        help_text="Seconds in the waiting room before any game begins. Without them, a partner who is there at once "
-        "may be taken for a machine.",
+        help_text="Seconds in the waiting room before any game begins. A partner who is there at once may be taken for "
+        "a machine.",
     )
     code_completed = models.CharField("code when complete", max_length=60, blank=True)
     code_waited = models.CharField("code when no group could be formed", max_length=60, blank=True)
@@ -166,6 +168,14 @@ class Arm(models.Model):
     def people(self) -> int:
         """How many participants play at one table."""
         return list(self.players).count(PERSON)
+
+    @property
+    def begins_at_once(self) -> bool:
+        """Whether a table needs no second participant, and its only participant may take the other players for people.
+
+        Without a shortest wait, such a table begins as soon as its participant is there.
+        """
+        return self.people == 1 and len(self.players) > 1 and self.shown_as != Match.ShownAs.MODEL
 
     @property
     def misleads(self) -> bool:

@@ -17,9 +17,10 @@ NOTHING = Origin()
 
 
 def experiment(owner: User, **changes: Any) -> Experiment:
-    """A draft without arms."""
+    """A draft without arms, whose tables begin as soon as they can."""
     texts = {"title": "Does framing matter?", "consent_text": "You will play a game.", "debriefing": "You met scripts."}
-    return design.save(experiment=Experiment(**{**texts, "per_arm": 4, "seed": 7, **changes}), owner=owner)
+    numbers = {"per_arm": 4, "seed": 7, "hold_seconds": 0}
+    return design.save(experiment=Experiment(**{**texts, **numbers, **changes}), owner=owner)
 
 
 def arm(draft: Experiment, name: str, players: list[str] = ALONE, **changes: Any) -> Arm:

@@ -46,6 +46,35 @@ def test_what_is_missing(researcher: User) -> None:
 
 
 @pytest.mark.parametrize(
+    "players, shown_as, hold_seconds, warned",
+    [
+        ([PERSON, "scripted:scripted"], "unknown", 0, True),
+        ([PERSON, "scripted:scripted"], "person", 19, True),
+        ([PERSON, "scripted:scripted"], "person", 20, False),
+        ([PERSON, "scripted:scripted"], "model", 0, False),
+        ([PERSON, PERSON], "unknown", 0, False),
+    ],
+)
+def test_a_table_that_begins_at_once_is_warned_of(
+    researcher: User, players: list[str], shown_as: str, hold_seconds: int, warned: bool
+) -> None:
+    experiment = making.experiment(researcher, hold_seconds=hold_seconds)
+    making.arm(experiment, "only", players, shown_as=shown_as)
+    assert not design.missing(experiment), "it can be opened all the same"
+    assert [f"{hold_seconds} s" in text and "only" in text for text in design.warnings(experiment)] == [True] * warned
+
+
+def test_the_shortest_wait_is_shorter_than_the_longest(researcher: User) -> None:
+    assert Experiment(owner=researcher).hold_seconds == 20
+    experiment = making.experiment(researcher, hold_seconds=60, wait_seconds=60)
+    making.arm(experiment, "only")
+    (why,) = design.missing(experiment)
+    assert "shortest wait" in why
+    experiment.hold_seconds = 59
+    assert not design.missing(experiment)
+
+
+@pytest.mark.parametrize(
     "players, shown_as, fallback, misleads",
     [
         ([PERSON, PERSON], "person", "", False),

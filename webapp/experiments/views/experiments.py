@@ -124,6 +124,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
         "arms": experiment.arms.all(),
         "parts": parts,
         "missing": design.missing(experiment) if experiment.is_draft else [],
+        "warnings": design.warnings(experiment) if experiment.is_draft else [],
         "link": link(request, experiment),
     }
     return render(request, "experiments/detail.html", context)
