@@ -33,9 +33,10 @@ class Questionnaire(forms.Form):
 
 def field_of(question: Question) -> forms.Field:
     """The field of a question. The answer to a scale is its position, from 1."""
-    options: dict[str, Any] = {"label": question.text, "required": question.required}
+    label = question.text if question.required else f"{question.text} (optional)"
+    options: dict[str, Any] = {"label": label, "required": question.required}
     if question.kind == Question.Kind.LIKERT:
-        labelled = [(number, f"{number}: {label}") for number, label in enumerate(question.options, 1)]
+        labelled = [(number, f"{number}: {text}") for number, text in enumerate(question.options, 1)]
         return forms.TypedChoiceField(
             choices=labelled, coerce=int, empty_value=None, widget=forms.RadioSelect, **options
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.webapp.experiments import making
 from webapp.accounts.models import User
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import Match
+from webapp.arena.play import services
 from webapp.experiments import design, facilitating, taking
 from webapp.experiments.models import Experiment, Participant
 
@@ -160,6 +162,33 @@ def test_the_waiting_room_is_the_same_whoever_the_partners_are(researcher: User)
         rooms.add(re.sub(r"\d\d:\d\d:\d\d|[\w-]{20,}|participant \d+", "", shown))
     assert len(rooms) == 1
     assert "Your table is being prepared." in rooms.pop()
+
+
+@pytest.mark.parametrize(
+    "waited_s, promise", [(0, "Within 5 minutes"), (61, "Within 4 minutes"), (290, "Within 1 minute ")]
+)
+def test_the_waiting_room_says_how_long_the_wait_lasts(
+    researcher: User, client: Client, waited_s: int, promise: str
+) -> None:
+    """The longest wait is 300 seconds; minutes are rounded up, and the last ones are never none."""
+    experiment = making.opened(researcher, making.PAIR)
+    agree(client, experiment)
+    Participant.objects.update(waiting_since=services.database_now() - timedelta(seconds=waited_s))
+    assert promise in page(client, f"/experiments/take/{experiment.token}/")
+
+
+def test_an_optional_question_says_so(researcher: User, client: Client) -> None:
+    made = making.experiment(researcher)
+    making.arm(made, "only")
+    making.question(made, "mood", part="before", required=False)
+    making.question(made, "why", part="before", kind="text", options=[], required=False)
+    making.question(made, "age", part="before", kind="number", options=[])
+    design.open_experiment(experiment=made)
+    agree(client, made)
+    shown = page(client, f"/experiments/take/{made.token}/")
+    assert "How much mood? (optional)" in shown
+    assert "How much why? (optional)" in shown
+    assert "How much age?</label>" in shown
 
 
 def test_a_notice_reaches_the_page_and_the_table(researcher: User, client: Client) -> None:

@@ -6,6 +6,7 @@ earlier page changes nothing.
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from webapp.accounts import guests
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
 from webapp.arena.models import MatchSeat
+from webapp.arena.play import services
 from webapp.experiments import grouping, taking, tickets
 from webapp.experiments.models import Experiment, Participant, Question
 from webapp.experiments.questionnaire import Questionnaire
@@ -153,8 +155,10 @@ def _waiting(participant: Participant) -> dict[str, Any]:
     """What the waiting room says. It is the same in every arm: how many are there would tell who a machine is."""
     since = participant.waiting_since
     assert since is not None
+    until = since + timedelta(seconds=participant.experiment.wait_seconds)
+    remaining = (until - services.database_now()) / timedelta(minutes=1)
     return {
-        "until": since + timedelta(seconds=participant.experiment.wait_seconds),
+        "minutes": max(1, math.ceil(remaining)),
         "paused": participant.experiment.state == Experiment.State.PAUSED,
     }
 
