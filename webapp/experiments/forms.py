@@ -159,6 +159,7 @@ QuestionBase = modelform_factory(
 class QuestionForm(QuestionBase):  # type: ignore[valid-type, misc]
     """One question. Its options are a text with one in each line."""
 
+    field_order = ("part", "name", "text", "kind", "options")
     options = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 5}),

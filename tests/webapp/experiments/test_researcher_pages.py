@@ -70,6 +70,15 @@ def test_an_experiment_is_made_and_opened_page_by_page(rosa: Client) -> None:
     assert rosa.post(f"{page}arms/{made.pk}/?game=negotiation&seats=2", {**arm, "seat_1": PERSON}).status_code == 400
 
 
+def test_the_design_says_who_plays(rosa: Client, researcher: User) -> None:
+    made = making.experiment(researcher)
+    making.arm(made, "only", [PERSON, "checkpoint:999"], fallback="scripted:scripted")
+    page = shown(rosa, f"/experiments/{made.pk}/")
+    assert "<dd>Negotiation, A sample scenario (" in page
+    assert "<dd>a participant, checkpoint:999</dd>" in page, "a player that is gone has no other name"
+    assert "<dd>A scripted player takes empty seats</dd>" in page
+
+
 def test_errors_stand_at_their_fields(rosa: Client, researcher: User) -> None:
     assert "This field is required" in rosa.post("/experiments/new/", {**TEXTS, "title": ""}).content.decode()
     page = f"/experiments/{making.experiment(researcher).pk}/"

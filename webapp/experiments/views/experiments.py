@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -14,11 +15,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from training.errors import BadInput
 from webapp.accounts.permissions import current_user, get_or_404, researchers
+from webapp.arena.setup import scenarios
+from webapp.arena.setup.players import Players
 from webapp.core.http import accepted, integer, render_page
 from webapp.core.sorting import Order
 from webapp.experiments import design, power
 from webapp.experiments.forms import PLATFORM, STOPPING, TEXTS, ExperimentForm, PowerForm
-from webapp.experiments.models import SORTS, Experiment
+from webapp.experiments.models import PERSON, SORTS, Arm, Experiment
 
 PAGE = 30
 TITLES = {"state": "State", "title": "Title", "owner": "Owner", "age": "Created"}
@@ -121,13 +124,25 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "experiment": experiment,
         "tab": "design",
-        "arms": experiment.arms.all(),
+        "arms": [(arm, describe_arm(arm)) for arm in experiment.arms.select_related("experiment__owner")],
         "parts": parts,
         "missing": design.missing(experiment) if experiment.is_draft else [],
         "warnings": design.warnings(experiment) if experiment.is_draft else [],
         "link": link(request, experiment),
     }
     return render(request, "experiments/detail.html", context)
+
+
+def describe_arm(arm: Arm) -> dict[str, Any]:
+    """What an arm's form calls its scenario, its players and its fallback; a choice that is gone by its value."""
+    owner = arm.experiment.owner
+    players = {PERSON: "a participant", "": "", **dict(Players(owner, arm.spec).choices())}
+    names = dict(scenarios.choices(owner, arm.game, len(arm.players)))
+    return {
+        "scenario": names.get(arm.scenario, arm.scenario),
+        "players": [players.get(player, player) for player in arm.players],
+        "fallback": players.get(arm.fallback, arm.fallback),
+    }
 
 
 def link(request: HttpRequest, experiment: Experiment) -> str:
