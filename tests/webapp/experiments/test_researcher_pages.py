@@ -75,7 +75,7 @@ def test_the_design_says_who_plays(rosa: Client, researcher: User) -> None:
     making.arm(made, "only", [PERSON, "checkpoint:999"], fallback="scripted:scripted")
     page = shown(rosa, f"/experiments/{made.pk}/")
     assert "<dd>Negotiation, A sample scenario (" in page
-    assert "<dd>a participant, checkpoint:999</dd>" in page, "a player that is gone has no other name"
+    assert "<dd>A participant · checkpoint:999</dd>" in page, "a player that is gone has no other name"
     assert "<dd>A scripted player takes empty seats</dd>" in page
 
 

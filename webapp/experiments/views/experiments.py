@@ -136,7 +136,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 def describe_arm(arm: Arm) -> dict[str, Any]:
     """What an arm's form calls its scenario, its players and its fallback; a choice that is gone by its value."""
     owner = arm.experiment.owner
-    players = {PERSON: "a participant", "": "", **dict(Players(owner, arm.spec).choices())}
+    players = {PERSON: "A participant", "": "", **dict(Players(owner, arm.spec).choices())}
     names = dict(scenarios.choices(owner, arm.game, len(arm.players)))
     return {
         "scenario": names.get(arm.scenario, arm.scenario),
