@@ -3,11 +3,13 @@
 Each folder below `samples/` holds files of one run's directory as the run wrote them, without weights and with the
 conversations of some steps, and its `provenance.json`: title, command, seed, commit. They belong to a person who cannot
 sign in, so that nobody but administrators changes them and they use up nobody's quota; there are no matches among them,
-so that no ladder counts them. `remove` deletes all of it.
+so that no ladder counts them. A rule of `webapp.judgments.rules` judges their conversations. `remove` deletes
+everything.
 """
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,12 @@ from django.db.models.functions import Now
 
 from training.config import RunConfig
 from training.errors import BadInput
+from training.records import Episode
 from training.store import loads, read_lines
 from webapp.accounts.models import Role, User
 from webapp.core import files
 from webapp.home.models import Sample
+from webapp.judgments import rules
 from webapp.runs import batches
 from webapp.runs import services as runs
 from webapp.runs.batches import Batch
@@ -44,11 +48,13 @@ def install(*, again: bool = False) -> list[Run]:
 
 @transaction.atomic
 def remove() -> int:
-    """Delete all sample runs with their files, and their owner; return how many there were.
+    """Delete all sample runs with their files and judgments, and their owner; return how many there were.
 
     Raises `BadInput` if somebody has judged conversations of one.
     """
     stored = list(Run.objects.filter(sample__isnull=False))
+    for owner in User.objects.filter(username=OWNER, is_active=False):
+        rules.remove(owner=owner)
     for run in stored:
         runs.delete_run(run=run)
     User.objects.filter(username=OWNER, is_active=False).delete()
@@ -86,6 +92,7 @@ def _store(name: str) -> Run:
     )  # fmt: skip
     batches.store(_batch(folder, run), attempt, run, attempt)
     origin = {key: facts[key] for key in ("command", "seed", "commit")}
+    _judge(folder, run)
     Sample.objects.update_or_create(name=name, defaults={"run": run, **origin})
     transaction.on_commit(lambda: _publish(folder, run))
     return run
@@ -96,6 +103,18 @@ def _batch(folder: Path, run: Run) -> Batch:
     episodes = [{**line, "file": f"{_episodes(run)}/{line['file']}"} for line in _lines(folder / "index.jsonl")]
     metrics, events = (list(_lines(folder / f"{kind}.jsonl")) for kind in ("metrics", "events"))
     return Batch(metrics=metrics, events=events, episodes=episodes)
+
+
+def _judge(folder: Path, run: Run) -> None:
+    """Let a rule judge the conversations, in the order of the index; each is a gzip member of its file."""
+    lines = {(line["step"], line["episode"]): line for line in _lines(folder / "index.jsonl")}
+    episodes = []
+    for row in run.episodes.order_by("step", "number"):
+        line = lines[row.step, row.number]
+        end = line["offset"] + line["length"]
+        member = (folder / line["file"]).read_bytes()[line["offset"] : end]
+        episodes.append((row, Episode.from_dict(loads(gzip.decompress(member))["episode"])))
+    rules.judge(name=f"{run.name}, judged by a rule", rule="reply-form", owner=run.owner, episodes=episodes)
 
 
 def _publish(folder: Path, run: Run) -> None:

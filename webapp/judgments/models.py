@@ -151,10 +151,14 @@ class QueueQuerySet(models.QuerySet["Queue"]):
         return self.filter(owner=user) if user.is_researcher else self.none()
 
     def matching(self, *, text: str = "", by: str = "", left: bool = False) -> QueueQuerySet:
-        """Queues whose name contains the text or whose owner is it, judged by `people` or a `model`, unfinished."""
+        """Queues whose name contains the text or whose owner is it, judged by `people`, a `model` or a `rule`,
+        unfinished.
+        """
         queues = self.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else self
         if by in {"people", "model"}:
-            queues = queues.filter(judge__isnull=by == "people")
+            queues = queues.filter(judge__isnull=by == "people", rule="")
+        elif by == "rule":
+            queues = queues.exclude(rule="")
         return queues.filter(Exists(Target.objects.filter(queue=OuterRef("pk"), state="pending"))) if left else queues
 
     def listed(self) -> QueueQuerySet:
@@ -168,7 +172,7 @@ class QueueQuerySet(models.QuerySet["Queue"]):
 
 
 class Queue(models.Model):
-    """A set of targets to be judged under one rubric version: by people, or by one judge model.
+    """A set of targets to be judged under one rubric version: by people, by one judge model, or by a rule.
 
     A judgment that was last saved before `exported_at` is part of a dataset that its owner or an admin exported, and no
     longer changes.
@@ -178,6 +182,7 @@ class Queue(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="queues")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="queues")
     judge = models.ForeignKey(JudgeModel, null=True, blank=True, on_delete=models.PROTECT, related_name="queues")
+    rule = models.CharField(max_length=60, blank=True, help_text="The name of a rule; see webapp.judgments.rules.")
     annotators = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="annotation_queues")
     left_out = models.JSONField(default=list, help_text="Seats that the rubric asks nothing about, one line per game.")
     exported_at = models.DateTimeField(null=True, blank=True, help_text="When it was last exported.")
@@ -351,7 +356,7 @@ class Judgment(models.Model):
     """One author's values for one seat of a game under one rubric version. `values` null = could not score.
 
     The author is a person (`author`), a player who rated the others after the game (`author_seat`), a judge model of
-    this site (`judge`), or a name that came with an imported conversation (`outside_author`).
+    this site (`judge`), a `rule`, or a name that came with an imported conversation (`outside_author`).
     """
 
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="judgments")
@@ -376,6 +381,7 @@ class Judgment(models.Model):
         help_text="The seat from which somebody rated after the game.",
     )
     judge = models.ForeignKey(JudgeModel, null=True, blank=True, on_delete=models.PROTECT, related_name="judgments")
+    rule = models.CharField(max_length=60, blank=True, help_text="The name of a rule; see webapp.judgments.rules.")
     outside_author = models.CharField(
         max_length=200, blank=True, help_text="The author's name in the imported file; not an account of this site."
     )
@@ -395,6 +401,9 @@ class Judgment(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["target", "author"], name="one_judgment_a_person_and_target"),
+            models.UniqueConstraint(
+                fields=["target", "rule"], condition=~Q(rule=""), name="one_judgment_a_rule_and_target"
+            ),
             models.UniqueConstraint(fields=["author_seat", "seat", "rubric_version"], name="one_rating_a_seat"),
             models.UniqueConstraint(
                 fields=["conversation", "seat", "rubric_version", "outside_author"],
@@ -405,9 +414,13 @@ class Judgment(models.Model):
 
     @property
     def by(self) -> str:
-        """Who judged, for programs: `model:` with its name, `person:` with the account's number, or an outside name."""
+        """Who judged, for programs: `model:` or `rule:` with its name, `person:` with the account's number, or an
+        outside name.
+        """
         if self.outside_author:
             return self.outside_author
+        if self.rule:
+            return f"rule:{self.rule}"
         return f"person:{self.author_id}" if self.judge is None else f"model:{self.judge.remote.model}"
 
     @property
@@ -415,13 +428,15 @@ class Judgment(models.Model):
         """What kind of author judged, in words."""
         if self.outside_author:
             return "named in the import"
+        if self.rule:
+            return "rule"
         return "person" if self.judge_id is None else "judge model"
 
     @property
     def shown_author(self) -> str:
         """The author's name on pages."""
-        if self.outside_author:
-            return self.outside_author
+        if self.outside_author or self.rule:
+            return self.outside_author or f"the rule {self.rule}"
         if self.judge is not None:
             return self.judge.name
         if self.author_seat is not None:

@@ -6,11 +6,14 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from training.rewards.rubrics import CONDUCT
 from training.store import read_lines
 from webapp.accounts.models import User
 from webapp.core import files
 from webapp.home import samples
 from webapp.home.models import Sample
+from webapp.judgments.models import Judgment, Queue, Rubric, RubricVersion
+from webapp.judgments.services import annotate, create_queue, load_rubrics
 from webapp.runs.models import Run
 
 pytestmark = pytest.mark.django_db
@@ -102,6 +105,50 @@ def test_samples_are_stored_once_and_stay_removed(stored: list[Run], capsys) -> 
     call_command("sample_runs")
     assert capsys.readouterr().out == f"{count} sample runs were stored.\n"
     assert Run.objects.count() == count
+
+
+def test_a_rule_judges_the_conversations_of_every_sample(stored: list[Run], client_of, researcher: User) -> None:
+    client = client_of(researcher)
+    for run in stored:
+        queue = Queue.objects.get(owner=run.owner, targets__episode__run=run, targets__position=0)
+        assert queue.targets.count() == 2 * run.episodes.count()
+        row = run.episodes.latest("step", "number")
+        turns = files.read_member(row.file, row.offset, row.length)["episode"]["turns"]
+        for judgment in Judgment.objects.filter(episode=row):
+            readable = [turn["passed"] for turn in turns if turn["seat"] == judgment.seat]
+            assert judgment.values["readable"] == readable.count(True) / len(readable)
+            assert judgment.reasons["readable"] == f"{readable.count(True)} of {len(readable)} replies."
+        page = client.get(reverse("judgments:queue", args=[queue.pk])).content.decode()
+        assert "<strong>Sample.</strong>" in page
+        assert "the rule reply-form" in page
+        assert f"{2 * run.episodes.count()} of {2 * run.episodes.count()} scored" in page
+    names = [queue.name for queue in Queue.objects.all()]
+    for by, shown in (("rule", True), ("people", False), ("model", False)):
+        listed = client.get(reverse("judgments:list"), {"by": by}).content.decode()
+        assert [name in listed for name in names] == [shown] * len(stored)
+
+
+def test_judgments_of_people_keep_a_sample_and_are_kept(stored: list[Run], researcher: User) -> None:
+    load_rubrics()
+    queue = create_queue(
+        name="mine", owner=researcher, rubric_version=RubricVersion.objects.get(rubric__name=CONDUCT.name),
+        episodes=stored[0].episodes.all()[:1], annotators=[researcher],
+    )  # fmt: skip
+    values = {dimension.name: 5 for dimension in CONDUCT.dimensions}
+    judged = annotate(target=queue.targets.with_games()[0], by=researcher, values=values)
+    counted = Judgment.objects.count()
+    with pytest.raises(CommandError, match="other people have judged 1"):
+        call_command("sample_runs", "--remove")
+    assert Judgment.objects.count() == counted  # the rule's are there, too
+    judged.delete()
+    call_command("sample_runs", "--remove")
+    assert not Judgment.objects.exists()
+    assert list(Queue.objects.all()) == [queue]
+    assert not Rubric.objects.filter(name="reply-form").exists()
+    assert Rubric.objects.filter(name=CONDUCT.name).exists()
+    call_command("sample_runs")
+    assert Judgment.objects.filter(rule="reply-form").count() == counted - 1
+    assert Queue.objects.filter(rule="reply-form").count() == len(stored)
 
 
 def test_the_name_of_their_owner_is_not_taken_from_anybody(person) -> None:

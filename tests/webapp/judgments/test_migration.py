@@ -9,7 +9,7 @@ from webapp.judgments import services
 from webapp.judgments.models import GameRating, Judgment, Target
 
 pytestmark = pytest.mark.django_db(transaction=True)
-OLD, NEW = ("judgments", "0001_initial"), ("judgments", "0003_imported_judgments")
+OLD, NEW = ("judgments", "0001_initial"), ("judgments", "0005_rules")
 
 
 def migrate(name):
@@ -48,11 +48,11 @@ def test_judgments_of_an_older_database_stay_and_imported_ones_become_rows(newes
     assert list(rows.values("pk", "values", "reason", "created_at")) == kept, "the old tables hold what they can hold"
     assert older.get_model("judgments", "Target").objects.count() == 2
 
-    migrate(NEW)
+    migrate(NEW)  # the newest: the models below are those of today
     rows = Judgment.objects.filter(conversation=None).order_by("pk")
     assert list(rows.values("pk", "values", "reason", "created_at")) == kept
     assert [row.updated_at for row in rows] == [row["created_at"] for row in kept]
-    assert [row.history for row in rows] == [[], []]
+    assert [(row.history, row.rule) for row in rows] == [([], ""), ([], "")]
     assert (GameRating.objects.get().by, GameRating.objects.get().voted) == (match.seats.get(user=player), True)
     assert Target.objects.filter(match=match).count() == 2
     (imported_row,) = Judgment.objects.outside()

@@ -1,0 +1,69 @@
+"""Rules: what they count in a conversation, and the queue that they fill."""
+
+import pytest
+
+from tests.webapp.runs.making import make_episode, make_run
+from training.records import Episode, Move, Scenario, SeatMove, Turn
+from webapp.judgments import results, rules
+from webapp.judgments.models import Judgment, Queue, Rubric
+
+SCENARIO = Scenario.from_dict(
+    {
+        "id": "pens", "game": "negotiation", "seats": ["Ada", "Ben"], "settings": {
+            "deal": {"kind": "items", "story": "Share.", "items": [{"name": "pen", "count": 3}],
+                     "sides": [{"values": {"pen": 2}}, {"values": {"pen": 1}}]},
+        },
+    }
+)  # fmt: skip
+ECHO = "apples apples apples apples apples apples"  # four triples, one of them new: 3/4 of them repeat
+
+
+def conversation(*replies: tuple[int, str, bool]) -> Episode:
+    moves = tuple(SeatMove(seat=seat, move=Move(action="talk", text=text)) for seat, text, _ in replies)
+    turns = tuple(
+        Turn(seat=seat, reply=text, move=moves[place].move, move_index=place, passed=passed)
+        for place, (seat, text, passed) in enumerate(replies)
+    )
+    return Episode(scenario=SCENARIO, moves=moves, turns=turns, returns={}, metrics={})
+
+
+def test_the_form_of_replies_by_hand() -> None:
+    episode = conversation((0, ECHO, True), (1, "Fine with me.", True), (0, "Hm", False))
+    first, second = (rules.reply_form(episode, seat) for seat in (0, 1))
+    assert first.values == {"readable": 1 / 2, "new_wording": 1 - (3 / 4 + 0) / 2, "fit_for_training": 0.0}
+    assert first.reasons == {
+        "readable": "1 of 2 replies.",
+        "new_wording": "1 of 2 replies repeat a word triple.",
+        "fit_for_training": "0 of 2 replies.",
+    }
+    assert second.values == {"readable": 1.0, "new_wording": 1.0, "fit_for_training": 1.0}
+
+
+def test_every_rule_answers_within_the_scales_of_its_rubric() -> None:
+    episode = conversation((0, ECHO, True), (1, "", False))
+    for rule in rules.RULES.values():
+        for seat in (0, 1):
+            answers = rule.answer(episode, seat)
+            assert answers.values.keys() == {dimension.name for dimension in rule.rubric.dimensions}
+            assert all(dimension.takes(answers.values[dimension.name]) for dimension in rule.rubric.dimensions)
+
+
+@pytest.mark.django_db
+def test_a_queue_is_complete_at_once_and_goes_with_its_rubric(home, researcher, annotator) -> None:
+    row = make_episode(make_run(researcher))
+    episode = conversation((0, ECHO, True))
+    queue = rules.judge(name="form", rule="reply-form", owner=researcher, episodes=[(row, episode)])
+    assert list(queue.targets.order_by("seat").values_list("state", flat=True)) == ["scored", "unscored"]
+    scored, silent = Judgment.objects.order_by("seat")
+    assert (scored.by, scored.author_kind, scored.shown_author) == ("rule:reply-form", "rule", "the rule reply-form")
+    assert silent.values is None
+    assert silent.reason == "This seat wrote no reply."
+    ((_, estimates),) = results.of_queue(queue, researcher).items()
+    assert [estimate.mean for estimate in estimates] == [1.0, 0.25, 0.0]
+    others = rules.judge(name="form", rule="reply-form", owner=annotator, episodes=[(row, episode)])
+    rules.remove(owner=researcher)
+    assert list(Queue.objects.all()) == [others]
+    assert Rubric.objects.filter(name="reply-form").exists()
+    rules.remove(owner=annotator)
+    assert not Judgment.objects.exists()
+    assert not Rubric.objects.filter(name="reply-form").exists()

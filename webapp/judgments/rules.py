@@ -1,0 +1,126 @@
+"""Rules: judgments that a function of Parley computes from a conversation, always the same for the same conversation.
+
+A rule has its own rubric, because it answers only what it can count. Its queue is complete when it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from django.db import transaction
+from django.utils import timezone
+
+from training.records import Episode, Seat
+from training.reward_section import RewardSection
+from training.rewards.rubrics import Dimension
+from training.rewards.rubrics import Rubric as RubricRecord
+from training.rewards.rules import fit, repeated_share
+from webapp.accounts.models import User
+from webapp.judgments.models import Judgment, Queue, Rubric, RubricVersion, Target
+from webapp.runs.models import PlayedEpisode
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A rule's value for each dimension, within its scale, and how it came about."""
+
+    values: Mapping[str, float]
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A function that judges a seat of an episode, or returns None where there is nothing to count."""
+
+    rubric: RubricRecord
+    answer: Callable[[Episode, Seat], Answers | None]
+
+
+def _share(name: str, title: str, question: str) -> Dimension:
+    return Dimension(name=name, title=title, low=0, high=1, question=question)
+
+
+FORM = RubricRecord(
+    name="reply-form",
+    version=1,
+    title="Form of replies: what a rule counts",
+    dimensions=(
+        _share("readable", "Readable replies", "Which share of this seat's replies could the game read as a move?"),
+        _share(
+            "new_wording",
+            "New wording",
+            "Which share of the word triples in a reply did not occur before in the same reply, on average?",
+        ),
+        _share(
+            "fit_for_training",
+            "Fit for training",
+            "Which share of this seat's replies passes the quality filter without a model: readable, neither repeating "
+            "itself nor copying the instructions, in the writing systems of the game?",
+        ),
+    ),
+)
+
+
+def reply_form(episode: Episode, seat: Seat) -> Answers | None:
+    """Count readable replies, repeated wording and what the quality filter lets through."""
+    verdicts = fit(episode, RewardSection())
+    replies = [(turn, passes) for turn, passes in zip(episode.turns, verdicts, strict=True) if turn.seat == seat]
+    if not replies:
+        return None
+    count = len(replies)
+    readable = sum(turn.passed for turn, _ in replies)
+    passing = sum(passes for _, passes in replies)
+    repeated = [repeated_share(turn.reply) for turn, _ in replies]
+    return Answers(
+        {"readable": readable / count, "new_wording": 1 - mean(repeated), "fit_for_training": passing / count},
+        {
+            "readable": f"{readable} of {count} replies.",
+            "new_wording": f"{sum(share > 0 for share in repeated)} of {count} replies repeat a word triple.",
+            "fit_for_training": f"{passing} of {count} replies.",
+        },
+    )
+
+
+RULES = {"reply-form": Rule(FORM, reply_form)}
+"""The rules by the name that judgments store."""
+
+
+@transaction.atomic
+def judge(*, name: str, rule: str, owner: User, episodes: Sequence[tuple[PlayedEpisode, Episode]]) -> Queue:
+    """Store a queue in which a rule has judged every seat of these episodes; each row comes with its conversation."""
+    version = _version(RULES[rule].rubric)
+    queue = Queue.objects.create(name=name, owner=owner, rubric_version=version, rule=rule)
+    seats = [(row, episode, seat) for row, episode in episodes for seat in range(len(episode.scenario.seats))]
+    for position, (row, episode, seat) in enumerate(seats):
+        answers = RULES[rule].answer(episode, seat)
+        state = Target.State.UNSCORED if answers is None else Target.State.SCORED
+        target = Target.objects.create(queue=queue, episode=row, seat=seat, position=position, state=state)
+        Judgment.objects.create(
+            rubric_version=version, target=target, episode=row, seat=seat, rule=rule,
+            values=None if answers is None else answers.values, reasons={} if answers is None else answers.reasons,
+            reason="This seat wrote no reply." if answers is None else "", updated_at=timezone.now(),
+        )  # fmt: skip
+    return queue
+
+
+def _version(record: RubricRecord) -> RubricVersion:
+    rubric, _ = Rubric.objects.get_or_create(name=record.name, defaults={"title": record.title})
+    content = {"title": record.title, "dimensions": [dimension.to_dict() for dimension in record.dimensions]}
+    return RubricVersion.objects.get_or_create(rubric=rubric, number=record.version, defaults=content)[0]
+
+
+@transaction.atomic
+def remove(*, owner: User) -> None:
+    """Delete the queues of this person that rules have judged, and the rules' rubrics that nobody else uses.
+
+    What somebody else judged in such a queue stays, with the queue.
+    """
+    Judgment.objects.filter(target__queue__owner=owner).exclude(rule="").delete()
+    judged = Judgment.objects.filter(target__queue__owner=owner).values("target__queue")
+    Queue.objects.filter(owner=owner).exclude(rule="").exclude(pk__in=judged).delete()
+    names = [rule.rubric.name for rule in RULES.values()]
+    versions = RubricVersion.objects.filter(rubric__name__in=names)
+    used = versions.exclude(queues=None) | versions.exclude(judgments=None)
+    Rubric.objects.filter(name__in=names, owner=None).exclude(versions__in=used).delete()
