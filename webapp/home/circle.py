@@ -1,8 +1,8 @@
-"""The guided circle of a researcher: watch a model learn, beat it, judge the game, train on that; each with real runs.
+"""The guided circle of a researcher: watch a model learn, play against it, judge the game, train on that.
 
-The record of a person names what they made, and its state says how far each step is. So the circle can be left and gone
-on with at any point, and a step that failed can be done again. Every function is one transaction, and raises `BadInput`
-without changing anything.
+Every step is real work. The record of a person names what they made, and its state says how far each step is. So the
+circle can be left and gone on with at any point, and a step that failed can be done again. Every function is one
+transaction, and raises `BadInput` without changing anything.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def of(user: User) -> Circle:
 
 def progress(circle: Circle) -> dict[str, Progress]:
     """The progress of every step, in their order."""
-    played = _beaten(circle)
+    played = _played(circle)
     judged = _judged(circle, played)
     return {
         "watch": _of_run(circle.run),
-        "beat": played,
+        "play": played,
         "judge": judged,
         "train": _of_run(circle.trained) if judged.state == State.DONE or circle.trained else Progress(State.LOCKED),
     }
@@ -94,7 +94,7 @@ def opponent(circle: Circle) -> Checkpoint | None:
     return circle.run.checkpoints.order_by("-step").first() if circle.run else None
 
 
-def _beaten(circle: Circle) -> Progress:
+def _played(circle: Circle) -> Progress:
     match = circle.match
     if match is None:
         return Progress(State.READY if opponent(circle) else State.LOCKED)
@@ -110,7 +110,7 @@ def _judged(circle: Circle, played: Progress) -> Progress:
     if queue is None:
         if match is not None and not Match.objects.exportable().filter(pk=match.pk).exists():
             why = "You kept this game out of exports, or it is not rated, so it cannot be judged."
-            return Progress(State.FAILED, f"{why} Play another, and say yes to its use.", instead="beat")
+            return Progress(State.FAILED, f"{why} Play another, and say yes to its use.", instead="play")
         return Progress(State.READY)
     left, seats = queue.targets.open_for(circle.user).count(), queue.targets.count()
     if left:
@@ -132,7 +132,7 @@ def watch(*, user: User) -> Run:
 
 
 @transaction.atomic
-def beat(*, user: User) -> Match:
+def play(*, user: User) -> Match:
     """Set up a table against the newest checkpoint of the watched run, with one of the scenarios that it learned from;
     a game of the circle that is not over is returned.
     """
@@ -201,5 +201,5 @@ def _locked(user: User) -> Circle:
     return Circle.objects.select_for_update().get(user=user)
 
 
-STEPS: Mapping[str, Callable[..., object]] = {"watch": watch, "beat": beat, "judge": judge, "train": train}
+STEPS: Mapping[str, Callable[..., object]] = {"watch": watch, "play": play, "judge": judge, "train": train}
 """What begins each step, in their order."""

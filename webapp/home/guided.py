@@ -55,7 +55,7 @@ TEXTS = {
         "The tiny model bargains with itself and learns from it. Then it plays against its own start.",
         "Start the quick trial",
     ),
-    "beat": (
+    "play": (
         "Beat it",
         "3 minutes",
         "Sit down against the newest checkpoint of your run, over items that it learned to divide.",
@@ -80,7 +80,7 @@ def cards(circle: Circle) -> list[Card]:
     """The cards of a person's circle, in their order."""
     links = {
         "watch": lambda: (circle.run_id and reverse("runs:detail", args=[circle.run_id]), "To the run"),
-        "beat": lambda: (circle.match_id and reverse("arena:table", args=[circle.match_id]), "To the game"),
+        "play": lambda: (circle.match_id and reverse("arena:table", args=[circle.match_id]), "To the game"),
         "judge": lambda: (circle.queue_id and _queue_link(circle), "To the judgments"),
         "train": lambda: (circle.trained_id and reverse("runs:detail", args=[circle.trained_id]), "To the run"),
     }

@@ -49,7 +49,7 @@ def learned(user: User, state: str = "succeeded") -> Run:
 
 def played(user: User, client: Client, consent: str = "yes") -> Match:
     """The circle's game, given up by whoever begins."""
-    match = circles.beat(user=user)
+    match = circles.play(user=user)
     client.post(reverse("arena:consent", args=[match.pk]), {"consent": consent})
     services.submit(match_id=match.pk, seat=match.due.get().seat, step=0, move=FORFEIT)
     match.refresh_from_db()
@@ -69,7 +69,7 @@ def annotate(client: Client, queue: Queue) -> None:
 
 def test_the_whole_circle_over_requests(client_of, researcher: User) -> None:
     client = client_of(researcher)
-    assert states(researcher) == {"watch": "ready", "beat": "locked", "judge": "locked", "train": "locked"}
+    assert states(researcher) == {"watch": "ready", "play": "locked", "judge": "locked", "train": "locked"}
     started = begin(client, "watch")
     run = Run.objects.get()
     assert started["Location"] == reverse("runs:detail", args=[run.pk])
@@ -77,17 +77,17 @@ def test_the_whole_circle_over_requests(client_of, researcher: User) -> None:
     assert "Waiting for a worker" in client.get("/").content.decode()
     checkpoint = Checkpoint.objects.create(name="first/4", kind="full", base="tiny", path="x", run=run, step=4)
     Deployment.objects.create(checkpoint=checkpoint, state="ready")
-    assert states(researcher)["beat"] == "ready"  # one need not wait for the end of the run
+    assert states(researcher)["play"] == "ready"  # one need not wait for the end of the run
     Run.objects.update(state="succeeded")
-    table = begin(client, "beat")
+    table = begin(client, "play")
     match = Match.objects.get()
     assert table["Location"] == reverse("arena:table", args=[match.pk])
     assert match.seats.get(kind="model").deployment.checkpoint == checkpoint
     assert match.scenario["settings"]["deal"]["kind"] == "items"
-    assert begin(client, "beat")["Location"] == table["Location"]  # it is not over
+    assert begin(client, "play")["Location"] == table["Location"]  # it is not over
     client.post(reverse("arena:consent", args=[match.pk]), {"consent": "yes"})
     services.submit(match_id=match.pk, seat=match.due.get().seat, step=0, move=FORFEIT)
-    assert states(researcher) == {"watch": "done", "beat": "done", "judge": "ready", "train": "locked"}
+    assert states(researcher) == {"watch": "done", "play": "done", "judge": "ready", "train": "locked"}
     queue = begin(client, "judge")
     assert queue["Location"] == reverse("judgments:annotate", args=[Queue.objects.get().pk])
     assert "0 of 2 seats judged" in client.get("/").content.decode()
@@ -109,7 +109,7 @@ def test_the_whole_circle_over_requests(client_of, researcher: User) -> None:
 
 def test_a_step_before_its_time_is_refused_on_its_card(client_of, researcher: User) -> None:
     client = client_of(researcher)
-    for step, why in (("beat", "there is no checkpoint yet"), ("judge", "play the game"), ("train", "judge the game")):
+    for step, why in (("play", "there is no checkpoint yet"), ("judge", "play the game"), ("train", "judge the game")):
         page = begin(client, step)
         assert page.status_code == 400
         assert f'role="alert">This did not begin: {why}' in page.content.decode()
@@ -136,19 +136,19 @@ def test_a_game_that_may_not_be_used_leads_to_another(client_of, researcher: Use
     match = played(researcher, client, consent="no")
     page = client.get("/").content.decode()
     assert "You kept this game out of exports" in page
-    assert page.count(f'action="{reverse("home:begin", args=["beat"])}"') == 1
+    assert page.count(f'action="{reverse("home:begin", args=["play"])}"') == 1
     assert begin(client, "judge").status_code == 400
-    begin(client, "beat")
+    begin(client, "play")
     assert Circle.objects.get().match != match
 
 
 def test_a_game_without_a_result_is_played_again(client_of, researcher: User) -> None:
     learned(researcher)
-    match = circles.beat(user=researcher)
+    match = circles.play(user=researcher)
     services.abort(match_id=match.pk, why="a model could not be started")
-    progress = circles.progress(circles.of(researcher))["beat"]
+    progress = circles.progress(circles.of(researcher))["play"]
     assert (progress.state, "a model could not be started" in progress.message) == (State.FAILED, True)
-    assert circles.beat(user=researcher) != match
+    assert circles.play(user=researcher) != match
 
 
 def test_the_cards_can_be_put_away_and_come_back(client_of, researcher: User) -> None:
@@ -165,7 +165,7 @@ def test_the_cards_can_be_put_away_and_come_back(client_of, researcher: User) ->
 def test_the_cards_are_ones_own(client_of, researcher: User, person) -> None:
     learned(researcher)
     other = person("researcher", "rudi")
-    assert states(other) == {"watch": "ready", "beat": "locked", "judge": "locked", "train": "locked"}
+    assert states(other) == {"watch": "ready", "play": "locked", "judge": "locked", "train": "locked"}
     assert 'id="circle"' not in client_of(person("annotator")).get("/").content.decode()
 
 
