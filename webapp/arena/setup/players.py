@@ -15,21 +15,21 @@ from webapp.serving.models import Deployment
 SHOWN_CHECKPOINTS = 50
 
 
-def checkpoints_for(user: User, wanted: int | None = None) -> list[Checkpoint]:
-    """The checkpoints this user may play against, newest first, always including `wanted`."""
+def checkpoints_for(user: User, chosen: int | None = None) -> list[Checkpoint]:
+    """The checkpoints this user may play against, newest first, always including `chosen`."""
     visible = Checkpoint.objects.visible_to(user)
     newest = list(visible.order_by("-created_at")[:SHOWN_CHECKPOINTS])
-    if wanted is not None and wanted not in {checkpoint.pk for checkpoint in newest}:
-        newest = [*visible.filter(pk=wanted), *newest]
+    if chosen is not None and chosen not in {checkpoint.pk for checkpoint in newest}:
+        newest = [*visible.filter(pk=chosen), *newest]
     return newest
 
 
 class Players:
-    """Models and scripted players of one game, in the order of a form; `wanted` is a checkpoint listed in any case."""
+    """Models and scripted players of one game, in the order of a form; `chosen` is a checkpoint listed in any case."""
 
-    def __init__(self, user: User, spec: GameSpec, wanted: int | None = None) -> None:
+    def __init__(self, user: User, spec: GameSpec, chosen: int | None = None) -> None:
         self.user, self.spec = user, spec
-        self.checkpoints = checkpoints_for(user, wanted)
+        self.checkpoints = checkpoints_for(user, chosen)
         self.remotes = list(Deployment.objects.visible_to(user).filter(remote__isnull=False).select_related("remote"))
 
     def models(self) -> list[tuple[str, str]]:
@@ -43,10 +43,10 @@ class Players:
         """(value, label) of each."""
         return [*self.models(), *((f"scripted:{name}", label) for name, label in opponents.choices(self.spec))]
 
-    def initial(self, wanted: int | None) -> str:
-        """The value of the checkpoint `wanted` if it may be played against, else of the scripted player."""
-        if any(model.pk == wanted for model in self.checkpoints):
-            return f"checkpoint:{wanted}"
+    def initial(self, chosen: int | None) -> str:
+        """The value of the checkpoint `chosen` if it may be played against, else of the scripted player."""
+        if any(model.pk == chosen for model in self.checkpoints):
+            return f"checkpoint:{chosen}"
         return f"scripted:{opponents.substitute(self.spec.name)}"
 
     def resolved(self, choice: str) -> str:
