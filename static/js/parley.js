@@ -45,20 +45,27 @@
   window.addEventListener("resize", reach);
   document.addEventListener("htmx:afterSettle", reach);
 
-  // Reports a failed request in the element named by data-problem, else beside the element that sent the request.
-  function say(element, text, link) {
-    const named = element.closest("[data-problem]");
-    let place = named && document.getElementById(named.dataset.problem);
-    if (!place) {
-      place = element.nextElementSibling?.classList.contains("request-problem") ? element.nextElementSibling : null;
-      if (!place && text) {
-        place = document.createElement("p");
-        place.className = "request-problem problem";
-        place.setAttribute("role", "alert");
-        element.after(place);
-      }
-    }
-    if (!place || place.textContent === (link ? `${text} ${link.textContent}` : text)) return; // said already
+  // Reports a failed request beside the button that was pressed, else beside the element that sent the request. The next
+  // request of that element that succeeds takes the report away.
+  const problems = new WeakMap();
+
+  function problemOf(element, pressed) {
+    const place = problems.get(element);
+    if (place?.isConnected) return place;
+    const made = document.createElement("p");
+    made.className = "request-problem problem";
+    made.setAttribute("role", "alert");
+    const anchor = pressed?.isConnected ? pressed : element;
+    (anchor.closest(".buttons") ?? anchor).after(made);
+    problems.set(element, made);
+    return made;
+  }
+
+  function report(event, text, link) {
+    const { elt: element, requestConfig } = event.detail;
+    if (element.closest(".running")) return; // the bar asks by itself, and asks again
+    const place = problemOf(element, requestConfig?.triggeringEvent?.submitter);
+    if (place.textContent === (link ? `${text} ${link.textContent}` : text)) return; // a screen reader reads it once
     place.replaceChildren(text, ...(link ? [" ", link] : []));
   }
 
@@ -71,17 +78,22 @@
     return link;
   }
 
-  document.addEventListener("htmx:sendError", (event) => {
-    if (!event.detail.elt.closest(".running")) say(event.detail.elt, "The site does not answer. Nothing was changed; try again.");
-  });
+  const SILENT = "The site does not answer. Nothing was changed; try again.";
+  const WHY = {
+    403: "You are signed out, or the page is old. Reload it.",
+    404: "It is not there any more, or you may not see it. Nothing was changed; reload the page.",
+    429: "Too many tries. Nothing was changed; wait a minute, then try again.",
+  };
+
+  document.addEventListener("htmx:sendError", (event) => report(event, SILENT));
+  document.addEventListener("htmx:timeout", (event) => report(event, SILENT));
   document.addEventListener("htmx:responseError", (event) => {
-    if (event.detail.xhr.status === 401) {
-      if (!event.detail.elt.closest(".running")) say(event.detail.elt, "You are signed out. Nothing was changed.", signIn());
-    } else if (event.detail.xhr.status === 403) say(event.detail.elt, "You are signed out, or the page is old. Reload it.");
-    else say(event.detail.elt, `This did not work (${event.detail.xhr.status}). Nothing was changed.`);
+    const { status } = event.detail.xhr;
+    if (status === 401) report(event, "You are signed out. Nothing was changed.", signIn());
+    else report(event, WHY[status] ?? `This did not work (${status}). Nothing was changed.`);
   });
   document.addEventListener("htmx:afterRequest", (event) => {
-    if (event.detail.successful) say(event.detail.elt, "");
+    if (event.detail.successful) problems.get(event.detail.elt)?.remove();
   });
 
   // Forms and buttons with data-confirm ask for confirmation.
