@@ -1,10 +1,10 @@
 """Sample runs: recordings of real runs that a new installation shows, so that no page of it is empty.
 
 Each folder below `samples/` holds files of one run's directory as the run wrote them, without weights and with the
-conversations of some steps, and its `provenance.json`: title, command, seed, commit. They belong to a person who cannot
-sign in, so that nobody but administrators changes them and they use up nobody's quota; there are no matches among them,
-so that no ladder counts them. A rule of `webapp.judgments.rules` judges their conversations. `remove` deletes
-everything.
+first conversations of some steps, and its `provenance.json`: title, command, seed, commit. They belong to a person who
+cannot sign in, so that nobody but administrators changes them and they use up nobody's quota; there are no matches
+among them, so that no ladder counts them. A rule of `webapp.judgments.rules` judges their conversations. `remove`
+deletes everything.
 """
 
 from __future__ import annotations
