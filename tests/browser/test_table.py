@@ -89,6 +89,18 @@ def rate_by_keyboard(page: Page) -> None:
     expect(page.locator("main")).to_contain_text("Scripted", ignore_case=True)
 
 
+def test_a_pause_is_said_where_one_moves(site, visit):
+    page = visit("pia").page
+    page.goto(site.seed("bargain", "items"))
+    expect(page.locator(".turn")).to_have_text(TURN)
+    page.locator(".hosting summary").click()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#part-act").get_by_text("The game is paused")).to_be_visible()
+    page.locator(".hosting summary").click()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".turn")).to_have_text(TURN)
+
+
 def test_enter_sends_what_one_is_writing_in(site, visit):
     page = visit("pia").page
     page.goto(site.seed("bargain", "items"))
