@@ -86,7 +86,7 @@ def test_running_games_cost_the_lobby_no_queries_of_their_own(
         )
         tables.answer_consent(match=match, user=ben, agreed=True)
     client = client_of(annotator)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(15):
         assert len(listed(client)["running"]) == 12
 
 

@@ -10,7 +10,7 @@ from tests.webapp.judgments.make import finished_match
 from webapp.arena.setup import tables
 
 pytestmark = pytest.mark.django_db
-MOST = 12
+MOST = 15
 
 
 def more(host, partner, count):

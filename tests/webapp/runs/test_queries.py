@@ -52,7 +52,7 @@ def test_a_run_page(client, run, name, queries, django_assert_max_num_queries):
         assert client.get(reverse(f"runs:{name}", args=[run.pk])).status_code == 200
 
 
-@pytest.mark.parametrize("name, queries", [("list", 5), ("checkpoints", 4), ("new", 5)])
+@pytest.mark.parametrize("name, queries", [("list", 5), ("checkpoints", 4), ("new", 6)])
 def test_a_list(client, run, name, queries, django_assert_max_num_queries):
     with django_assert_max_num_queries(SESSION_AND_PERSON + queries):
         assert client.get(reverse(f"runs:{name}")).status_code == 200
