@@ -15,7 +15,8 @@ from training.games import GameSpec
 from training.methods import REGISTRY as METHODS
 
 ROOT = Path(__file__).resolve().parents[2]
-CLIENT = ("Client", "Datasets", "Runs", "Checkpoints", "Matches", "Judgments")
+CLIENT = ("Client", "Datasets", "Runs", "Checkpoints", "Matches", "Judgments", "Experiments")
+"""Classes of `parley_client`, each in the module of its name."""
 
 
 def pages() -> dict[str, str]:
@@ -162,10 +163,9 @@ def settings() -> str:
 
 def client() -> str:
     """The classes of `parley_client`, by Sphinx from their docstrings."""
-    modules = {"Client": "client", "Runs": "runs", "Matches": "matches"}
     parts = ["# Python client", "How to install and use it: [parley_client](../client.md)."]
     for name in CLIENT:
-        module = f"parley_client.{modules.get(name, 'data')}"
+        module = f"parley_client.{name.lower()}"
         parts += [f"## {name}", f"```{{eval-rst}}\n.. autoclass:: {module}.{name}\n   :members:\n```"]
     parts += [
         "## Errors",
