@@ -81,8 +81,8 @@
   const SILENT = "The site does not answer. Nothing was changed; try again.";
   const WHY = {
     403: "You are signed out, or the page is old. Reload it.",
-    404: "It is not there any more, or you may not see it. Nothing was changed; reload the page.",
-    429: "Too many tries. Nothing was changed; wait a minute, then try again.",
+    404: "This no longer exists, or you may not see it. Nothing was changed; reload the page.",
+    429: "Too many requests. Nothing was changed; wait a minute, then try again.",
   };
 
   document.addEventListener("htmx:sendError", (event) => report(event, SILENT));

@@ -14,8 +14,8 @@ FAILURES = {
     400: "This did not work (400).",
     401: "You are signed out.",
     403: "You are signed out, or the page is old.",
-    404: "It is not there any more",
-    429: "Too many tries.",
+    404: "This no longer exists",
+    429: "Too many requests.",
     500: "This did not work (500).",
 }
 """What a page says by status; 0 is a connection that breaks."""

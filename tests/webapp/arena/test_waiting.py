@@ -1,4 +1,4 @@
-"""How long people lately waited for each other, against times that are written down here."""
+"""How long people recently waited for each other, against times that are written down here."""
 
 from datetime import timedelta
 
@@ -71,10 +71,10 @@ def test_a_consent_that_was_withdrawn_during_the_game_is_no_beginning(table, pla
 def test_the_lobby_says_so_and_says_nothing_where_nothing_is_known(table, client_of, player):
     page = client_of(player).get("/play/").content.decode()
     assert "wait" in page
-    assert "Nobody has waited for people lately: the scripted player begins at once." in page
+    assert "Nobody has waited for other people recently: the scripted player begins at once." in page
     assert "People usually wait" not in page
     table(20)
-    assert "Lately people waited about 20 s for each other." in client_of(player).get("/play/").content.decode()
+    assert "People recently waited about 20 s for each other." in client_of(player).get("/play/").content.decode()
     table(20)
     table(25)
     assert "People usually wait about 20 s for each other." in client_of(player).get("/play/").content.decode()

@@ -216,7 +216,7 @@ def test_email_needs_an_address_that_its_owner_has_confirmed(client: Client, res
     (sent,) = mail.outbox
     assert sent.to == ["rosa@example.org"]
     (link,) = re.findall(r"/accounts/confirm-email/\S+", str(sent.body))
-    assert "belongs to the account rosa?" in client.get(link).content.decode()
+    assert "belong to the account rosa?" in client.get(link).content.decode()
     assert not EmailAddress.objects.get().verified, "opening the link is not enough: scanners open links, too"
     client.post(link)
     assert client.post(reverse("runs:alerts"), data).status_code == 302
