@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 
 def is_throttled(request: HttpRequest, action: str = "guest") -> bool:
-    """Whether this address has done `action`, one of `GUEST_LIMITS`, too often; counts this time otherwise.
+    """Whether this address has done `action`, one of `GUEST_LIMITS`, too often; otherwise counts this attempt.
 
     Each guest is a row, and leaving a table makes room for the next one.
     """

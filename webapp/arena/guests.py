@@ -1,7 +1,7 @@
-"""Guests who never came back: their rows go, with tables of their own at which nothing was played.
+"""Guests who never came back: their rows are deleted, with the tables they opened at which nothing was played.
 
 A guest who has played stays, so that the games of others, ratings and exports stay whole; so does a participant of an
-experiment. A session lasts two weeks, so that nobody can return as a guest who is gone.
+experiment. A session lasts two weeks, so that nobody can return as a guest who was removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNPLAYED = (Match.State.OPEN, Match.State.ABORTED)
 
 
 def _gone(before: datetime) -> QuerySet[User]:
-    """Guests who were not here since `before` and have no game but unplayed tables of their own."""
+    """Guests who have not been active since `before`, and have no games except unplayed tables that they opened."""
     seats = MatchSeat.objects.filter(user=OuterRef("pk"))
     hosted = Match.objects.filter(host=OuterRef("pk"))
     others = MatchSeat.objects.filter(match__host=OuterRef("pk"), user__isnull=False).exclude(user=OuterRef("pk"))
@@ -40,7 +40,7 @@ def _gone(before: datetime) -> QuerySet[User]:
 
 
 def remove_gone(*, limit: int) -> int:
-    """Remove at most `limit` guests who are gone, the oldest first; return how many."""
+    """Remove at most `limit` guests who never came back, the oldest first; return how many."""
     gone = _gone(services.database_now() - GONE_AFTER)
     return sum(_remove(pk) for pk in gone.order_by("pk").values_list("pk", flat=True)[:limit])
 

@@ -25,7 +25,7 @@ def group(match_id: int) -> str:
 
 
 def watchers(match_id: int) -> str:
-    """The group of those who read what watchers write: apart from the match's own, in which its players are."""
+    """The group of the watchers' chat of a match. It is not the match's group, in which the players are."""
     return f"arena.{match_id}.watchers"
 
 
@@ -57,7 +57,7 @@ def _send_now(group_name: str, viewers: tuple[Viewer, ...]) -> None:
     except (RedisError, OSError) as error:
         future.cancel()
         CIRCUIT.failed(error)
-        logger.warning("hints to %s not sent, the sockets will look by themselves: %s", group_name, error)
+        logger.warning("hints to %s not sent, the sockets will poll: %s", group_name, error)
 
 
 async def _group_send(group_name: str, viewers: tuple[Viewer, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The socket routes of a table: of the game, and of those who watch it."""
+"""The socket routes of a table: one for the game, one for the chat of its watchers."""
 
 from django.urls import path
 

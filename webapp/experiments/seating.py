@@ -43,7 +43,7 @@ class Seating:
 
 def request_models(arm: Arm) -> None:
     """Request the models of an arm, as somebody enters its waiting room; one that failed to start is tried again."""
-    with suppress(BadInput):  # `seat` reports a player or a game that is gone
+    with suppress(BadInput):  # `seat` reports a player or a game that no longer exists
         players = Players(arm.experiment.owner, arm.spec)
         places = [place_of(players, player) for player in arm.players if player != PERSON]
         serving.request_all(deployments=[model for place in places for model in place.deployments])

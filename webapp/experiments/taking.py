@@ -1,4 +1,4 @@
-"""What a participant does: begin, answer, be there, go on, come back, withdraw.
+"""What a participant does: begin, answer, send heartbeats, continue, come back, withdraw.
 
 Each function is one transaction, `heartbeat` two. Raises `BadInput` without changing anything. A stage that is over is
 never repeated: an answer to an earlier page changes nothing, so that a reload or a second press is harmless.
@@ -29,7 +29,7 @@ FULL = "there is no place left in this study"
 LONGEST_BEFORE = timedelta(minutes=30)
 """Whoever answers the first questions for longer than this holds no place back from others."""
 RETRY_WITHIN = timedelta(minutes=10)
-"""How long a browser may agree again to the participation that it began, if the answer to it got lost."""
+"""How long a browser may agree again to the participation that it began, if the response was lost."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def begin(
 
 
 def _begun_with(experiment: Experiment, origin: Origin, ticket: str) -> Participant | None:
-    """The guest's participation that began with this ticket and id, if its answers and pages are still to come."""
+    """The guest's participation that began recently with this ticket and id, if it has no answers yet."""
     if not ticket:
         return None
     fresh = experiment.participants.filter(created_at__gte=services.database_now() - RETRY_WITHIN, answers={})

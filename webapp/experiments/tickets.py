@@ -1,7 +1,7 @@
-"""Tickets: how a participant whose answer to the consent page got lost comes back to the participation that it began.
+"""Tickets: how a browser that lost the response to the consent page comes back to the participation that it began.
 
-Opening the consent page puts a random number into a signed cookie of the browser. Who agrees takes part under a keyed
-hash of it. If the answer with the new session gets lost, the browser has only the ticket, and agrees again: the same
+Opening the consent page puts a random number into a signed cookie of the browser. A participation stores a keyed
+hash of it. If the response with the new session is lost, the browser has only the ticket, and agrees again: the same
 number, the same id of the platform, and a participation of which no page has been shown yet are the same person. An id
 alone, which can be guessed, opens nothing, and a ticket opens nothing once a page has been shown.
 """
@@ -46,7 +46,7 @@ def issue(request: HttpRequest, response: HttpResponse) -> None:
 
 
 def hash_of(experiment: Experiment, ticket: str) -> str:
-    """What is stored of a ticket: a keyed hash, another one in every experiment; empty without a ticket."""
+    """The stored form of a ticket: a keyed hash, different in every experiment; empty without a ticket."""
     if not ticket:
         return ""
     return salted_hmac(f"ticket of experiment {experiment.pk}", ticket, algorithm="sha256").hexdigest()

@@ -1,8 +1,8 @@
 """The guided circle of a researcher: watch a model learn, play against it, judge the game, train on that.
 
-Every step is real work. The record of a person names what they made, and its state says how far each step is. So the
-circle can be left and gone on with at any point, and a step that failed can be done again. Every function is one
-transaction, and raises `BadInput` without changing anything.
+Every step is real work. A person's record names the objects of each step, and their states say how far it is. So a
+person can leave the circle and continue it later, and can repeat a step that failed. Every function is one transaction,
+and raises `BadInput` without changing anything.
 """
 
 from __future__ import annotations

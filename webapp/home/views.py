@@ -62,7 +62,7 @@ def store_samples(request: HttpRequest) -> HttpResponse:
     stored: list[Run] = []
     if accepted(request, lambda: stored.extend(samples.install(again=True))):
         runs = f"{len(stored)} sample run{pluralize(len(stored))}"
-        done = f"{runs} stored. The page of a sample removes them all." if stored else "All samples are stored already."
+        done = f"{runs} stored. The page of each can remove them all." if stored else "All samples are stored already."
         messages.success(request, done)
     return redirect("runs:list")
 
@@ -73,6 +73,6 @@ def remove_samples(request: HttpRequest) -> HttpResponse:
     """Remove all sample runs; they are nobody's work, and can be stored again."""
     if accepted(request, samples.remove):
         messages.success(
-            request, "The sample runs are removed. Where no run is left, the list of runs stores them again."
+            request, "The sample runs have been removed. An empty list of runs offers to store them again."
         )
     return redirect("runs:list")

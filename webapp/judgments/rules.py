@@ -64,7 +64,7 @@ FORM = RubricRecord(
 
 
 def reply_form(episode: Episode, seat: Seat) -> Answers | None:
-    """Count readable replies, repeated wording and what the quality filter lets through."""
+    """Count readable replies, repeated wording, and replies that pass the quality filter."""
     verdicts = fit(episode, RewardSection())
     replies = [(turn, passes) for turn, passes in zip(episode.turns, verdicts, strict=True) if turn.seat == seat]
     if not replies:

@@ -5,8 +5,8 @@ site failed: aborted matches have no result, and a match in which a model's serv
 Matches with rules chosen by the host do not count, because such rules may favour a seat. Nor do tables with one seat:
 ratings come from results against others in the same game, and a task can be tried again. Matches of experiments do not
 count: the ladder names people, and would tell participants whom an arm seats. Guests are not rated, because guest links
-create new opponents at will; a match counts only if at least two other players took part. Who made an account later was
-a guest in the matches that began before.
+create new opponents at will; a match counts only if at least two other players took part. A person who made an account
+later counts as a guest in the matches that began before.
 
 A change in the ladder reveals the players of a match. So a match counts once every person in it has rated it or has
 asked to see the others, or one day after its end.
@@ -52,7 +52,7 @@ def seen(matches: Sequence[int]) -> str:
 
 
 def key(seat: MatchSeat, began: datetime) -> str:
-    """The player's key in the log: unique for each person, model and script; empty for who was a guest at `began`.
+    """The player's key in the log: unique for each person, model and script; empty for whoever was a guest at `began`.
 
     A model that writes strategies is another player with each speaker, and without one.
     """

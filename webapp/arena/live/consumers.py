@@ -117,7 +117,7 @@ class TableConsumer(AsyncWebsocketConsumer):
     SEND_WITHIN: ClassVar[float] = 10.0
     JOIN_WITHIN: ClassVar[float] = 0.5
     OTHERS_FIRST: ClassVar[float] = 0.005
-    """Who moves gets their frame this much later: threads share one core, and the others wait for the move."""
+    """Delay of the frame to the player who moved: threads share one core, and the others wait for the move."""
 
     viewer: Viewer
     feed: MatchFeed

@@ -18,7 +18,7 @@ from webapp.core.stage import Stage
 @require_GET
 @everyone
 def analysis(request: HttpRequest, match_id: int) -> HttpResponse:
-    """What is known of the moves of a finished match. While a worker finds out, the part asks again by itself."""
+    """What is known of the moves of a finished match. While a worker computes it, the page polls."""
     match = visible_match(request, match_id)
     if not access.sees_analysis(match, current_user(request)):
         raise Http404

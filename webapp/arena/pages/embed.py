@@ -37,7 +37,7 @@ class Excerpt:
 
 
 def excerpt(request: HttpRequest, match_id: int) -> Excerpt:
-    """Read what is asked for; 404 for a match that is not over, and for a viewpoint that is not the user's."""
+    """Read the query; 404 for a match that is not over, and for a viewpoint that the user may not take."""
     match, user = visible_match(request, match_id), current_user(request)
     if not match.over or access.of_experiment(match, user):
         raise Http404

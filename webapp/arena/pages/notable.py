@@ -5,7 +5,7 @@ Ranked by the sum of three shares, each between 0 and 1:
 - `rating`: the mean of the values that its players gave each other after it, in the range of each question; 0.5 where
   nobody rated it;
 - `closeness`: 1 minus the largest difference between two seats' results, in the range of the game's results;
-- `length`: its steps among those of the same game that were finished lately, as the share that was not longer.
+- `length`: its steps among those of the same game that were finished recently, as the share that was not longer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST = 200
 """The newest games that are compared."""
 UNRATED = 0.5
 PRAISED = frozenset({"mutual_benefit", "believability"})
-"""The questions after a game whose higher values speak for it; the others ask about behaviours."""
+"""The questions after a game whose higher values speak for the game; the others ask about behaviours."""
 
 
 @dataclass(frozen=True)

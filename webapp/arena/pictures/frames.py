@@ -1,7 +1,7 @@
 """A picture of one position of a replay, and one of many positions that follow each other by themselves.
 
 An animation uses the timing of SVG (SMIL) alone: it plays once in a browser, also as an image, and stays at its end.
-What does not know the timing shows the first position.
+Software that does not support SMIL shows the first position.
 """
 
 from __future__ import annotations

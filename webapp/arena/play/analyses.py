@@ -1,6 +1,6 @@
-"""The analysis of a finished match: made while a page waits, or by a worker where an engine takes seconds for it.
+"""The analysis of a finished match: computed in the request, or by a worker where an engine takes seconds for it.
 
-What a worker made is kept in the cache for a day. Without a cache or a worker there is no such analysis; nothing else
+A worker's analysis is cached for a day. Without a cache or a worker there is no such analysis; nothing else
 depends on it.
 """
 
@@ -35,7 +35,7 @@ def of_match(match: Match) -> Analysis | None:
 
 
 def request(match: Match) -> bool:
-    """Ask a worker for the analysis unless one is asked already; return whether one is."""
+    """Ask a worker for the analysis unless one has been asked; return whether a worker has been asked."""
     if not cache.add(f"{_key(match.pk)}:asked", "1", ASKED_S):
         return True
     if queue.publish(queue.ANALYSE, match.pk, expires=ASKED_S):

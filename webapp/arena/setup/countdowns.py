@@ -1,8 +1,8 @@
-"""Countdowns: after a stated time, a table's empty seats are filled with bots and its game begins.
+"""Countdowns: after a set time, a table's empty seats are filled with bots and its game begins.
 
 A countdown begins with the first answer about consent (see `tables.create` and `tables.answer_consent`) and ends by the
 database's clock, so that it survives a restart. At a table for more than two the game begins at its end and not before,
-and nobody presses Ready: an earlier begin would reveal that only people sit there. Who has not answered by then loses
+and nobody presses Ready: an earlier start would reveal that only people sit there. A person who has not answered loses
 the seat, because nobody plays without consent.
 
 Each function is one transaction; it raises `BadInput` without changing anything.
@@ -91,7 +91,7 @@ def _fill(match: Match) -> None:
 
 
 def _bot(match: Match) -> Place:
-    """The player for the empty seats: the chosen model, else (or where its speaker is gone) one without a model."""
+    """The player for the empty seats: the chosen model, else (or if its speaker is deleted) one without a model."""
     if match.fill_model is not None:
         try:
             return speakers.place_of(match.fill_model, speakers.AS_TRAINED, match.host)

@@ -23,7 +23,7 @@ from webapp.arena.setup.waiting import NOBODY_WAITED, WaitingTime, times
 from webapp.serving.models import Deployment
 
 WAITS_WITHIN = timedelta(minutes=1)
-"""A host who was seen that lately is still waiting at the table."""
+"""A host who was seen within this time is still waiting at the table."""
 LARGE = 2
 """At tables with more seats, seats and names are drawn, and others can join during a countdown."""
 COUNTDOWN_S = 20

@@ -37,7 +37,7 @@ DEADLINES = (10, 3600)
 COUNTDOWNS = (10, 3600)
 """Fewest and most seconds of a countdown."""
 LAST_SEATS = timedelta(seconds=10)
-"""So long before the end of a countdown, nobody sits down who has yet to answer about consent."""
+"""In this time before the end of a countdown, nobody can sit down who has yet to answer about consent."""
 ALIVE = (Match.State.OPEN, Match.State.RUNNING)
 STARTING = (Deployment.State.COLD, Deployment.State.STARTING, Deployment.State.STOPPING)
 """The states of a model that has neither started nor failed to."""
@@ -86,7 +86,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Countdown:
-    """After so many seconds, empty seats are filled with this model, or with a player without one."""
+    """After `seconds`, empty seats are filled with this model, or with a player without a model."""
 
     seconds: int
     model: Deployment | None = None

@@ -1,4 +1,4 @@
-"""How long people lately waited for each other, by game: what happened, never an estimate.
+"""How long people recently waited for each other, by game: what happened, never an estimate.
 
 A person waits from the first answer about consent at a table until its game begins. Tables count at which at least two
 people sat when it began: all others begin at once. Rematches and tables of experiments do not count, because their
@@ -22,7 +22,7 @@ LATELY = timedelta(days=30)
 NEWEST = 20
 """The newest tables of a game that count."""
 ENOUGH = 3
-"""So many tables make a median that says what is usual."""
+"""From this number of tables on, the median is called usual."""
 MOST_ROWS = 2000
 
 
@@ -34,7 +34,7 @@ class WaitingTime:
 
     @property
     def median_s(self) -> float | None:
-        """The median; None where nobody waited lately."""
+        """The median; None if nobody waited recently."""
         return median(self.seconds) if self.seconds else None
 
     @property
@@ -47,7 +47,7 @@ NOBODY_WAITED = WaitingTime()
 
 
 def times() -> dict[str, WaitingTime]:
-    """The waiting time of every game in which somebody waited lately."""
+    """The waiting time of every game in which somebody waited recently."""
     since = services.database_now() - LATELY
     people = Q(seats__user__isnull=False)
     answered = people & Q(seats__kind=MatchSeat.Kind.PERSON, seats__consented_at__lte=F("started_at"))

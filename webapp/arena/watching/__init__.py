@@ -1,1 +1,1 @@
-"""Who watches a game: what they write to each other, which no player of the game may read."""
+"""The chat of people who watch a game, which no player of the game may read."""

@@ -1,6 +1,6 @@
 """The watchers' socket: lines out, nothing in but the number of the last line that the page has.
 
-It is a socket and a group of its own, so that nothing that watchers write comes near a player's socket. The database is
+The socket and its group are separate, so that nothing that watchers write comes near a player's socket. The database is
 the truth; hints only say when to look. Close codes are those of the table's socket.
 """
 
@@ -46,10 +46,10 @@ class WatchersConsumer(AsyncWebsocketConsumer):
     joined = False
     ticker: asyncio.Task[None] | None = None
     shown: dict[int, bool] | None = None
-    """By number of a line whether the page shows it as deleted; None before the greeting."""
+    """Whether the page shows a line as deleted, by the line's number; None before the greeting."""
 
     async def connect(self) -> None:
-        """Refuse whoever may not read the lines before the socket opens."""
+        """Refuse users who may not read the lines, before the socket opens."""
         self.user: User = self.scope["user"]
         self.sign_in = SignIn(self.scope["session"].session_key, self.user.pk)
         self.match_id: int = self.scope["url_route"]["kwargs"]["match_id"]
@@ -150,7 +150,7 @@ class WatchersConsumer(AsyncWebsocketConsumer):
             CIRCUIT.failed(error)
 
     async def _still_welcome(self) -> bool:
-        """Whether the session is valid and its user may still read the lines, who is loaded anew."""
+        """Whether the session is valid and its user, reloaded from the database, may still read the lines."""
         user = await database_sync_to_async(self.sign_in.user, thread_sensitive=False)()
         if user is None:
             return False

@@ -16,7 +16,7 @@ from webapp.core.visible import reveal
 
 
 def context(match: Match, user: User, *, problem: str = "", draft: str = "") -> Mapping[str, object] | None:
-    """What the template `arena/watching/lines.html` reads; None for who may not read the lines."""
+    """What the template `arena/watching/lines.html` reads; None for users who may not read the lines."""
     if not access.may_read(match, user):
         return None
     newest = services.lines(match)

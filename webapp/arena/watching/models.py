@@ -1,4 +1,4 @@
-"""What those who watch a game write to each other, and who may not read or write it.
+"""The chat of people who watch a game: its lines, the people muted in it, and former players, who may not read it.
 
 No player of the match reads it, neither during the game nor afterwards: see `webapp.arena.watching.access`.
 """
@@ -48,7 +48,7 @@ class WatcherMute(models.Model):
 
 
 class FormerPlayer(models.Model):
-    """A person who was sent away from a running game: no seat names them any more, and they stay one of its players."""
+    """A person who was sent away from a running game: no seat names them, but they still count as its player."""
 
     match = models.ForeignKey("arena.Match", on_delete=models.CASCADE, related_name="former_players")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

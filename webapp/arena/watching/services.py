@@ -1,4 +1,4 @@
-"""Lines that watchers write beside a match: writing, deleting, muting. Nothing here touches a row of the game.
+"""The chat of a match's watchers: write and delete lines, mute their authors. Nothing here touches a row of the game.
 
 Each function is one transaction; it raises `BadInput` without changing anything. The caller has checked with
 `webapp.arena.watching.access` that the user may read, or moderate, the lines. No lock of the match is taken: watchers
@@ -24,7 +24,7 @@ from webapp.core import quotas
 SHOWN = 100
 """The newest lines that a page shows."""
 BURST, WITHIN = 5, timedelta(seconds=10)
-"""So many lines a person may write within this time."""
+"""A person may write `BURST` lines within this time."""
 
 
 def lines(match: Match, *, after: int = 0) -> Sequence[WatcherLine]:
@@ -44,12 +44,12 @@ def write(*, match: Match, user: User, text: str) -> WatcherLine:
     if not Match.objects.filter(pk=match.pk, state=Match.State.RUNNING).exists():
         raise BadInput("the game is over: nothing can be written any more")
     if access.is_muted(match, user):
-        raise BadInput("a moderator has muted you beside this game")
+        raise BadInput("a moderator has muted you in this chat")
     written = WatcherLine.objects.filter(author=user)
     quotas.check(user=user, quota="watcher_lines_per_hour", used=quotas.within_hour(written))
     now = services.database_now()
     if written.filter(created_at__gt=now - WITHIN).count() >= BURST:  # under the lock of the quota
-        raise BadInput("you write too fast: wait a few seconds")
+        raise BadInput("you are writing too fast: wait a few seconds")
     line = WatcherLine.objects.create(match=match, author=user, text=words, step=match.step, created_at=now)
     hints.send_to_watchers(match.pk)
     return line
@@ -67,12 +67,12 @@ def delete(*, match: Match, line_id: int, by: User) -> None:
 
 @transaction.atomic
 def mute(*, match: Match, line_id: int, by: User) -> None:
-    """Let the author of a line write nothing more beside this match; their lines stay."""
+    """Mute the author of a line beside this match; their lines stay."""
     line = match.watcher_lines.select_related("author").filter(pk=line_id).first()
     if line is None:
         raise BadInput("there is no such line")
     if access.may_moderate(match, line.author):
-        raise BadInput("the author moderates these lines, too")
+        raise BadInput("the author is a moderator of this chat, too")
     WatcherMute.objects.get_or_create(
         match=match, user=line.author, defaults={"by": by, "created_at": services.database_now()}
     )

@@ -1,4 +1,4 @@
-"""Requests of watchers: write a line, delete one, mute its author. Who may not read the lines gets 404 for all."""
+"""Requests of watchers: write a line, delete one, mute its author. Users who may not read them get 404."""
 
 from __future__ import annotations
 

@@ -10,15 +10,15 @@ from statistics import fmean
 from typing import Any
 
 FEWEST = 3
-"""Trials with a result without which nothing is shown."""
+"""Nothing is shown for fewer trials with a result."""
 WIDTH, HEIGHT = 600, 200
 
 
 @dataclass(frozen=True)
 class Importance:
-    """How strongly a field goes with the metric, from 0 to 1, and (numbers alone) whether it rises or falls with it.
+    """How strongly a field and the metric are associated, from 0 to 1; for numbers, also the direction.
 
-    Of numbers it is the absolute value of Spearman's rank correlation, of other values the correlation ratio η: the
+    For numbers it is the absolute value of Spearman's rank correlation, for other values the correlation ratio η: the
     root of the share of the metric's variance that lies between the values. Both look at one field at a time.
     """
 
@@ -82,7 +82,7 @@ def coordinates(
 ) -> Coordinates | None:
     """The drawing of trials over the fields (path and text of the values) and the metric; None for too few.
 
-    `best` is the place of the best trial. Fields with numbers have a scale, logarithmic where they were drawn so; other
+    `best` is the index of the best trial. Fields with numbers have a scale, logarithmic where they were drawn so; other
     values are spread evenly, in alphabetical order.
     """
     if len(trials) < FEWEST:
