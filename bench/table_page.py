@@ -73,7 +73,7 @@ class Table:
                 self.services.submit(match_id=match.pk, seat=seat, step=match.step, move=chosen(state.game, seat))
 
     def person_moves(self, number: int) -> None:
-        """Press what is offered, another thing at each move, with words where they are read."""
+        """Press an available control, a different one at each move, and fill in text where the game reads it."""
         if (say := self.page.locator("#say")).count():
             say.fill("I see. What would you do?")
         buttons = self.page.locator(OFFERED).locator("visible=true")
@@ -86,7 +86,7 @@ class Table:
         self.wait(lambda state: state["over"] or state["turn"] != before)
 
     def wait(self, done: Any) -> None:
-        """Wait until the page's state is as wanted."""
+        """Wait until `done` is true of the page's state."""
         deadline = time.monotonic() + PATIENCE_S
         while not done(state := self.state()):
             if state["refused"] or time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""What a page measures of itself in Chromium: shifts of its layout, and the time from an input to the paint.
+"""Web vitals that a page measures in Chromium: layout shifts, and the time from an input to the next paint.
 
 `SCRIPT` runs before the page's own; `read` returns the numbers since the page was loaded. The layout shift is that of
 web.dev: the greatest sum of shifts that are at most a second apart, within five seconds, without those that follow an

@@ -39,6 +39,6 @@ class Datasets:
             return self._transport.model(ImportOut, "POST", "datasets", data=fields, files=parts)
 
     def download(self, name: str, target: str | Path, *, version: int | None = None) -> Path:
-        """Write a version as JSONL, one scenario per line, to a file; the newest version unless a number is stated."""
+        """Write a version as JSONL, one scenario per line, to a file; the newest version by default."""
         number = self.get(name).versions[-1].number if version is None else version
         return self._transport.download(f"datasets/{name}/versions/{number}/export", target)

@@ -11,7 +11,7 @@ from parley_client.transport import Transport
 
 
 class Experiments:
-    """The experiments of a site: a researcher's own, an administrator's all."""
+    """The experiments of a site: researchers get their own, administrators all."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

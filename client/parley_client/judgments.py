@@ -9,7 +9,7 @@ from parley_client.transport import Transport
 
 
 class Judgments:
-    """What people and models judged, and what waits for the owner of the key."""
+    """The judgments of people and models, and the targets that wait for the owner of the key."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
