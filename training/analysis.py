@@ -1,7 +1,7 @@
-"""What is known of an ended game's moves, as data for a page: by its rules, by a solver, or by an engine.
+"""Reviews of a finished game's moves, as data for a page: by the game's rules, a solver or an engine.
 
-A game makes it from all of its facts (`Game.analysis`), so it is for readers who may know everything, or for everybody
-where nothing was hidden. Each kind has a template of its own on the site. Nothing here is stored in run directories.
+A game computes its analysis from its full state (`Game.analysis`), so it is for readers who may see everything, or for
+everybody if nothing was hidden. Each kind has its template on the site. Nothing here is stored in run directories.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Tally(Record):
 
 
 class Review(Record):
-    """The moves of a game in order, each judged. `method` says who judges and what that is worth.
+    """The moves of a game in order, each judged. `method` says what judges them and how reliable it is.
 
-    `curve` says what the moves' values are, empty where they have none.
+    `curve` is a caption for the curve of the moves' values, empty if they have none.
     """
 
     kind: Literal["review"] = "review"

@@ -74,13 +74,13 @@ class Game(Protocol):
         """Return the table as a person at the place of `viewer` sees it now, by the facts of `observe`."""
 
     def analysis(self) -> tuple[AnalysisZone, ...]:
-        """Return what is known of the moves of an ended game, by all of its facts; empty before the end.
+        """Return a review of a finished game's moves, computed from its full state; empty before the end.
 
-        For readers who may know everything, or for everybody where nothing is hidden (`GameSpec.hidden`).
+        It is for readers who may see everything, and for everybody if nothing is hidden (`GameSpec.hidden`).
         """
 
     def for_models(self, text: str) -> str:
-        """Return what a person wrote with the names that models read, where people see others; else the same text."""
+        """Return a person's text with the names that models read, if people read other names; else the same text."""
 
     def task(self) -> str:
         """Return what the players are to do, by public facts only; empty where it is the same in every game."""
@@ -98,7 +98,7 @@ class GameSpec:
     `symmetric`: seats differ only by settings, so swapping seats is fair.
     `bounds` returns the bounds for some settings, where they are narrower than `low` and `high`. `pays`: players
     receive parts of their result during the game (`Game.earned`). `reach`: the rules tell what players have within
-    reach (`Game.in_reach`). `searched`: the analysis of a game takes seconds, so a worker makes it. `probed`: whether
+    reach (`Game.in_reach`). `searched`: the analysis of a game takes seconds, so a worker does it. `probed`: whether
     its games have probes under some settings.
     `deadline_s`: the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`.
     `label` names a scenario in lists, by public facts only; `private` adds a few words per seat about its private

@@ -248,7 +248,7 @@ class LoggedGame(ABC):
         return ()
 
     def analysis(self) -> tuple[AnalysisZone, ...]:
-        """Return nothing: of most games nothing is known but what happened."""
+        """Return nothing: most games have no analysis."""
         return ()
 
     def for_models(self, text: str) -> str:

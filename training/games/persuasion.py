@@ -1,6 +1,6 @@
 """Who turned to whom after whose words, in games whose players talk and then vote.
 
-A discussion is one list of speeches and ballots, in order. It says what followed what, never what caused it.
+A discussion is one list of speeches and ballots, in order. It shows a sequence, never a cause.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from training.records import Seat
 from training.views import Line
 
 EXCERPT = 140
-"""Most characters of a speech that are shown."""
+"""The number of characters of a speech that are shown."""
 METHOD = (
     "A player turns to somebody by naming them, or voting for them, for the first time since the discussion began or "
     "since the player's last vote in it, and votes for them in the end. The turn is counted for all whose speeches had "
-    "named that person since then. Whether a speech accuses or defends whom it names is not told apart. This is what "
-    "followed what: it proves no cause."
+    "named that person since then. Speeches that accuse a person and speeches that defend one count alike. This is a "
+    "sequence of events, not evidence of a cause."
 )
 
 
@@ -58,7 +58,7 @@ class Talk:
         self.discussions: list[Discussion] = []
 
     def begin(self, title: str) -> None:
-        """Begin a discussion; what was said before it counts no more."""
+        """Begin a discussion; earlier speeches no longer count."""
         self.discussions.append(Discussion(title))
 
     def say(self, step: int, seat: Seat, text: str) -> None:

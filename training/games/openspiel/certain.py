@@ -1,7 +1,7 @@
-"""Hanabi: what a player could be certain of at a turn, by the hints and by the cards in sight, and what it did.
+"""Hanabi: what a player could be certain of at a turn, from the hints and the visible cards.
 
-No solver knows Hanabi's best moves. What is here is true whatever the hidden cards are: each card is held to be any one
-that its hints allow and of which a copy is out of its holder's sight.
+No solver knows Hanabi's best moves. Every statement is true whatever the hidden cards are: a card can be any that its
+hints allow and of which its holder does not see every copy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Position:
         return self.heights[card[0]] == card[1] - 1
 
     def needed(self, card: Card) -> bool:
-        """Return whether a firework can still get a card, and only this copy of it."""
+        """Return whether a firework still needs this card, and this is the last copy of it."""
         colour, rank = card
         gone = Counter(self.discards)
         lower = [(colour, each) for each in range(self.heights[colour] + 1, rank)]

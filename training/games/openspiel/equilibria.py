@@ -68,11 +68,11 @@ def plain(policy: pyspiel.TabularPolicy) -> dict[str, dict[int, float]]:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a seat can do in one information state: by action, how often the equilibrium does it, and what it is worth.
+    """What a seat can do in one information state: by action, how often the equilibrium takes it, and its worth.
 
-    The worth is the expected result in chips by what the seat knows, if both seats play the equilibrium afterwards. The
-    other's card is as likely as the equilibrium makes it; `reached` is False where the equilibrium never comes, and
-    there every card that is left is as likely as any other.
+    `worth` is the expected result in chips given what the seat knows, if both play the equilibrium afterwards. The
+    opponent's card is as likely as the equilibrium makes it; `reached` is False in states that the equilibrium never
+    reaches, and there all remaining cards are equally likely.
     """
 
     odds: Mapping[int, float]

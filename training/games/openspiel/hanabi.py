@@ -315,7 +315,7 @@ class Hanabi(View):
         )
 
     def analysis(self, state: pyspiel.State) -> tuple[Review, ...]:
-        """Return the moves after the opening with what their makers could be certain of."""
+        """Return the moves after the opening, each with what its player could be certain of."""
         judged = [(move, self._facts(move)) for move in decisions(state, len(self.settings.opening))]
         if not judged:
             return ()
@@ -381,8 +381,8 @@ FACTS = {
     "empty hint": "hints that told nothing new",
 }
 METHOD = (
-    "No solver knows the best moves of Hanabi. The marks are about what the player could be certain of, by the hints "
-    "and the cards in sight: they say nothing of what the players may have agreed on."
+    "No solver knows the best moves of Hanabi. The marks concern what the player could be certain of from the hints "
+    "and the visible cards. They ignore conventions that the players may have agreed on."
 )
 
 

@@ -25,7 +25,7 @@ class KuhnPoker(Poker):
     """Three cards, one bet."""
 
     game = "kuhn_poker"
-    equilibrium = "The equilibrium is exact: the one of Kuhn's in which the first player bets a Jack in 1 of 6 cases."
+    equilibrium = "The equilibrium is exact: of Kuhn's equilibria, the one in which a first player bets 1 in 6 Jacks."
     marks = ("PASS", "BET")
     template = RULES
 

@@ -34,8 +34,8 @@ class LeducPoker(Poker):
 
     game = "leduc_poker"
     equilibrium = (
-        f"The equilibrium is what OpenSpiel's CFR+ has come to after {REVIEW_ITERATIONS} iterations: against it, "
-        "nobody can win more than about 0.0012 chips a game."
+        f"The equilibrium is the average policy of OpenSpiel's CFR+ after {REVIEW_ITERATIONS} iterations. Against it, "
+        "nobody can win more than about 0.0012 chips per game."
     )
     marks = ("FOLD", "CALL", "RAISE")
     template = RULES

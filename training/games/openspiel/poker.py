@@ -149,7 +149,7 @@ class Poker(View):
         """Return the equilibrium, with the worth of every choice."""
 
     def analysis(self, state: pyspiel.State) -> tuple[Review, ...]:
-        """Return every decision after the opening against the equilibrium, by what its maker knew."""
+        """Return every decision after the opening against the equilibrium, given what its player knew."""
         solution = self.solution()
         decisions_made = list(decisions(state, len(self.settings.opening)))
         if not decisions_made:
@@ -190,10 +190,10 @@ class Poker(View):
 
 
 SMALLEST = 0.005
-"""A loss of chips that is written: it is more than the error of the policy."""
+"""The smallest loss of chips that is shown; it exceeds the error of the policy."""
 LIMITS: tuple[tuple[float, Mark], ...] = ((0.5, "blunder"), (0.2, "mistake"), (0.05, "inaccuracy"))
 """Marks by the least number of chips that a decision loses."""
 BY_KNOWLEDGE = (
-    "What a decision loses is expected by what its maker knew, if both play the equilibrium from then on: it does not "
-    "depend on the other's card, and against a weaker player another choice may win more."
+    "The loss of a decision is an expectation given what the player knew, if both play the equilibrium from then on. "
+    "It does not depend on the opponent's card, and against a weaker opponent another choice may win more."
 )

@@ -20,7 +20,7 @@ SEED = 1
 
 
 def search(state: pyspiel.State, simulations: int = SIMULATIONS) -> tuple[Worth, int]:
-    """Return what who moves can expect, and a best move, in a position of a board game that is not over."""
+    """Return the expected result of the player to move, and a best move, in a board game that is not over."""
     evaluator = pyspiel.RandomRolloutEvaluator(1, SEED)
     solve, verbose = True, False
     bot = pyspiel.MCTSBot(state.get_game(), evaluator, UCT_C, simulations, MEMORY_MB, solve, SEED, verbose)
@@ -32,10 +32,10 @@ def search(state: pyspiel.State, simulations: int = SIMULATIONS) -> tuple[Worth,
 
 
 def judged(moves: Iterable[Decision], simulations: int = SIMULATIONS) -> Iterator[JudgedMove]:
-    """Yield each move with what its maker could expect before and after it.
+    """Yield each move with its player's expected results before and after it.
 
-    What can be expected after a move is what a search of the position after it says. What could be expected before it
-    is the same for the best move, so that both are estimated alike. The search's own choice gives nothing away.
+    The result after a move comes from a search of the position after it. The result before the move comes from the same
+    search after the best move, so that both are estimated alike. The search's own choice gives nothing away.
     """
     for move in moves:
         root, best = search(move.before, simulations)
@@ -48,7 +48,7 @@ def judged(moves: Iterable[Decision], simulations: int = SIMULATIONS) -> Iterato
 
 
 def _after(state: pyspiel.State, action: int, simulations: int) -> Worth:
-    """Return what who moves can expect after a move."""
+    """Return the expected result of the player who makes a move, after it."""
     following = state.child(action)
     if following.is_terminal():
         return Worth(float(following.returns()[state.current_player()]))

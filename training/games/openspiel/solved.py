@@ -37,7 +37,7 @@ class Worth:
 
 @dataclass(frozen=True, slots=True)
 class JudgedMove:
-    """One move with what its maker could expect before it, playing a best one, and after it; and the best moves."""
+    """One move with its player's expected results: `before` it with a best move, `after` it; and the best moves."""
 
     decision: Decision
     before: Worth
@@ -83,7 +83,7 @@ def value(state: pyspiel.State) -> float:
 
 
 def solved(move: Decision) -> JudgedMove:
-    """Return a move of tic-tac-toe with what it was worth to who made it."""
+    """Return a move of tic-tac-toe with its value to the player who made it."""
     sign = 1 if move.seat == 0 else -1
     results = {legal: sign * value(move.before.child(legal)) for legal in move.before.legal_actions()}
     best = tuple(legal for legal, result in results.items() if result == max(results.values()))
