@@ -1,4 +1,4 @@
-"""Experiments over the API: list, design with counts, results, export; a researcher's own, an administrator's all."""
+"""Experiments over the API: list, design with counts, results, export; researchers' own, administrators' all."""
 
 from __future__ import annotations
 

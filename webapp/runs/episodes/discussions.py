@@ -32,7 +32,7 @@ class SpokenMove:
 class ListenerChange:
     """One listener's probability of the truth before and after a message, which it may have spoken (`by_speaker`).
 
-    `turned_to` is the choice that it holds most likely afterwards, if that is another one than before.
+    `turned_to` is the choice that the listener considers most likely afterwards, if it was another one before.
     """
 
     before: float
@@ -167,7 +167,7 @@ def _cell(seat: Seat, move: SpokenMove, rounds: Mapping[int, Mapping[Seat, Belie
 
 
 def _likeliest(answer: BeliefPoint) -> str:
-    """The choice that an answer holds most likely; empty where several are equally likely."""
+    """The choice that an answer considers most likely; empty if several are equally likely."""
     most = max(answer.probabilities.values(), default=0.0)
     choices = [choice for choice, probability in answer.probabilities.items() if probability == most]
     return choices[0] if len(choices) == 1 else ""

@@ -1,6 +1,4 @@
-"""Services for aliases of checkpoints: set, move, remove, and resolve `checkpoint:ID` and
-`checkpoint:ALIAS`.
-"""
+"""Services for aliases of checkpoints: set, move, remove, and resolve `checkpoint:ID` and `checkpoint:ALIAS`."""
 
 from __future__ import annotations
 
@@ -47,8 +45,8 @@ def remove_alias(*, alias: Alias, by: User) -> None:
 def find(reference: str, *, among: QuerySet[Checkpoint] | None = None) -> Checkpoint | None:
     """The checkpoint that `ID` or `ALIAS` names, with or without `checkpoint:` in front; of all, or `among` some.
 
-    Every choice of a checkpoint is resolved here. One that an alias names says so in `chosen_as`, which is stored
-    beside the checkpoint: the alias may move later.
+    Every choice of a checkpoint is resolved here. `chosen_as` holds the alias that was used, if any. It is
+    stored with the checkpoint, because the alias may move later.
     """
     key = reference.removeprefix(PREFIX)
     checkpoints = Checkpoint.objects.all() if among is None else among
