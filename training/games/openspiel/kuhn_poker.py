@@ -25,7 +25,7 @@ class KuhnPoker(Poker):
     """Three cards, one bet."""
 
     game = "kuhn_poker"
-    equilibrium = "The equilibrium is exact: of Kuhn's equilibria, the one in which a first player bets 1 in 6 Jacks."
+    equilibrium = "The equilibrium is exact: of Kuhn's, the one whose first player bets a Jack with probability 1/6."
     marks = ("PASS", "BET")
     template = RULES
 
