@@ -355,7 +355,7 @@ def test_an_analysis_follows_the_game_and_names_its_moves(name, scenario, seed):
     for zone in zones:
         assert zone.title
         if zone.kind == "succession":
-            assert "no cause" in zone.method
+            assert "not evidence of a cause" in zone.method
             assert all(0 < turn.step < last and turn.speaker != turn.voter for turn in zone.turns)
         if zone.kind == "review":
             assert zone.method

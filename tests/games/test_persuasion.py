@@ -88,4 +88,4 @@ def test_werewolf_says_who_turned_after_whose_words_once_it_is_over():
         turn == Turn(when="Day 1", step=turn.step, speaker=1, text="Ada is strange.", voter=turn.voter, target=0)
         for turn in zone.turns
     )
-    assert "proves no cause" in zone.method
+    assert "not evidence of a cause" in zone.method

@@ -214,7 +214,7 @@ def test_a_host_who_does_not_play_and_administrators_moderate(hosted, annotator,
 
 def test_a_moderator_is_not_muted_by_another(hosted, person):
     line = write(hosted, hosted.host)
-    with pytest.raises(BadInput, match="moderates"):
+    with pytest.raises(BadInput, match="is a moderator"):
         watching.mute(match=hosted, line_id=line.pk, by=person("admin"))
 
 
