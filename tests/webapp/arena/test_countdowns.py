@@ -57,6 +57,17 @@ def state(match):
     return Match.objects.get(pk=match.pk).state
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_neither_ready_nor_a_link_says_whether_seats_are_empty(player, ben, annotator, full):
+    match = table(player)
+    for user in (ben, annotator) if full else (ben,):
+        tables.take_seat(match=match, user=user, consent=True)
+    with pytest.raises(BadInput, match="when its countdown ends"):
+        tables.say_ready(match=match, user=ben)
+    with pytest.raises(BadInput, match="stop the countdown first"):
+        links.invite(match=match, number=2)
+
+
 def test_the_game_begins_at_the_end_and_not_before(player, time):
     match = table(player)
     assert match.fill_at - services.database_now() <= timedelta(seconds=30)
@@ -130,7 +141,7 @@ def test_a_table_that_everybody_left_waits_again(player, ben, time):
 
 
 def test_a_reserved_seat_that_nobody_claimed_is_filled_and_its_link_is_gone(player, time):
-    match = table(player)
+    match = table(player, shuffled=False)
     token = links.invite(match=match, number=2)
     time.passes(31)
     clock.finish_countdowns()

@@ -15,14 +15,14 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def table(player, ben):
-    """Makes a game of two people that began `ago`, after its first person had waited for so many seconds."""
+    """Makes a game of two people that began and ended `ago`, and a day, after its first person waited for `seconds`."""
 
     def make(seconds, *, ago=timedelta(hours=1), game="negotiation", **changes):
         places = [tables.Place(user=player), tables.Place(user=ben)]
         match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
         tables.answer_consent(match=match, user=ben, agreed=True)
-        began = services.database_now() - ago
-        Match.objects.filter(pk=match.pk).update(started_at=began, game=game, **changes)
+        began = services.database_now() - waiting.HELD_BACK - ago
+        Match.objects.filter(pk=match.pk).update(**{"started_at": began, "ended_at": began, "game": game} | changes)
         match.seats.filter(user=player).update(consented_at=began - timedelta(seconds=seconds))
         match.seats.filter(user=ben).update(consented_at=began)
         return match
@@ -50,9 +50,17 @@ def test_only_the_newest_tables_count(table, monkeypatch):
 
 
 def test_old_games_experiments_and_rematches_do_not_count(table):
-    first = table(10, ago=waiting.LATELY + timedelta(hours=1))
+    first = table(10, ago=waiting.LATELY)
     table(20, shown_as="person")
     table(30, swapped_from=first)
+    assert waiting.times() == {}
+
+
+def test_a_game_whose_players_are_hidden_does_not_count(table):
+    """Its waiting time would say that two people play."""
+    now = services.database_now()
+    table(20, started_at=now - timedelta(minutes=5), ended_at=None, state=Match.State.RUNNING)
+    table(20, started_at=now - timedelta(hours=2), ended_at=now - waiting.HELD_BACK + timedelta(minutes=1))
     assert waiting.times() == {}
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import lru_cache
 from statistics import fmean
 
 from training.games import lookup
@@ -129,6 +130,11 @@ def ratings_of(matches: Sequence[Match]) -> dict[int, list[float]]:
 
 
 def _replayed(match: Match, score: Score) -> NotableGame:
-    """The public view of a game's end; an empty one where its moves cannot be replayed any more."""
-    view = client_state.view_of(client_state.folded(match), SPECTATOR)
-    return NotableGame(match, score, view, Stage(match.scenario["seats"]))
+    """A game with its end."""
+    return NotableGame(match, score, _end(match.pk, match.created_at), Stage(match.scenario["seats"]))
+
+
+@lru_cache(maxsize=64)
+def _end(match_id: int, created_at: datetime) -> TableView:
+    """The public view of a finished game's end; an empty one where its moves cannot be replayed any more."""
+    return client_state.view_of(client_state.folded(Match.objects.get(pk=match_id)), SPECTATOR)

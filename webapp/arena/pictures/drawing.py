@@ -82,12 +82,14 @@ def wrapped(text: str, most: float, size: float) -> list[str]:
             continue
         if line:
             lines.append(line)
-        line = ""
+        line, used = "", 0.0
         for character in word:
-            if width(line + character, size) > most:
+            wide = width(character, size)
+            if used + wide > most:
                 lines.append(line)
-                line = ""
+                line, used = "", 0.0
             line += character
+            used += wide
     return [*lines, line] if line else lines
 
 

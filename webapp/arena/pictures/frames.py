@@ -37,6 +37,8 @@ BOARD, COLUMN = 320.0, 352.0
 SIZE, LEADING = 13.0, 17.0
 MOST_LINES = 9
 """Lines of one message that are drawn; the last one ends in dots if there are more."""
+MOST_TEXT = 1500
+"""Characters of one message that are wrapped: more than its drawn lines can hold."""
 SECONDS, PER_CHARACTER, MOST_SECONDS = 1.2, 0.03, 6.0
 """How long a position stays: longer with more to read."""
 MOST_WORDS = 1500
@@ -136,7 +138,7 @@ class Picture:
         blocks: list[tuple[Line, list[str], float]] = []
         room = BOTTOM - TOP
         for line in reversed(lines):
-            texts = wrapped(line.text, most - 34, SIZE)
+            texts = wrapped(line.text[:MOST_TEXT], most - 34, SIZE)
             if len(texts) > MOST_LINES:
                 texts = [*texts[: MOST_LINES - 1], f"{texts[MOST_LINES - 1]} …"]
             height = LEADING * len(texts) + (30 if line.kind == "speech" else 6)

@@ -321,6 +321,8 @@ def say_ready(*, match: Match, user: User) -> None:
         raise BadInput("you do not sit at this table")
     if seat.consent is None:
         raise BadInput("answer the question about consent first")
+    if locked.fill_at is not None:  # another answer would say whether a bot takes a seat
+        raise BadInput("the game begins when its countdown ends")
     if locked.seats.filter(kind=MatchSeat.Kind.OPEN).exists():
         raise BadInput("there are empty seats: wait until somebody sits there")
     seat.ready = True

@@ -17,6 +17,8 @@ def may_read(match: Match, user: User) -> bool:
         return False
     if match.seats.filter(user=user).exists() or match.former_players.filter(user=user).exists():
         return False
+    if match.over and Match.objects.filter(pk=match.pk).unrevealed_to(user).exists():  # lines may say who plays
+        return False
     return Match.objects.visible_to(user).filter(pk=match.pk).exists()
 
 

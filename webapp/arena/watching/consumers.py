@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 
 from webapp.accounts.models import User
 from webapp.arena import hints
-from webapp.arena.live.consumers import COME_BACK, STAY_AWAY, TOO_LARGE, Bucket, SignIn
+from webapp.arena.live.consumers import COME_BACK, STAY_AWAY, TOO_LARGE, SignIn
 from webapp.arena.models import Match
 from webapp.arena.watching import access, fragments, services
 from webapp.core.circuit import CIRCUIT
@@ -53,7 +53,6 @@ class WatchersConsumer(AsyncWebsocketConsumer):
         self.user: User = self.scope["user"]
         self.sign_in = SignIn(self.scope["session"].session_key, self.user.pk)
         self.match_id: int = self.scope["url_route"]["kwargs"]["match_id"]
-        self.bucket = Bucket()
         self.looking = asyncio.Lock()
         if not await self._still_welcome():
             await self.close()
@@ -79,7 +78,7 @@ class WatchersConsumer(AsyncWebsocketConsumer):
             await self.close(TOO_LARGE)
             return
         last = _last(text_data)
-        if last is None or not self.bucket.take():
+        if last is None or self.shown is not None:  # a page greets once
             await self.close(STAY_AWAY)
             return
         lines = await database_sync_to_async(services.lines, thread_sensitive=False)(self.match)
