@@ -49,8 +49,9 @@ def loggable_path(path: str) -> str:
     except Resolver404:
         is_static = path.startswith("/static/") and len(path) < 200
         return ascii(path)[1:-1] if is_static else f"- ({len(path)} characters)"
-    if token := match.kwargs.get("token"):
-        path = path.replace(token, "<token>")
+    for name in ("token", "key"):
+        if secret := match.kwargs.get(name):
+            path = path.replace(secret, f"<{name}>")
     return ascii(path)[1:-1]
 
 

@@ -39,8 +39,10 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in FOLDER.glob("*/provenance.json"))
 
 
+@transaction.atomic
 def install(*, again: bool = False) -> list[Run]:
     """Store every sample that is not stored yet; return the new runs. `again`: also those that were removed."""
+    User.objects.select_for_update().get(pk=_owner().pk)  # whoever stores them at the same time waits
     kept = Sample.objects.filter(run__isnull=False) if again else Sample.objects.all()
     known = set(kept.values_list("name", flat=True))
     return [_store(name) for name in names() if name not in known]

@@ -12,6 +12,7 @@ from statistics import mean
 from django.db import transaction
 from django.utils import timezone
 
+from training.errors import BadInput
 from training.records import Episode, Seat
 from training.reward_section import RewardSection
 from training.rewards.rubrics import Dimension
@@ -108,7 +109,10 @@ def judge(*, name: str, rule: str, owner: User, episodes: Sequence[tuple[PlayedE
 def _version(record: RubricRecord) -> RubricVersion:
     rubric, _ = Rubric.objects.get_or_create(name=record.name, defaults={"title": record.title})
     content = {"title": record.title, "dimensions": [dimension.to_dict() for dimension in record.dimensions]}
-    return RubricVersion.objects.get_or_create(rubric=rubric, number=record.version, defaults=content)[0]
+    version, _ = RubricVersion.objects.get_or_create(rubric=rubric, number=record.version, defaults=content)
+    if version.dimensions != content["dimensions"]:
+        raise BadInput(f"another rubric is named {record.name}, which the judgments of this rule need", "rubric")
+    return version
 
 
 @transaction.atomic

@@ -37,6 +37,7 @@ def test_a_line_has_the_person_the_request_and_the_status(researcher, client_of,
 
 
 def test_neither_a_link_nor_a_forged_line_gets_into_it():
+    assert loggable_path("/accounts/confirm-email/MQ:secret-key:1/") == "/accounts/confirm-email/<key>/"
     assert loggable_path("/play/guest/tok-secret-123/") == "/play/guest/<token>/"
     assert loggable_path("/play/join/tok-secret-123/") == "/play/join/<token>/"
     assert loggable_path("/nothing\n2026 GET /admin 200") == "- (28 characters)"

@@ -116,7 +116,7 @@ def _problem(delivery: Delivery, refused: str) -> str:
             _email(delivery)
         else:
             asyncio.run(_post(rule, json.dumps({**delivery.body, "delivery": delivery.pk}).encode()))
-    except (NotDelivered, BadInput, OSError, SMTPException) as error:
+    except (NotDelivered, BadInput, OSError, SMTPException, ValueError) as error:
         return str(error) or type(error).__name__
     return ""
 
