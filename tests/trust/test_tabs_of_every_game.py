@@ -25,6 +25,9 @@ from webapp.arena.setup import links, tables
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 3
 ELSEWHERE = {
+    "countdowns.finish",
+    "countdowns.cut_short",
+    "countdowns.stop",
     "clock.start_clocks",
     "model_seats.answer",
     "services.abort",
@@ -32,7 +35,7 @@ ELSEWHERE = {
     "links.claim",
     "tables.take_seat",
 }
-"""Of models, or of open seats one by one: their cases stand in `tests.webapp.arena.test_sockets`."""
+"""Of models, of countdowns, or of open seats one by one: their cases stand in `tests.webapp.arena.test_sockets`."""
 
 
 class Tab:

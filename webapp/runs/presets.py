@@ -120,6 +120,13 @@ PRESETS: dict[str, Preset] = {
         "omar/werewolf_phases.toml",
         {"name": "Werewolf in phases"},
     ),
+    "mars-quick": Preset(
+        "Quick trial of MARS",
+        "The quick trial's game and model with MARS, whose curves can be compared with it: some minutes on two CPU "
+        "cores.",
+        "mars/quick.toml",
+        {"name": "Quick trial of MARS"},
+    ),
     **{
         f"mars-{name}": Preset(
             title,

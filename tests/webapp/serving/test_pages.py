@@ -24,7 +24,7 @@ def checkpoint(admin):
 
 def test_an_empty_page_names_the_next_step(client_of, researcher, checkpoint):
     page = client_of(researcher).get("/deployments/").content.decode()
-    assert "Nothing has been served yet" in page
+    assert "No model is served yet" in page
     assert f"/play/new/?checkpoint={checkpoint.pk}" in page
     assert "Add a remote model" not in page
 
