@@ -20,6 +20,7 @@ from webapp.accounts.models import User
 from webapp.arena.setup import links, tables
 from webapp.judgments import services as judging
 from webapp.judgments.models import JudgeModel, Judgment, Queue
+from webapp.ladder import log
 from webapp.ladder.models import Fit, Standing
 from webapp.runs.models import Attempt, Checkpoint, Event, Metric, Run
 from webapp.runs.views.lists import PAGE as RUNS_A_PAGE
@@ -33,8 +34,8 @@ ALL = len(PAYLOADS)
 TEXT = "\n".join(PAYLOADS)
 LINKS = 4
 LONGEST_REASON = 2000
-UNPLAYED = "leduc_poker"
-"""A game at which no browser test sits: the site fits the ladders of the others by itself."""
+RATED = "leduc_poker"
+"""The game whose ladder is planted."""
 
 
 def _fitting(texts: Iterable[str], characters: int = LONGEST_REASON) -> list[str]:
@@ -234,14 +235,21 @@ def _judged_by_a_model(owner: User, game: Any) -> Queue:
 def _ladder() -> list[tuple[str, int]]:
     """A ladder of models that are called by payloads, with such roles."""
     worth = {"mean": 1.0, "low": 0.0, "high": 2.0}
-    fit = Fit.objects.create(game=UNPLAYED, matches=9, fitted_at=Now(), roles=dict.fromkeys(PAYLOADS[:6], worth))
+    Fit.objects.filter(game=RATED).delete()  # the site may have rated games that other tests played
+    fit = Fit.objects.create(
+        game=RATED,
+        matches=9,
+        seen=log.seen(log.numbers(RATED)),  # or the site would fit this ladder anew
+        fitted_at=Now(),
+        roles=dict.fromkeys(PAYLOADS[:6], worth),
+    )
     for rank, checkpoint in enumerate(Checkpoint.objects.filter(path__startswith="nowhere/").order_by("pk"), 1):
         Standing.objects.create(
             fit=fit, who=f"model:{rank}", kind="model", deployment=serving.of_checkpoint(checkpoint), rank=rank,
             rating=1000.0, low=900.0, high=1100.0, games=9, won=4.5, played=9, moves=9,
             roles={text: [9, 4.5] for text in PAYLOADS[:6]}, against={"model:1": [9, 4.5]},
         )  # fmt: skip
-    return [(f"/ladder/?game={UNPLAYED}", 6)]
+    return [(f"/ladder/?game={RATED}", 6)]
 
 
 def _link(host: User) -> str:

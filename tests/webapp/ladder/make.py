@@ -4,6 +4,7 @@ from django.utils import timezone
 
 from tests.webapp.arena.conftest import negotiation
 from webapp.arena.models import Match, MatchSeat
+from webapp.ladder import log
 from webapp.ladder.models import Fit, Standing
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment
@@ -52,6 +53,7 @@ def shown(owner):
     fit = Fit.objects.create(
         game="dialogue",
         matches=1000,
+        seen=log.seen(log.numbers("dialogue")),  # or the site would fit this ladder anew
         fitted_at=timezone.now(),
         seats={seat: {"mean": mean, "low": mean - 8, "high": mean + 8} for seat, mean in (("0", 12.0), ("1", -12.0))},
         roles={
