@@ -77,11 +77,11 @@ def show(result: dict[str, Any]) -> str:
 def _play(moves: int, stages: dict[str, Stage]) -> None:
     """Speak in turn; the other player's snapshot and frame follow every move."""
     human_moves = import_module("webapp.arena.play.human_moves")
-    consumers, feed = import_module("webapp.arena.live.consumers"), import_module("webapp.arena.live.feed")
+    sockets, feed = import_module("webapp.arena.sockets"), import_module("webapp.arena.live.feed")
     users = import_module("webapp.accounts.models").User.objects
     number, sessions = match_of_two(moves)
     people = [users.get(username=name) for name in NAMES]
-    sign_ins = [consumers.SignIn(*pair) for pair in zip(sessions, (person.pk for person in people), strict=True)]
+    sign_ins = [sockets.SignIn(*pair) for pair in zip(sessions, (person.pk for person in people), strict=True)]
     feeds, shown = [feed.MatchFeed.of(number, seat) for seat in (0, 1)], [feed.ClientVersions(0, {})] * 2
     for step in range(moves):
         seat, other = step % 2, 1 - step % 2

@@ -118,7 +118,7 @@ async def test_a_socket_opens_at_once_polls_and_hears_hints_again(
     client_of, player, annotator, match, hung, monkeypatch
 ):
     """The event loop is this test's own: its first connection to Redis is made while Redis hangs."""
-    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 0.3)
+    monkeypatch.setattr(consumers.TableConsumer, "REFRESH_EVERY", 0.3)
 
     async def opened(user):
         tab = await Tab(application, await database_sync_to_async(client_of)(user), match.pk).load()
@@ -137,7 +137,7 @@ async def test_a_socket_opens_at_once_polls_and_hears_hints_again(
     os.kill(hung, signal.SIGCONT)
     await asyncio.to_thread(wait_until, lambda: circuit.CIRCUIT.closed)
     await asyncio.sleep(1.0)
-    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 60.0)
+    monkeypatch.setattr(consumers.TableConsumer, "REFRESH_EVERY", 60.0)
     await asyncio.sleep(0.6)  # after their last poll, hints alone tell
     await other.play(turn="0", action="talk", text="good evening")
     await ann.until(lambda: "good evening" in "".join(ann.page.rows), wait=3)

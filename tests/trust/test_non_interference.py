@@ -161,7 +161,7 @@ def sync(function, *args, **kwargs):
 @pytest.fixture(autouse=True)
 def standing_clock(monkeypatch):
     monkeypatch.setattr(services, "database_now", lambda: NOW)
-    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 60)
+    monkeypatch.setattr(consumers.TableConsumer, "REFRESH_EVERY", 60)
 
 
 @pytest.fixture

@@ -62,4 +62,4 @@ def _send_now(group_name: str, viewers: tuple[Viewer, ...]) -> None:
 
 async def _group_send(group_name: str, viewers: tuple[Viewer, ...]) -> None:
     """Send one message to the group; each socket checks whether its viewer is listed."""
-    await get_channel_layer().group_send(group_name, {"type": "look", "viewers": viewers})
+    await get_channel_layer().group_send(group_name, {"type": "changed", "viewers": viewers})

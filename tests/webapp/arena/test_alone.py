@@ -277,7 +277,7 @@ def test_a_play_that_is_given_up_or_closed_has_ended(client_of, player, both):
 async def test_a_tab_that_watches_a_task_is_closed_once_its_person_begins_it(monkeypatch, client_of, player):
     from webapp.asgi import application
 
-    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 0.2)
+    monkeypatch.setattr(consumers.TableConsumer, "REFRESH_EVERY", 0.2)
     sync = database_sync_to_async
     scripted = tables.Place(scripted="scripted")
     watched = await sync(alone.watch)(user=player, start=tables.Start(socks()), player=scripted)

@@ -310,7 +310,7 @@ def test_before_the_game_a_seat_is_only_freed(player, ben):
 async def test_a_person_who_is_sent_away_loses_the_socket(monkeypatch, client_of, player, ben, two_people):
     from webapp.asgi import application
 
-    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 0.3)
+    monkeypatch.setattr(consumers.TableConsumer, "REFRESH_EVERY", 0.3)
     sync = database_sync_to_async
     tab = await (await Tab(application, await sync(client_of)(ben), two_people.pk).load()).open()
     await tab.hear()
@@ -323,7 +323,7 @@ async def test_a_person_who_is_sent_away_loses_the_socket(monkeypatch, client_of
 async def test_an_open_socket_is_presence_and_a_pause_is_announced(monkeypatch, client_of, player, ben, two_people):
     from webapp.asgi import application
 
-    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 0.3)
+    monkeypatch.setattr(consumers.TableConsumer, "REFRESH_EVERY", 0.3)
     monkeypatch.setattr(hosting, "NOTED_EVERY", timedelta(0))
     sync = database_sync_to_async
     tab = await (await Tab(application, await sync(client_of)(ben), two_people.pk).load()).open()

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def application(monkeypatch):
     from webapp.asgi import application
 
-    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 0.3)
+    monkeypatch.setattr(consumers.TableConsumer, "REFRESH_EVERY", 0.3)
     return application
 
 
@@ -245,7 +245,7 @@ def test_every_service_that_notifies_viewers_has_a_case(ben):
 @pytest.mark.parametrize("place", ["seat", "watcher"])
 async def test_only_hints_bring_what_a_model_and_the_clock_do(application, client_of, player, monkeypatch, place):
     """The sockets do not poll here: every change is announced to them."""
-    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 60)
+    monkeypatch.setattr(consumers.TableConsumer, "REFRESH_EVERY", 60)
     checkpoint = await sync(Checkpoint.objects.create, name="x", kind="base", base="x", path="/nowhere")
     sleeping = await sync(Deployment.objects.create, checkpoint=checkpoint)
     places = [tables.Place(user=player), tables.Place(deployment=sleeping)]
@@ -264,7 +264,7 @@ async def test_only_hints_bring_what_a_model_and_the_clock_do(application, clien
 
 @pytest.mark.parametrize("happen", [happen for _, happen in COUNTDOWN_EVENTS])
 async def test_the_end_of_a_countdown_reaches_every_tab(application, client_of, player, monkeypatch, happen):
-    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 60)
+    monkeypatch.setattr(consumers.TableConsumer, "REFRESH_EVERY", 60)
     start = tables.Start(negotiation(), countdown=tables.Countdown(60))
     places = [tables.Place(user=player), tables.Place()]
     match = await sync(tables.create, host=player, start=start, places=places, consent=True, visibility="open")
@@ -364,7 +364,7 @@ async def hold_their_logs(match, tabs, viewers):
     "watchers, drops", [(8, 40), pytest.param(50, 500, marks=[pytest.mark.slow, pytest.mark.process])]
 )
 async def test_nothing_is_lost_at_the_table(application, client_of, player, ben, monkeypatch, chance, watchers, drops):
-    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", watchers / 20)
+    monkeypatch.setattr(consumers.TableConsumer, "REFRESH_EVERY", watchers / 20)
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = await sync(
         tables.create,
@@ -442,7 +442,7 @@ async def test_a_client_that_does_not_read_is_dropped(monkeypatch):
             self.closed_with = code
 
     consumer = Stuck()
-    await consumer._say("frame")
+    await consumer.send_frame("frame")
     assert consumer.closed_with == 1008
 
 

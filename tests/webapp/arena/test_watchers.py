@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from channels.db import database_sync_to_async
+from channels_redis.pubsub import RedisPubSubLoopLayer
 
 from tests.webapp.arena.browser import Tab
 from tests.webapp.arena.conftest import negotiation
@@ -14,6 +15,7 @@ from tests.websocket import Socket, browser_headers
 from training.errors import BadInput
 from training.games.base import FORFEIT
 from webapp.accounts.models import User
+from webapp.arena import hints
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
 from webapp.arena.setup import links, tables
@@ -233,7 +235,7 @@ sync = database_sync_to_async
 def application(monkeypatch):
     from webapp.asgi import application
 
-    monkeypatch.setattr(consumers.WatchersConsumer, "LOOK_EVERY", 60)
+    monkeypatch.setattr(consumers.WatchersConsumer, "REFRESH_EVERY", 60)
     return application
 
 
@@ -283,7 +285,7 @@ async def test_no_player_gets_the_socket_nor_hears_of_it_on_their_own(applicatio
 async def test_the_socket_closes_when_the_match_is_not_theirs_to_watch_any_more(
     application, hosted, client_of, monkeypatch
 ):
-    monkeypatch.setattr(consumers.WatchersConsumer, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(consumers.WatchersConsumer, "REFRESH_EVERY", 0.1)
     reader = await sync(make_person)("reader")
     socket = await opened(application, await sync(client_of)(reader), hosted.pk)
     await sync(Match.objects.filter(pk=hosted.pk).update)(visibility="private")
@@ -299,3 +301,25 @@ async def test_anything_but_a_greeting_closes_the_socket(application, hosted, cl
     assert await socket.connect()
     await socket.say(text)
     assert (await socket.hear())["type"] == "websocket.close"
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_second_greeting_closes_the_socket_and_subscribes_to_nothing(
+    application, hosted, client_of, monkeypatch
+):
+    groups, subscribe = [], RedisPubSubLoopLayer.group_add
+
+    async def group_add(self, group, channel):
+        groups.append(group)
+        await subscribe(self, group, channel)
+
+    monkeypatch.setattr(RedisPubSubLoopLayer, "group_add", group_add)
+    reader, writer = await sync(make_person)("reader"), await sync(make_person)("writer")
+    socket = await opened(application, await sync(client_of)(reader), hosted.pk)
+    await sync(write)(hosted, writer)
+    assert CANARY in (await socket.hear())["text"]
+    await socket.say(json.dumps({"last": 0}))
+    assert await socket.hear() == {"type": "websocket.close", "code": consumers.STAY_AWAY}
+    await sync(write)(hosted, writer, "afterwards")
+    assert await socket.receive_nothing(0.5)
+    assert groups == [hints.watchers(hosted.pk)]
