@@ -127,7 +127,7 @@ class Picture:
         if frame.zones:
             left, y = COLUMN, TOP
             for zone in frame.zones:
-                y = zones.draw(parent, zone, self.names, EDGES, y, BOARD)
+                y = zones.draw(zone, zones.Space(parent, self.names, EDGES, y, BOARD))
         self._talk(parent, frame.lines, left)
         for line in wrapped(frame.headline, WIDTH - 2 * EDGES, 14)[:1]:
             write(parent, line, EDGES, HEIGHT - 12, font_size=14, font_weight="700")

@@ -1,14 +1,32 @@
-"""The zones of a table that a picture draws: boards, cards, stacks, counters and seats in a circle.
+"""The zones of a table that a picture draws, by their kind in `DRAWINGS`. `LEFT_OUT` are the others.
 
-Each function draws below `y`, at most `most` pixels wide from `x` on, and returns where it ends.
+To draw a zone is to draw below `space.y`, at most `space.most` pixels wide from `space.x` on, and to return where it
+ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 from xml.etree import ElementTree as ET
 
-from training.views import Board, Circle, Counters, Hand, Stacks, Zone
+from training.views import (
+    Board,
+    Cells,
+    Circle,
+    Counters,
+    Entries,
+    Hand,
+    Map,
+    Passages,
+    Portraits,
+    PriceScale,
+    SearchField,
+    Stacks,
+    Tray,
+    Zone,
+)
 from webapp.arena.pictures.drawing import (
     EDGE,
     INK,
@@ -25,53 +43,49 @@ from webapp.arena.pictures.drawing import (
 )
 
 CARD, CARD_HEIGHT, GAP = 34.0, 46.0, 6.0
-DRAWN = (Board, Hand, Stacks, Counters, Circle)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where a zone is drawn: into which element, from which point, how wide, and the names of the seats."""
+
+    parent: ET.Element
+    names: Sequence[str]
+    x: float
+    y: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How a kind of zone is drawn, and what it shows in words, given the names of the seats."""
+
+    draw: Callable[[Any, Space], float]
+    words: Callable[[Any, Sequence[str]], list[str]]
 
 
 def drawn(zones: Sequence[Zone]) -> list[Zone]:
     """Return the zones that a picture draws; the lines of what happened say the rest."""
-    return [zone for zone in zones if isinstance(zone, DRAWN)]
+    return [zone for zone in zones if type(zone) in DRAWINGS]
 
 
-def draw(parent: ET.Element, zone: Zone, names: Sequence[str], x: float, y: float, most: float) -> float:
-    """Draw a zone."""
-    match zone:
-        case Board():
-            return _board(parent, zone, x, y, most)
-        case Hand():
-            return _hand(parent, zone, x, y, most)
-        case Stacks():
-            return _stacks(parent, zone, x, y)
-        case Counters():
-            return _counters(parent, zone, x, y)
-        case Circle():
-            return _circle(parent, zone, names, x, y, most)
-    return y
+def draw(zone: Zone, space: Space) -> float:
+    """Draw one of the zones of `drawn`."""
+    return DRAWINGS[type(zone)].draw(zone, space)
 
 
 def described(zones: Sequence[Zone], names: Sequence[str]) -> str:
-    """Return what the drawn zones show, in words."""
-    parts = []
-    for zone in zones:
-        match zone:
-            case Board():
-                pieces = [square.label for row in zone.rows for square in row if square.seat is not None]
-                parts.append("; ".join(pieces) or "an empty board")
-            case Hand() if zone.cards:
-                parts.append(f"{zone.title}: {', '.join(card.label for card in zone.cards)}")
-            case Stacks():
-                parts += [f"{stack.suit}: {stack.height} of {stack.most}" for stack in zone.stacks]
-            case Counters():
-                parts += [f"{pile.name}: {pile.value}" for pile in zone.piles]
-            case Circle():
-                parts += [f"{names[place.seat]} is out" for place in zone.places if place.out]
-    return "; ".join(parts)
+    """Return what zones of `drawn` show, in words."""
+    return "; ".join(part for zone in zones for part in DRAWINGS[type(zone)].words(zone, names))
 
 
-def _board(parent: ET.Element, zone: Board, x: float, y: float, most: float) -> float:
+# --- boards ----------------------------------------------------------------------------------------------------------
+
+
+def _board(zone: Board, space: Space) -> float:
     columns = len(zone.rows[0])
-    side = min(most / columns, 300 / len(zone.rows))
-    group = add(parent, "g", transform=f"translate({number(x)} {number(y)})")
+    side = min(space.most / columns, 300 / len(zone.rows))
+    group = add(space.parent, "g", transform=f"translate({number(space.x)} {number(space.y)})")
     for down, row in enumerate(zone.rows):
         for at, square in enumerate(row):
             left, top = at * side, down * side
@@ -84,7 +98,12 @@ def _board(parent: ET.Element, zone: Board, x: float, y: float, most: float) -> 
         ends = {"x1": (first + 0.5) * side, "y1": (first_row + 0.5) * side}
         ends |= {"x2": (last + 0.5) * side, "y2": (last_row + 0.5) * side}
         add(group, "line", stroke=INK, stroke_width=4, stroke_linecap="round", **ends)
-    return y + side * len(zone.rows) + 14
+    return space.y + side * len(zone.rows) + 14
+
+
+def _board_words(zone: Board, names: Sequence[str]) -> list[str]:
+    pieces = [square.label for row in zone.rows for square in row if square.seat is not None]
+    return ["; ".join(pieces) or "an empty board"]
 
 
 def _piece(parent: ET.Element, pieces: str, seat: int, x: float, y: float, radius: float) -> None:
@@ -107,9 +126,12 @@ def _piece(parent: ET.Element, pieces: str, seat: int, x: float, y: float, radiu
     )
 
 
-def _titled(parent: ET.Element, text: str, x: float, y: float) -> float:
-    write(parent, text, x, y + 11, font_size=12, fill=MUTED)
-    return y + 17
+# --- cards, counters and seats ---------------------------------------------------------------------------------------
+
+
+def _titled(text: str, space: Space) -> float:
+    write(space.parent, text, space.x, space.y + 11, font_size=12, fill=MUTED)
+    return space.y + 17
 
 
 def _card(parent: ET.Element, face: str, suit: str, x: float, y: float) -> None:
@@ -121,42 +143,69 @@ def _card(parent: ET.Element, face: str, suit: str, x: float, y: float) -> None:
         write(parent, suit, x + CARD / 2, y + 41, font_size=9, fill=ink, text_anchor="middle")
 
 
-def _hand(parent: ET.Element, zone: Hand, x: float, y: float, most: float) -> float:
-    top = _titled(parent, zone.title, x, y)
-    a_row = max(1, int((most + GAP) // (CARD + GAP)))
+def _hand(zone: Hand, space: Space) -> float:
+    top = _titled(zone.title, space)
+    a_row = max(1, int((space.most + GAP) // (CARD + GAP)))
     for at, card in enumerate(zone.cards[:a_row]):
-        _card(parent, card.face, card.suit, x + at * (CARD + GAP), top)
-    if not zone.cards:
-        return top
-    return top + CARD_HEIGHT + 10
+        _card(space.parent, card.face, card.suit, space.x + at * (CARD + GAP), top)
+    return top + CARD_HEIGHT + 10 if zone.cards else top
 
 
-def _stacks(parent: ET.Element, zone: Stacks, x: float, y: float) -> float:
-    top = _titled(parent, zone.title, x, y)
+def _hand_words(zone: Hand, names: Sequence[str]) -> list[str]:
+    return [f"{zone.title}: {', '.join(card.label for card in zone.cards)}"] if zone.cards else []
+
+
+def _stacks(zone: Stacks, space: Space) -> float:
+    top = _titled(zone.title, space)
     for at, stack in enumerate(zone.stacks):
-        _card(parent, str(stack.height or ""), stack.suit, x + at * (CARD + GAP), top)
+        _card(space.parent, str(stack.height or ""), stack.suit, space.x + at * (CARD + GAP), top)
     return top + CARD_HEIGHT + 10
 
 
-def _counters(parent: ET.Element, zone: Counters, x: float, y: float) -> float:
-    top = _titled(parent, zone.title, x, y)
+def _stacks_words(zone: Stacks, names: Sequence[str]) -> list[str]:
+    return [f"{stack.suit}: {stack.height} of {stack.most}" for stack in zone.stacks]
+
+
+def _counters(zone: Counters, space: Space) -> float:
+    top = _titled(zone.title, space)
     for pile in zone.piles:
         most = "" if pile.most is None else f" of {pile.most}"
-        write(parent, f"{pile.name}: {pile.value}{most}", x, top + 12)
+        write(space.parent, f"{pile.name}: {pile.value}{most}", space.x, top + 12)
         top += 17
     return top + 6
 
 
-def _circle(parent: ET.Element, zone: Circle, names: Sequence[str], x: float, y: float, most: float) -> float:
-    top = _titled(parent, zone.title, x, y)
+def _counters_words(zone: Counters, names: Sequence[str]) -> list[str]:
+    return [f"{pile.name}: {pile.value}" for pile in zone.piles]
+
+
+def _circle(zone: Circle, space: Space) -> float:
+    top = _titled(zone.title, space)
     for place in zone.places:
-        avatar(parent, place.seat, x, top, 16)
+        avatar(space.parent, place.seat, space.x, top, 16)
         facts = [place.role, f"out: {place.left}" if place.out else ""]
-        facts.append("" if place.voted is None else f"votes for {names[place.voted]}")
+        facts.append("" if place.voted is None else f"votes for {space.names[place.voted]}")
         beside = ", ".join(fact for fact in facts if fact)
-        text = f"{names[place.seat]}{f' ({beside})' if beside else ''}"
-        for line in wrapped(text, most - 22, 13)[:1]:
+        text = f"{space.names[place.seat]}{f' ({beside})' if beside else ''}"
+        for line in wrapped(text, space.most - 22, 13)[:1]:
             weight = "700" if place.speaks else "400"
-            write(parent, line, x + 22, top + 13, fill=MUTED if place.out else INK, font_weight=weight)
+            ink = MUTED if place.out else INK
+            write(space.parent, line, space.x + 22, top + 13, fill=ink, font_weight=weight)
         top += 22
     return top + 6
+
+
+def _circle_words(zone: Circle, names: Sequence[str]) -> list[str]:
+    return [f"{names[place.seat]} is out" for place in zone.places if place.out]
+
+
+DRAWINGS: dict[type[Zone], Drawing] = {
+    Board: Drawing(_board, _board_words),
+    Hand: Drawing(_hand, _hand_words),
+    Stacks: Drawing(_stacks, _stacks_words),
+    Counters: Drawing(_counters, _counters_words),
+    Circle: Drawing(_circle, _circle_words),
+}
+"""The kinds of zones that pictures draw."""
+LEFT_OUT: frozenset[type[Zone]] = frozenset({Cells, Tray, PriceScale, Map, Portraits, Passages, Entries, SearchField})
+"""The kinds that pictures leave out: mostly text, or drawn for the person who acts. The lines say what happened."""
