@@ -239,7 +239,7 @@ def test_a_run_that_is_refused_shows_where_and_an_added_opponent_costs_no_entry(
     visitor = visit("rosa", viewport={"width": 360, "height": 740})
     page = visitor.page
     page.goto("/runs/new/?preset=negotiation")
-    page.get_by_role("link", name="Quick trial").click()
+    page.get_by_role("link").filter(has=page.get_by_text("Quick trial", exact=True)).click()
     expect(page.locator("#id_run-name")).to_be_in_viewport()
     page.locator("#id_run-name").fill(name)
     page.locator("#section-opponents summary").click()

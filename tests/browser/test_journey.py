@@ -57,7 +57,7 @@ def launch_self_play(page: Page) -> str:
     """Start an OMAR run on the dataset with the tiny model; returns the run's address."""
     page.goto("/runs/")
     page.get_by_role("button", name="New run").click()
-    page.get_by_role("link", name="Quick trial").click()
+    page.get_by_role("link").filter(has=page.get_by_text("Quick trial", exact=True)).click()
     page.get_by_label("Name", exact=True).fill(f"{NAME} run")
     choose(page, "Dataset", f"{NAME} v1")
     choose(page, "Model", "tiny")
