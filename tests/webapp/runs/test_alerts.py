@@ -22,8 +22,9 @@ from django.urls import reverse
 
 from tests.webapp.runs.making import make_run
 from training.errors import BadInput
+from webapp.accounts.models import User
 from webapp.runs import attempts, batches, services
-from webapp.runs.alerts import sending
+from webapp.runs.alerts import channels, sending
 from webapp.runs.alerts import services as alerts
 from webapp.runs.alerts.models import AlertRule, Delivery
 from webapp.runs.models import Attempt, Run
@@ -229,10 +230,10 @@ def test_slow_receivers_delay_no_others_and_only_one_worker_sends(
         alerts.test(rule=hook(researcher, receiver, "failed"))
     together = threading.Barrier(3, timeout=20)
 
-    async def post(rule: AlertRule, body: bytes) -> None:
+    async def post(self: channels.Webhook, rule: AlertRule, body: bytes) -> None:
         together.wait()  # passes only if all three are sent at the same time
 
-    monkeypatch.setattr(sending, "_post", post)
+    monkeypatch.setattr(channels.Webhook, "post", post)
     assert sending.send_due() == 3
     assert set(Delivery.objects.values_list("state", flat=True)) == {"sent"}
     alerts.test(rule=AlertRule.objects.first())
@@ -280,6 +281,64 @@ def test_an_alert_is_set_tested_and_removed_on_its_page(client: Client, research
     assert not Delivery.objects.exists()
 
 
+class Board(channels.Channel):
+    """A notice board on the wall, which fills up."""
+
+    label = "notice board"
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def fields(self, user: User, address: str) -> dict[str, str]:
+        return {"address": "the corridor"}
+
+    def destination(self, rule: AlertRule) -> str:
+        return f"board in {rule.address}"
+
+    def refused(self, rule: AlertRule) -> str:
+        return "the board is full" if len(self.notes) == 1 else ""
+
+    def send(self, delivery: Delivery) -> None:
+        self.notes.append(delivery.body["event"])
+
+
+def test_a_fault_in_one_channel_keeps_no_other_alert_from_being_stored(
+    researcher: User, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(Board):
+        def send(self, delivery: Delivery) -> None:
+            raise RuntimeError("no such wall")
+
+    monkeypatch.setitem(channels.CHANNELS, "board", Broken())
+    alerts.test(rule=alerts.add_rule(user=researcher, events=["failed"], channel="board"))
+    alerts.test(rule=hook(researcher, receiver, "failed"))
+    assert sending.send_due() == 2
+    outcomes = Delivery.objects.order_by("pk").values_list("state", "tries", "error")
+    assert list(outcomes) == [("waiting", 1, "internal error: RuntimeError"), ("sent", 1, "")]
+
+
+def test_a_new_channel_is_its_class_and_a_line(
+    client: Client, researcher: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = Board()
+    monkeypatch.setitem(channels.CHANNELS, "board", board)
+    rule = alerts.add_rule(user=researcher, events=["failed"], channel="board")
+    for sent in (1, 1):  # the second one is refused
+        alerts.test(rule=rule)
+        sending.send_due()
+        assert len(board.notes) == sent
+    text = client.get(reverse("runs:alerts")).content.decode()
+    assert text.count("board in the corridor") == 3, "the rule, and two deliveries"
+    assert "the board is full" in text
+    monkeypatch.delitem(channels.CHANNELS, "board")  # a rule outlives its channel
+    Delivery.objects.update(next_at=Now())
+    sending.send_due()
+    assert Delivery.objects.get(state="waiting").error == "this site has no channel 'board'"
+    assert client.get(reverse("runs:alerts")).status_code == 200
+    with pytest.raises(BadInput, match="unknown channel 'board'; known: email, webhook"):
+        alerts.add_rule(user=researcher, events=["failed"], channel="board")
+
+
 def test_the_receiver_of_the_documentation_recognises_the_site() -> None:
     page = (ROOT / "docs" / "alerts.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -287,10 +346,10 @@ def test_the_receiver_of_the_documentation_recognises_the_site() -> None:
     exec(compile(code, "docs/alerts.md", "exec"), names)  # noqa: S102 (the example of our documentation)
     is_genuine, body = names["is_genuine"], b'{"event": "failed"}'
     sent = int(time.time())
-    header = sending.signature("whsec_a", body, sent)
+    header = channels.signature("whsec_a", body, sent)
     assert is_genuine(header, body, "whsec_a")
     assert not is_genuine(header, body, "whsec_b")
     assert not is_genuine(header, body + b" ", "whsec_a")
     assert not is_genuine(header.replace(str(sent), str(sent + 1)), body, "whsec_a")
-    assert not is_genuine(sending.signature("whsec_a", body, sent - 301), body, "whsec_a"), "too old"
+    assert not is_genuine(channels.signature("whsec_a", body, sent - 301), body, "whsec_a"), "too old"
     assert not is_genuine("Bearer x", body, "whsec_a")

@@ -6,6 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from webapp.runs.alerts.channels import CHANNELS
+
 EVENTS = {
     "succeeded": "a run has succeeded",
     "failed": "a run has failed",
@@ -19,20 +21,21 @@ EVENTS = {
 class AlertRule(models.Model):
     """What a person wants to hear about, and where: of one run, or (none) of all their own."""
 
-    class Channel(models.TextChoices):
-        EMAIL = "email", "email to your account's address"
-        WEBHOOK = "webhook", "webhook"
-
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="alert_rules")
     run = models.ForeignKey("runs.Run", null=True, blank=True, on_delete=models.CASCADE, related_name="alert_rules")
     events = models.JSONField()
-    channel = models.CharField(max_length=7, choices=Channel)
+    channel = models.CharField(max_length=20, help_text="A name of `webapp.runs.alerts.channels.CHANNELS`.")
     address = models.CharField(max_length=500, blank=True, help_text="Of a webhook.")
     secret = models.CharField(max_length=80, blank=True, help_text="Key of a webhook's signatures.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
-        return f"{self.get_channel_display()} {self.address}".strip()
+        return f"{self.channel} {self.address}".strip()
+
+    @property
+    def destination(self) -> str:
+        """Where its alerts go, for its owner; the bare name of a channel that the site no longer has."""
+        return CHANNELS[self.channel].destination(self) if self.channel in CHANNELS else self.channel
 
     @property
     def words(self) -> list[str]:

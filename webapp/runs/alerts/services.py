@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from allauth.account.models import EmailAddress
-from django.conf import settings
 from django.db import transaction
 from django.db.models import CharField, Exists, OuterRef, Q, Value
 from django.db.models.functions import Cast, Concat, Now
 
-from training.engines.remote.addresses import AllowList
 from training.errors import BadInput
 from webapp.accounts.models import User, new_token
 from webapp.core import queue, quotas
+from webapp.runs.alerts.channels import CHANNELS
 from webapp.runs.alerts.models import AlertRule, Delivery
 
 if TYPE_CHECKING:
@@ -26,42 +24,18 @@ MOST_RULES = 20
 HINT_SECONDS = 10.0
 
 
-def allowed_addresses() -> AllowList:
-    """The list of webhook addresses; without entries none is allowed."""
-    return AllowList.of(settings.WEBHOOK_ADDRESSES, noun="webhook", variable="WEBHOOK_ADDRESSES")
-
-
-def verified(user: User) -> bool:
-    """Whether this person has confirmed the email address of their account."""
-    return bool(user.email) and EmailAddress.objects.filter(user=user, email__iexact=user.email, verified=True).exists()
-
-
 @transaction.atomic
 def add_rule(
     *, user: User, events: Sequence[str], channel: str, address: str = "", run: Run | None = None
 ) -> AlertRule:
-    """Store a rule. Raises `BadInput` at its field if its address is not on the list, or email cannot be sent to one
-    that this person has confirmed.
-    """
+    """Store a rule. Raises `BadInput` at `channel` or `address` if this person cannot be reached so."""
     User.objects.select_for_update().get(pk=user.pk)
     if user.alert_rules.count() >= MOST_RULES:
         raise BadInput(f"you have {MOST_RULES} alerts: remove one first", "events")
-    if channel == AlertRule.Channel.EMAIL:
-        if not settings.MAIL_READY:
-            raise BadInput("this site sends no email; an administrator sets PARLEY_MAIL", "channel")
-        if not user.email:
-            raise BadInput("your account has no email address", "channel")
-        if not verified(user):
-            raise BadInput(f"{user.email} is not confirmed: have a link sent to it below, and open it first", "channel")
-        return AlertRule.objects.create(user=user, run=run, events=list(events), channel=channel)
-    try:
-        allowed_addresses().check(address)
-    except BadInput as error:
-        raise BadInput(error.why, "address") from error
-    secret = new_token("whsec_")
-    return AlertRule.objects.create(
-        user=user, run=run, events=list(events), channel=channel, address=address, secret=secret
-    )
+    if channel not in CHANNELS:
+        raise BadInput(f"unknown channel {channel[:40]!r}; known: {', '.join(CHANNELS)}", "channel")
+    fields = CHANNELS[channel].fields(user, address)
+    return AlertRule.objects.create(user=user, run=run, events=list(events), channel=channel, **fields)
 
 
 def note(*, run: Run, event: str, key: str, why: str = "") -> int:

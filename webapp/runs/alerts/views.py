@@ -15,6 +15,7 @@ from training.errors import BadInput
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import accepted, integer
 from webapp.runs.alerts import services
+from webapp.runs.alerts.channels import CHANNELS, verified
 from webapp.runs.alerts.models import EVENTS, AlertRule, Delivery
 from webapp.runs.models import Run
 
@@ -25,9 +26,11 @@ class RuleForm(forms.Form):
     """A new rule."""
 
     events = forms.MultipleChoiceField(choices=list(EVENTS.items()), widget=forms.CheckboxSelectMultiple, label="When")
-    channel = forms.ChoiceField(choices=AlertRule.Channel, label="By")
+    channel = forms.ChoiceField(choices=[(name, channel.label) for name, channel in CHANNELS.items()], label="By")
     address = forms.CharField(
-        max_length=500, required=False, help_text="Of a webhook; it must be on the list in WEBHOOK_ADDRESSES."
+        max_length=500,
+        required=False,
+        help_text=" ".join(channel.help for channel in CHANNELS.values() if channel.help),
     )
 
 
@@ -47,9 +50,9 @@ def alerts(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, "The alert is set. Send a test to see whether it arrives.")
             return redirect("runs:alerts")
-    sent = Delivery.objects.filter(rule__user=user).select_related("rule").order_by("-pk")[:LOG]
-    unconfirmed = settings.MAIL_READY and bool(user.email) and not services.verified(user)
-    rules = user.alert_rules.select_related("run").order_by("-pk")
+    sent = Delivery.objects.filter(rule__user=user).select_related("rule__user").order_by("-pk")[:LOG]
+    unconfirmed = settings.MAIL_READY and bool(user.email) and not verified(user)
+    rules = user.alert_rules.select_related("run", "user").order_by("-pk")
     context = {"form": form, "run": run, "rules": rules, "sent": sent, "unconfirmed": unconfirmed}
     return render(request, "runs/alerts.html", context, status=400 if form.errors else 200)
 
