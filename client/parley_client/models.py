@@ -574,6 +574,10 @@ class ArmOut(BaseModel):
     """
     The player of each seat; `person` is a participant.
     """
+    aliases: dict[str, str] = Field(..., title="Aliases")
+    """
+    The alias by which a player was chosen, by player.
+    """
     rules: dict[str, Any] = Field(..., title="Rules")
     deadline_s: int = Field(..., title="Deadline S")
     shown_as: str = Field(..., title="Shown As")
@@ -605,7 +609,20 @@ class QuestionOut(BaseModel):
     """
     text: str = Field(..., title="Text")
     options: list[str] = Field(..., title="Options")
+    low: float | None = Field(..., title="Low")
+    """
+    Smallest number; null: any.
+    """
+    high: float | None = Field(..., title="High")
+    """
+    Largest number; null: any.
+    """
+    required: bool = Field(..., title="Required")
     right: str = Field(..., title="Right")
+    on_wrong: str = Field(..., title="On Wrong")
+    """
+    After a wrong answer: note, end.
+    """
 
 
 class ArmCountOut(BaseModel):

@@ -388,6 +388,7 @@ class ArmOut(Schema):
     game: str
     scenario: str
     players: list[str] = Field(description="The player of each seat; `person` is a participant.")
+    aliases: dict[str, str] = Field(description="The alias by which a player was chosen, by player.")
     rules: dict[str, Any]
     deadline_s: int
     shown_as: str = Field(description="What participants read of each other: person, model, unknown.")
@@ -402,7 +403,11 @@ class QuestionOut(Schema):
     kind: str = Field(description="likert, number, choice, text")
     text: str
     options: list[str]
+    low: float | None = Field(description="Smallest number; null: any.")
+    high: float | None = Field(description="Largest number; null: any.")
+    required: bool
     right: str
+    on_wrong: str = Field(description="After a wrong answer: note, end.")
 
 
 class ExperimentOut(ExperimentLineOut):

@@ -7,7 +7,9 @@ import pytest
 
 from tests.webapp.api.calling import Caller
 from tests.webapp.experiments import making
+from webapp.api.shapes import ArmOut, ExperimentOut, QuestionOut
 from webapp.experiments import export, results
+from webapp.experiments.forms import STATED, STOPPING, TEXTS, QuestionForm
 
 pytestmark = pytest.mark.django_db
 
@@ -30,6 +32,17 @@ def test_an_experiment_is_listed_and_read(experiment, researcher):
     assert design["arms"][0]["players"] == making.ALONE
     assert hashlib.sha256(design["preregistration"].encode()).hexdigest() == design["preregistration_sha256"]
     assert "code_completed" not in design
+
+
+def test_the_design_has_whatever_its_forms_state():
+    """But for what concerns the recruitment platform alone."""
+    stated = {
+        ExperimentOut: {*TEXTS, *STOPPING},
+        ArmOut: {*STATED, "game", "players", "aliases", "rules"},
+        QuestionOut: {*QuestionForm.base_fields},
+    }
+    for shape, fields in stated.items():
+        assert not fields - set(shape.model_fields), f"{shape.__name__} in webapp/api/shapes.py lacks these"
 
 
 def test_results_and_exports_are_those_of_the_pages(experiment, researcher):
