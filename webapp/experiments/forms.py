@@ -77,6 +77,8 @@ class ArmForm(forms.Form):
                 choices=[(PERSON, "A participant"), *players],
                 initial=PERSON if number == 0 else players[0][0],
             )
+        seats = [f"seat_{number}" for number in range(size)]
+        self.order_fields(["name", "scenario", *seats, "shown_as", "fallback", "deadline_s"])
         if arm is not None:
             self._begin_with(arm)
 
@@ -91,11 +93,6 @@ class ArmForm(forms.Form):
             self.initial[f"seat_{number}"] = player
         for name, value in arm.rules.items():
             self.rules.initial[json.dumps([name])] = _entered(value)
-
-    @property
-    def seat_fields(self) -> list[forms.BoundField]:
-        """The fields of the seats."""
-        return [self[f"seat_{number}"] for number in range(self.size)]
 
     def is_valid(self) -> bool:
         """Whether both the form and the rules are valid."""
