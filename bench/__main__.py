@@ -80,6 +80,7 @@ def _tables(add: Callable[..., ArgumentParser]) -> None:
     results.add_argument(
         "--dir", type=Path, default=Path("docs/results"), metavar="DIR", help="the pages and their raw numbers"
     )
+    results.add_argument("--write", action="store_true", help="write the lines of pages that have a place for them")
 
 
 def _retrieval(command: ArgumentParser) -> None:
@@ -162,7 +163,7 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
     page = add("table-page", "weight, layout shift and time from input to paint of every game's table in a browser")
     page.set_defaults(module="bench.table_page")
     page.add_argument("--moves", type=COUNT, default=6, metavar="N", help="moves of the person in each game (6)")
-    page.add_argument("--chromium", default="", metavar="FILE", help="the browser, else the one of Playwright")
+    page.add_argument("--chromium", default="", metavar="FILE", help="the browser, else one on the path")
     study = add("experiments", "an experiment of two arms with scripted participants, three of whom leave midway")
     study.add_argument("--participants", type=SEVERAL, default=40, metavar="N", help="participants (40)")
     study.add_argument("--browsers", type=COUNT, default=2, metavar="N", help="of them with Chromium (2)")
@@ -171,7 +172,7 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
     start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
     first = add("first", "taps and seconds from the address to a first move, and from a last move to the next game")
     first.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted visits of each kind (3)")
-    first.add_argument("--chromium", default="", metavar="FILE", help="the browser, else the one of Playwright")
+    first.add_argument("--chromium", default="", metavar="FILE", help="the browser, else one on the path")
 
 
 def _probes(command: ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from bench import vitals
 from bench.start import installed, site
 
 SCREEN = {"width": 390, "height": 844}
@@ -81,8 +82,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     playwright = import_module("playwright.sync_api").sync_playwright
     visits: list[dict[str, Any]] = []
     with installed() as environment, site(environment), playwright() as started:
-        where = {"executable_path": arguments.chromium} if arguments.chromium else {}
-        browser = started.chromium.launch(args=["--no-sandbox"], **where)
+        browser = vitals.launch(started, arguments.chromium)
         address = f"http://127.0.0.1:{environment['PORT']}/"
         guest(browser, address, GAMES[0])  # not counted: it loads the site's code
         for number in range(arguments.rounds):

@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from bench.installation import installation
+from bench.site_conditions import measured
 from bench.sockets import NAMES, UNCOUNTED, match_of_two
 
 STAGES = ("session", "move", "read", "frame")
@@ -31,14 +32,20 @@ class Stage:
     commit: list[float] = field(default_factory=list)
     statements: list[int] = field(default_factory=list)
 
-    def summary(self) -> dict[str, float]:
-        """Return the quantiles of each."""
+    def summary(self) -> dict[str, Any]:
+        """Return the quantiles of each, and every move's milliseconds and statements."""
         return {
             "p50_ms": quantile(self.total, 50),
             "p95_ms": quantile(self.total, 95),
             "database_p50_ms": quantile(self.database, 50),
             "commit_p50_ms": quantile(self.commit, 50),
             "statements": statistics.median(self.statements),
+            "series": {
+                "total_ms": _rounded(self.total),
+                "database_ms": _rounded(self.database),
+                "commit_ms": _rounded(self.commit),
+                "statements": self.statements,
+            },
         }
 
 
@@ -47,8 +54,16 @@ def quantile(values: list[float], percent: int) -> float:
     return round(statistics.quantiles(values, n=100, method="inclusive")[percent - 1], 2)
 
 
+def _rounded(values: list[float]) -> list[float]:
+    return [round(value, 2) for value in values]
+
+
 def main(arguments: Namespace) -> dict[str, Any]:
     """Play the moves; return the stages' times."""
+    return measured(lambda: _measure(arguments))
+
+
+def _measure(arguments: Namespace) -> dict[str, Any]:
     stages = {name: Stage() for name in STAGES}
     with installation("move"):
         _play(arguments.moves + UNCOUNTED, stages)

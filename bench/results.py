@@ -1,7 +1,8 @@
 """The tables of `docs/results`, computed from the raw numbers beside them, and the lines in which a page differs.
 
 Each function yields the lines that its page must contain, word for word. Intervals over seeds and over starts are
-computed here from the single values. Raises `BadInput` for a folder without the raw files.
+computed here from the single values. With `--write`, the part of a page between the marks `BEGIN` and `END` is replaced
+by its lines. Raises `BadInput` for a folder without the raw files.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench import csp_page, experiments_page
+from bench import csp_page, experiments_page, table_speed_page
 from bench.baselines import moving, steps_to_same
 from bench.rows import number_in
 from training.errors import BadInput
@@ -20,6 +21,7 @@ from training.evaluate.intervals import Interval, interval, over_seeds, paired
 from training.store import loads
 
 Raw = Mapping[str, Any]
+BEGIN, END = "<!-- begin: python -m bench results --write -->", "<!-- end -->"
 FORMS = {
     "default": "default",
     "undiscounted": "default, γ_turn = 1",
@@ -32,13 +34,22 @@ FORMS = {
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return for each page its computed lines, and those that the page does not contain."""
+    """Return for each page its computed lines, and those that the page does not contain (once it is written)."""
     pages = {}
     for name, lines in PAGES.items():
-        computed = list(lines(raw_of(name, arguments.dir)))
-        text = _text(arguments.dir / f"{name}.md")
+        computed, path = list(lines(raw_of(name, arguments.dir))), arguments.dir / f"{name}.md"
+        text = _text(path)
+        if arguments.write and BEGIN in text:
+            text = between_marks(text, computed)
+            path.write_text(text, "utf-8")
         pages[name] = {"lines": computed, "missing": [line for line in computed if line not in text]}
     return {"pages": pages, "ok": not any(page["missing"] for page in pages.values())}
+
+
+def between_marks(text: str, lines: Sequence[str]) -> str:
+    """Return a page's text with these lines between its marks."""
+    before, rest = text.split(BEGIN)
+    return "\n".join([f"{before}{BEGIN}", "", *lines, "", f"{END}{rest.split(END)[1]}"])
 
 
 def show(result: dict[str, Any]) -> str:
@@ -349,8 +360,6 @@ def speed(raw: Raw) -> Iterator[str]:
     yield f"{raw['start']['command']['above_s']:.2f} s"
     pages = {name: page["median_ms"] for name, page in raw["pages"]["pages"].items()}
     yield f"slowest median {max(pages.values()):.1f} ms (the form of a new run), the ladder {pages['ladder']:.1f}"
-    p50, p95 = (raw["sockets"][f"{name}_ms"]["runs"] for name in ("p50", "p95"))
-    yield f"p50 {median(p50):.1f} ms, p95 {median(p95):.1f} ms ({min(p95):.1f}–{max(p95):.1f};"
     turns = {name: row["median_ms"] for name, row in raw["games"]["turn"].items()}
     low, high = (f"{of(turns.values()):.2f} ms" for of in (min, max))
     others = {"werewolf": "Werewolf", "among_us": "Among Us", "qa_society": "society", "household": "household"}
@@ -359,8 +368,6 @@ def speed(raw: Raw) -> Iterator[str]:
     rates = {name: row["a"]["median"] / row["b"]["median"] for name, row in raw["games"]["textarena"].items()}
     titles = {"tic_tac_toe": "tic-tac-toe", "connect_four": "Connect Four", "kuhn_poker": "Kuhn poker"}
     yield f"{', '.join(f'{title} {rates[name]:.2f}' for name, title in titles.items())} of its rate"
-    table = raw["table"]
-    yield f"p50 {table['p50_ms']:.1f} ms, p95 {table['p95_ms']:.1f} ms, {table['votes']} votes"
     for probes in (raw["probes"], raw["probes_vllm"]):
         rounds = ", ".join(f"{100 * each:.1f}" for each in probes["shares"])
         yield f"{100 * probes['share']:.1f} % (rounds {rounds})"
@@ -618,12 +625,11 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "silence": silence,
     "retrieval": retrieval,
     "speed": speed,
+    "table-speed": table_speed_page.page,
 }
 FILES = {
-    "speed": (
-        *("learning", "sampling", "conversation", "start", "pages", "sockets", "games", "table"),
-        *("probes", "probes_vllm"),
-    ),
+    "speed": ("learning", "sampling", "conversation", "start", "pages", "games", "probes", "probes_vllm"),
+    "table-speed": ("socket", "move", "table", "table_page"),
     "csp": ("csp", "csp_stronger"),
 }
 """The raw files of a page that has several."""

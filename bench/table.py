@@ -24,6 +24,7 @@ from importlib import import_module
 from typing import Any
 
 from bench.installation import installation
+from bench.site_conditions import measured
 from bench.sockets import ROOT, served
 from training.errors import ParleyError
 from training.games.prose import NAMES
@@ -41,7 +42,11 @@ WORKERS = (
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Play and watch for a while; return the latency's quantiles, and the counts of lines, sockets and games."""
+    """Play and watch for a while; return the latencies with their quantiles, and counts of lines, sockets and games."""
+    return measured(lambda: _measure(arguments))
+
+
+def _measure(arguments: Namespace) -> dict[str, Any]:
     with installation("table"), served() as port, working():
         matches, sessions = _tables(arguments.tables), _people(arguments.watchers)
         tabs, ended = asyncio.run(_watch(port, matches, sessions, arguments.seconds))
@@ -51,6 +56,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         over = models.Match.objects.filter(state="finished").count()
     cuts = statistics.quantiles(latencies, n=100, method="inclusive")
     return {
+        "seeds": f"1 to {arguments.tables}, of the games",
         "tables": len(matches),
         "sockets": len(tabs),
         "seconds": arguments.seconds,
@@ -62,6 +68,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         "p99_ms": round(cuts[98], 2),
         "limit_ms": LIMIT_MS,
         "ok": cuts[94] <= LIMIT_MS,
+        "series_ms": [round(latency, 2) for latency in latencies],
     }
 
 

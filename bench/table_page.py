@@ -20,6 +20,7 @@ from typing import Any
 
 from bench import vitals
 from bench.installation import installation
+from bench.site_conditions import measured
 from bench.sockets import served
 from training.errors import ParseError
 from training.games import REGISTRY, lookup
@@ -124,6 +125,7 @@ class Table:
             "shift": round(measured["shift"], 4),
             "moved": measured["moved"],
             "input_ms": max(measured["inputs"], default=0),
+            "inputs_ms": measured["inputs"],
             "sent_kb": round(weight["sent"] / 1000, 1),
             "raw_kb": round(weight["raw"] / 1000, 1),
             "sideways_px": self.sideways,
@@ -159,13 +161,16 @@ def starts() -> list[Scenario]:
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Play every table in both windows; return what each measured, the worst of each, and the load of the machine."""
+    """Play every table in both windows; return what each measured and the worst of each."""
+    return measured(lambda: _measure(arguments))
+
+
+def _measure(arguments: Namespace) -> dict[str, Any]:
     playwright = import_module("playwright.sync_api").sync_playwright
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # the browser's loop runs in this thread while rows are written
     rows = []
     with installation("table-page"), served() as port, playwright() as started:
-        where = {"executable_path": arguments.chromium} if arguments.chromium else {}
-        browser = started.chromium.launch(args=["--no-sandbox"], **where)
+        browser = vitals.launch(started, arguments.chromium)
         address = f"http://127.0.0.1:{port}"
         for screen, (width, height) in SCREENS.items():
             for scenario in starts():
@@ -176,7 +181,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
                 rows.append({"screen": screen, **row})
                 context.close()
         browser.close()
-    return {**summary(rows), "load": [round(load, 1) for load in os.getloadavg()]}
+    return {"seed": SEED, **summary(rows)}
 
 
 def seated(scenario: Scenario) -> tuple[int, str]:
@@ -212,7 +217,7 @@ def show(result: dict[str, Any]) -> str:
             *lines,
             (
                 f"worst: shift {worst['shift']:.3f}, input {worst['input_ms']:.0f} ms, {worst['sent_kb']:.1f} KB, "
-                f"sideways {worst['sideways_px']} px; load {', '.join(map(str, result['load']))}"
+                f"sideways {worst['sideways_px']} px"
             ),
             f"within the limits: {result['ok']}",
         ]

@@ -8,7 +8,10 @@ input of the person by less than half a second. A table's answer to a move mostl
 from __future__ import annotations
 
 import gzip
+import shutil
 from typing import Any
+
+from tools.test import BROWSERS
 
 SCRIPT = """
 window.vitals = { shift: 0, inputs: [], moved: [] };
@@ -37,6 +40,12 @@ READ = "() => ({ ...vitals, moved: [...new Set(vitals.moved)].slice(0, 12) })"
 FILES = """() => [...document.querySelectorAll("link[rel=stylesheet], script[src]")]
   .map((file) => file.href || file.src)"""
 """The addresses of the style sheets and scripts."""
+
+
+def launch(playwright: Any, chosen: str) -> Any:
+    """Start Chromium: the file that was chosen, else the first one on the path, else Playwright's own."""
+    path = chosen or next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    return playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
 
 
 def read(page: Any) -> dict[str, Any]:

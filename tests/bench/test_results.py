@@ -34,6 +34,27 @@ def test_a_page_that_says_otherwise_is_found(tmp_path, capsys):
     assert main(["results", "--dir", str(tmp_path)]) == 2
 
 
+def test_the_place_for_computed_lines_is_written_and_the_rest_of_the_page_kept(tmp_path, capsys):
+    for file in DOCS.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    page, raw = tmp_path / "table-speed.md", tmp_path / "socket.json"
+    published = page.read_text("utf-8")
+    page.write_text(published.replace("| yes |", "| YES |").replace("| **no** |", "| NO |"), "utf-8")
+    assert main(["results", "--dir", str(tmp_path), "--write"]) == 0
+    assert page.read_text("utf-8") == published
+    slow = json.loads(raw.read_text("utf-8"))
+    slow["series_ms"] = [[15.1] * 95 + [24.0] * 5] * 3
+    raw.write_text(json.dumps(slow), "utf-8")
+    assert main(["results", "--dir", str(tmp_path), "--write"]) == 0
+    capsys.readouterr()
+    rows = [line for line in page.read_text("utf-8").splitlines() if "`socket`" in line]
+    assert [row.split(" | ")[-3:] for row in rows] == [
+        ["≤ 15 ms", "15.1 ms (15.1–15.1)", "**no** |"],
+        # of 100 values the 95th percentile lies 0.05 of the way from the 95th to the 96th: 15.1 + 0.05 · 8.9 = 15.5
+        ["≤ 25 ms", "15.5 ms (15.5–15.5)", "yes |"],
+    ]
+
+
 def test_the_stored_intervals_over_seeds_are_students_t():
     """The derived numbers beside the raw ones, by scipy's own test of a mean."""
     raw = json.loads((DOCS / "miniature.json").read_text("utf-8"))
