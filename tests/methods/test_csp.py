@@ -83,6 +83,24 @@ def test_a_move_that_nobody_chose_is_another_action():
     assert action_sequence(game.model_copy(update={"moves": (SeatMove(seat=0, move=silent),)})) == ((0, "default"),)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_choice_is_that_of_the_equations_on_random_groups(seed):
+    """A second implementation: masks and means in numpy, as docs/methods/csp.md states them."""
+    rng = np.random.default_rng(seed)
+    names = (A, B, C)
+    kinds, rewards = rng.integers(3, size=12), rng.uniform(-0.1, 1.0, size=12)
+    support, threshold = int(rng.integers(1, 6)), float(rng.uniform(0.0, 0.6))
+    counts = np.array([(kinds == kind).sum() for kind in range(3)])
+    means = np.array([rewards[kinds == kind].mean() if counts[kind] else -np.inf for kind in range(3)])
+    means[counts < support] = -np.inf
+    wanted = None
+    if means.max() > threshold:
+        wanted = int(np.where(kinds == means.argmax(), rewards, -np.inf).argmax())
+    group = [played(names[kind], reward) for kind, reward in zip(kinds, rewards, strict=True)]
+    weights = imitated(group, support=support, threshold=threshold)
+    assert weights == [[[0, 1, 1], [0, 0, 1]] if number == wanted else None for number in range(12)]
+
+
 # --- action supervision ----------------------------------------------------------------------------------------------
 
 FORM = {"form": "action_supervision"}
