@@ -1,0 +1,57 @@
+"""The list of tasks names what the pages name, and every button of a page is in it."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from tools.docs.pages import DOCS, ROOT
+
+TEXT = (DOCS / "how-to.md").read_text("utf-8")
+NAMES = sorted(set(re.findall(r"(?<![*\w])\*([^*\n]+)\*(?![*\w])", TEXT)) - {"admin"})
+PAGES = [path for path in (ROOT / "templates").rglob("*.html") if "styleguide" not in path.parts]
+SELF_EVIDENT = {"Menu", "×", "↑", "↓", "Keep it", "Keep them", "Go", "Cancel", "Save", "Add", "Preview again"}
+"""Controls whose page is named already, or that only close or move something."""
+ZONES = "zones"
+"""Buttons of a game's table are the game's moves, which its own rules name."""
+
+
+def without_code(source: str) -> str:
+    """A template's text with a mark in place of every tag, of HTML or of the template language."""
+    source = re.sub(r"{#.*?#}|{% comment %}.*?{% endcomment %}", "", source, flags=re.DOTALL)
+    return unescape(re.sub(r"<[^>]*>|{%.*?%}|{{.*?}}", "\0", source, flags=re.DOTALL))
+
+
+def shown() -> set[str]:
+    """Every text between two tags of the templates, and every literal of the site's code and scripts."""
+    texts = {part for path in PAGES for part in without_code(path.read_text("utf-8")).split("\0")}
+    for path in (*(ROOT / "webapp").rglob("*.py"), *(ROOT / "static" / "js").glob("*.js")):
+        texts |= set(re.findall(r'"([^"\n]*)"', path.read_text("utf-8")))
+    return {" ".join(text.split()).rstrip(":") for text in texts}
+
+
+SHOWN = shown()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_in_italics_is_one_of_a_page(name):
+    assert name in SHOWN or any(text.startswith(f"{name}: ") or text.endswith(f" {name}") for text in SHOWN)
+
+
+def buttons(path: Path) -> set[str]:
+    """The labels of a template's buttons, without those that depend on what is shown."""
+    pairs = re.findall(r"<button\b[^>]*>(.*?)</button>", path.read_text("utf-8"), flags=re.DOTALL)
+    labels = {" ".join(unescape(re.sub(r"<[^>]*>", " ", label)).split()) for label in pairs}
+    return {label for label in labels if label and "{" not in label}
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if ZONES not in path.parts], ids=lambda path: path.name)
+def test_every_button_is_in_the_list_of_tasks(path):
+    missing = {label for label in buttons(path) - SELF_EVIDENT if f"*{label}" not in TEXT}
+    assert not missing
+
+
+def test_buttons_are_found_and_the_names_are_many():
+    assert buttons(ROOT / "templates" / "serving" / "list.html") == {"Serve", "Stop", "Remove", "Add it"}
+    assert len(NAMES) > 100
