@@ -209,13 +209,13 @@ class Match(models.Model):
     join_hash = models.CharField(max_length=64, null=True, blank=True, unique=True, help_text="Of the table's link.")
     paused_at = models.DateTimeField(null=True, blank=True)
     coaching = models.BooleanField(default=True, help_text="Whether players may ask a coach.")
-    fill_after_s = models.PositiveIntegerField(
+    countdown_s = models.PositiveIntegerField(
         null=True, blank=True, help_text="Seconds of its countdown, which ends with filled seats; empty without one."
     )
-    fill_at = models.DateTimeField(
+    countdown_ends_at = models.DateTimeField(
         null=True, blank=True, db_index=True, help_text="When its countdown ends; empty while none runs."
     )
-    fill_model = models.ForeignKey(
+    countdown_model = models.ForeignKey(
         "serving.Deployment",
         null=True,
         blank=True,

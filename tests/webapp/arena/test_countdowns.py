@@ -70,7 +70,7 @@ def test_neither_ready_nor_a_link_says_whether_seats_are_empty(player, ben, anno
 
 def test_the_game_begins_at_the_end_and_not_before(player, time):
     match = table(player)
-    assert match.fill_at - services.database_now() <= timedelta(seconds=30)
+    assert match.countdown_ends_at - services.database_now() <= timedelta(seconds=30)
     time.passes(29)
     assert clock.finish_countdowns() == 0
     assert state(match) == Match.State.OPEN
@@ -103,12 +103,12 @@ def test_a_table_for_two_begins_as_soon_as_both_have_answered(player, ben, time)
 
 def test_it_begins_with_the_first_answer(player, time):
     match = table(player, consent=None)
-    assert match.fill_at is None
+    assert match.countdown_ends_at is None
     time.passes(100)
     assert clock.finish_countdowns() == 0
     tables.answer_consent(match=match, user=player, agreed=False)
     match.refresh_from_db()
-    assert timedelta(seconds=29) < match.fill_at - services.database_now() <= timedelta(seconds=30)
+    assert timedelta(seconds=29) < match.countdown_ends_at - services.database_now() <= timedelta(seconds=30)
 
 
 def test_nobody_plays_without_an_answer(player, ben, client_of, time):
@@ -135,9 +135,9 @@ def test_a_table_that_everybody_left_waits_again(player, ben, time):
     tables.leave(match=match, user=player)
     time.passes(31)
     assert clock.finish_countdowns() == 1
-    assert (state(match), Match.objects.get().fill_at, kinds(match)) == (Match.State.OPEN, None, ["open"] * 3)
+    assert (state(match), Match.objects.get().countdown_ends_at, kinds(match)) == (Match.State.OPEN, None, ["open"] * 3)
     tables.take_seat(match=match, user=ben, consent=True)
-    assert Match.objects.get().fill_at is not None
+    assert Match.objects.get().countdown_ends_at is not None
 
 
 def test_a_reserved_seat_that_nobody_claimed_is_filled_and_its_link_is_gone(player, time):
@@ -184,7 +184,7 @@ def test_the_host_stops_it_and_people_press_ready(player, ben, annotator, client
     match = table(player)
     assert client_of(ben).post(f"/play/{match.pk}/stop-countdown/").status_code == 404
     client_of(player).post(f"/play/{match.pk}/stop-countdown/")
-    assert Match.objects.get().fill_at is None
+    assert Match.objects.get().countdown_ends_at is None
     time.passes(60)
     assert clock.finish_countdowns() == 0
     for user in (ben, annotator):
@@ -219,7 +219,7 @@ def test_a_table_without_an_empty_seat_has_none(player):
     match = tables.create(
         host=player, start=tables.Start(negotiation(), countdown=tables.Countdown(30)), places=places, consent=True
     )
-    assert (match.fill_after_s, match.fill_at, state(match)) == (None, None, Match.State.RUNNING)
+    assert (match.countdown_s, match.countdown_ends_at, state(match)) == (None, None, Match.State.RUNNING)
 
 
 # --- what is seen ---
@@ -233,7 +233,7 @@ def seats_of_page(client, match):
 def test_everybody_who_waits_sees_the_same_ring(player, ben, annotator, client_of):
     match = table(player)
     tables.take_seat(match=match, user=ben, consent=True)
-    until = f'data-until="{int(match.fill_at.timestamp())}" data-of="30"'
+    until = f'data-until="{int(match.countdown_ends_at.timestamp())}" data-of="30"'
     for user in (player, ben, annotator):
         assert until in client_of(user).get(f"/play/{match.pk}/").content.decode()
     assert "Stop the countdown" in client_of(player).get(f"/play/{match.pk}/").content.decode()
@@ -258,12 +258,12 @@ def marks(client):
 def test_a_form_offers_it(player, client_of):
     data = {"game": "werewolf", "scenario": "sample", "deadline_s": "60", "visibility": "private", "consent": "yes"}
     data |= {"seat_0": "me", **{f"seat_{n}": "open" for n in range(1, 6)}, "shuffled": "on"}
-    answer = client_of(player).post("/play/new/", data | {"fill_after_s": "120", "fill_with": ""})
+    answer = client_of(player).post("/play/new/", data | {"countdown_s": "120", "fill_with": ""})
     match = Match.objects.get()
     assert answer.url == f"/play/{match.pk}/"
-    assert match.fill_after_s == 120
-    assert match.fill_at is not None
-    refused = client_of(player).post("/play/new/", data | {"fill_after_s": "7"})
+    assert match.countdown_s == 120
+    assert match.countdown_ends_at is not None
+    refused = client_of(player).post("/play/new/", data | {"countdown_s": "7"})
     assert (refused.status_code, Match.objects.count()) == (400, 1)
 
 
@@ -277,7 +277,7 @@ def test_play_now_seats_people_together_and_bots_at_the_rest(player, ben, client
     assert 'name="consent" value="yes"' in asked.content.decode()
     client_of(player).post(address, {"consent": "yes"})
     match = Match.objects.get()
-    assert match.fill_at is not None
+    assert match.countdown_ends_at is not None
     client_of(player).get(f"/play/{match.pk}/")  # is there
     client_of(ben).post(address, {"consent": "no"})
     assert list(match.seats.exclude(user=None).order_by("seat").values_list("user", "consent")) == [
@@ -293,4 +293,4 @@ def test_a_guest_plays_alone_at_once(client_of):
     client = client_of(None)
     client.post(reverse("arena:play-now", args=["werewolf"]))
     match = Match.objects.get()
-    assert (match.fill_after_s, match.seats.filter(kind=MatchSeat.Kind.OPEN).count()) == (None, 0)
+    assert (match.countdown_s, match.seats.filter(kind=MatchSeat.Kind.OPEN).count()) == (None, 0)

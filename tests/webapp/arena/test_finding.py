@@ -28,7 +28,7 @@ def test_every_game_for_several_begins_after_one_answer(client_of, player, game)
     answer = play(client, game)
     match = Match.objects.get()
     assert answer.url == reverse("arena:table", args=[match.pk])
-    if match.fill_at is None:
+    if match.countdown_ends_at is None:
         assert client.get(answer.url).url == reverse("arena:consent", args=[match.pk])
         client.post(reverse("arena:consent", args=[match.pk]), {"consent": "no"})
     else:

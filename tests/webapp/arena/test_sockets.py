@@ -216,7 +216,7 @@ WATCHED_EVENTS = [
 
 
 def countdown_ends(match):
-    Match.objects.filter(pk=match.pk).update(fill_at=services.database_now())
+    Match.objects.filter(pk=match.pk).update(countdown_ends_at=services.database_now())
     assert clock.finish_countdowns() == 1
 
 

@@ -101,7 +101,7 @@ class ClientState:
         """
         if self.yours is None:
             return True
-        return self.rights.hosting and (self.rights.knows_kinds or self.match.fill_after_s is None)
+        return self.rights.hosting and (self.rights.knows_kinds or self.match.countdown_s is None)
 
     @property
     def your_turn(self) -> bool:
@@ -155,7 +155,7 @@ class Facts:
         match = self.match
         return (
             *(match.state, match.step, match.visibility, match.aborted_why, match.paused_at, match.unrated_why),
-            match.fill_at,
+            match.countdown_ends_at,
             *((seat.kind, seat.user_id, seat.consent, seat.ready, seat.stand_in, seat.notice) for seat in self.seats),
             *((*(model.state for model in seat.deployments), is_free(seat)) for seat in self.seats),
             *(self.back_by(seat) for seat in self.seats),

@@ -25,8 +25,8 @@ LENGTHS = (20, 30, 60, 120, 300, 600)
 
 def over(*, limit: int) -> list[int]:
     """Open tables whose countdown has ended, the earliest first."""
-    ended = Match.objects.filter(state=Match.State.OPEN, fill_at__lte=services.database_now())
-    return list(ended.order_by("fill_at").values_list("pk", flat=True)[:limit])
+    ended = Match.objects.filter(state=Match.State.OPEN, countdown_ends_at__lte=services.database_now())
+    return list(ended.order_by("countdown_ends_at").values_list("pk", flat=True)[:limit])
 
 
 @transaction.atomic
@@ -36,7 +36,11 @@ def finish(*, match_id: int) -> Match | None:
     Without any person left the table waits again; its countdown restarts with the next answer.
     """
     match = Match.objects.select_for_update().get(pk=match_id)
-    if match.state != Match.State.OPEN or match.fill_at is None or services.database_now() < match.fill_at:
+    if (
+        match.state != Match.State.OPEN
+        or match.countdown_ends_at is None
+        or services.database_now() < match.countdown_ends_at
+    ):
         return None
     _clear(match)
     for seat in match.seats.filter(kind=MatchSeat.Kind.PERSON, consent=None):
@@ -51,9 +55,9 @@ def finish(*, match_id: int) -> Match | None:
 def stop(*, match: Match) -> None:
     """Stop the countdown of a table as its host: it then waits for people, who press Ready."""
     locked = tables.still_open(match)
-    if locked.fill_after_s is None:
+    if locked.countdown_s is None:
         raise BadInput("this table has no countdown")
-    locked.fill_after_s = None
+    locked.countdown_s = None
     _clear(locked)
     tables.begin_if_ready(locked)
     tables.tell_everybody(locked)
@@ -70,8 +74,8 @@ def cut_short(*, match: Match) -> None:
 
 
 def _clear(match: Match) -> None:
-    match.fill_at = None
-    match.save(update_fields=["fill_at", "fill_after_s"])
+    match.countdown_ends_at = None
+    match.save(update_fields=["countdown_ends_at", "countdown_s"])
 
 
 def _fill(match: Match) -> None:
@@ -92,9 +96,9 @@ def _fill(match: Match) -> None:
 
 def _bot(match: Match) -> Place:
     """The player for the empty seats: the chosen model, else (or if its speaker is deleted) one without a model."""
-    if match.fill_model is not None:
+    if match.countdown_model is not None:
         try:
-            return speakers.place_of(match.fill_model, speakers.AS_TRAINED, match.host)
+            return speakers.place_of(match.countdown_model, speakers.AS_TRAINED, match.host)
         except BadInput:
             pass
     return Place(scripted=opponents.substitute(match.game))

@@ -91,7 +91,7 @@ def _waiting(user: User) -> list[Match]:
     now = services.database_now()
     attended = Match.objects.filter(seats__user__isnull=False, seats__seen_at__gte=now - WAITS_WITHIN).values("pk")
     tables_of_others = Match.objects.without_spoilers(user).waiting().not_of(user).filter(pk__in=attended)
-    tables_of_others = tables_of_others.exclude(fill_at__lte=now)
+    tables_of_others = tables_of_others.exclude(countdown_ends_at__lte=now)
     return list(tables_of_others.select_related("host").order_by("-created_at"))
 
 

@@ -51,7 +51,7 @@ class NewTable(forms.Form):
         help_text="A model or a scripted player advises whoever asks. A game with advice does not count on the ladder.",
     )
 
-    fill_after_s = forms.ChoiceField(
+    countdown_s = forms.ChoiceField(
         label="When a seat stays empty",
         required=False,
         initial="",
@@ -167,13 +167,13 @@ class NewTable(forms.Form):
 
     def countdown(self) -> tables.Countdown | None:
         """The chosen countdown; raises `BadInput` if its model needs a speaker that is not open to the user."""
-        if not self.cleaned_data["fill_after_s"]:
+        if not self.cleaned_data["countdown_s"]:
             return None
         try:
             place = self.players.place(self.cleaned_data["fill_with"])
         except BadInput as error:
             raise BadInput(error.why, "fill_with") from error
-        return tables.Countdown(int(self.cleaned_data["fill_after_s"]), place.deployment)
+        return tables.Countdown(int(self.cleaned_data["countdown_s"]), place.deployment)
 
     def make(self, *, consent: bool | None) -> Match:
         """Create the table; raises `BadInput` with the reason if that fails."""

@@ -20,7 +20,7 @@ from webapp.arena.setup.tables import sit, still_open, take_seat, tell_everybody
 def invite(*, match: Match, number: int) -> str:
     """Reserve an empty seat for a guest; return the link's token, which is shown once. Revokes an older link."""
     locked = still_open(match)
-    if locked.shuffled and locked.fill_at is not None and locked.seats.filter(user=locked.host).exists():
+    if locked.shuffled and locked.countdown_ends_at is not None and locked.seats.filter(user=locked.host).exists():
         raise BadInput("stop the countdown first: the answer would say which seats are taken", "seat")
     seat = locked.seats.filter(seat=number, kind=MatchSeat.Kind.OPEN).first()
     if seat is None:

@@ -163,8 +163,8 @@ def create(
         beside=start.beside,
         shown_as=start.shown_as,
         next_path=start.next_path,
-        fill_after_s=None if countdown is None else countdown.seconds,
-        fill_model=None if countdown is None else countdown.model,
+        countdown_s=None if countdown is None else countdown.seconds,
+        countdown_model=None if countdown is None else countdown.model,
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
         _create_seat(match, number, name, place, consent if place.user == host else place.consent)
@@ -180,18 +180,18 @@ def _countdown(start: Start, places: Sequence[Place]) -> Countdown | None:
     """The countdown of a table with these places; raises `BadInput` if it is too short or too long."""
     countdown = start.countdown
     if countdown is not None and not COUNTDOWNS[0] <= countdown.seconds <= COUNTDOWNS[1]:
-        raise BadInput(f"must be between {COUNTDOWNS[0]} and {COUNTDOWNS[1]} seconds", "fill_after_s")
+        raise BadInput(f"must be between {COUNTDOWNS[0]} and {COUNTDOWNS[1]} seconds", "countdown_s")
     return countdown if any(place.kind == MatchSeat.Kind.OPEN for place in places) else None
 
 
 def _start_countdown(match: Match) -> None:
     """Start the countdown of a table with an empty seat once a person has answered about consent."""
-    if match.fill_after_s is None or match.fill_at is not None:
+    if match.countdown_s is None or match.countdown_ends_at is not None:
         return
     answered = match.seats.filter(kind=MatchSeat.Kind.PERSON, consent__isnull=False)
     if answered.exists() and match.seats.filter(kind=MatchSeat.Kind.OPEN).exists():
-        match.fill_at = services.database_now() + timedelta(seconds=match.fill_after_s)
-        match.save(update_fields=["fill_at"])
+        match.countdown_ends_at = services.database_now() + timedelta(seconds=match.countdown_s)
+        match.save(update_fields=["countdown_ends_at"])
 
 
 def _check_quotas(host: User, start: Start) -> None:
@@ -253,7 +253,7 @@ def needs_ready(seats: Collection[MatchSeat]) -> bool:
     only person. Every other person is asked even if no one else is there, because skipping it would reveal that. With a
     countdown nobody is.
     """
-    if any(seat.match.fill_at is not None for seat in seats):
+    if any(seat.match.countdown_ends_at is not None for seat in seats):
         return False
     people = [seat for seat in seats if seat.kind == MatchSeat.Kind.PERSON]
     return len(seats) > 2 and any(seat.user_id != seat.match.host_id for seat in people)
@@ -264,7 +264,7 @@ def _complete(seats: Sequence[MatchSeat]) -> bool:
     people = [seat for seat in seats if seat.kind == MatchSeat.Kind.PERSON]
     if any(seat.kind == MatchSeat.Kind.OPEN for seat in seats) or any(seat.consent is None for seat in people):
         return False
-    if len(seats) > 2 and any(seat.match.fill_at is not None for seat in seats):
+    if len(seats) > 2 and any(seat.match.countdown_ends_at is not None for seat in seats):
         return False  # it begins at the end of its countdown, whoever sits there: see `countdowns`
     return not needs_ready(seats) or all(seat.ready for seat in people)
 
@@ -291,7 +291,8 @@ def waiting_for_models(*, limit: int) -> list[int]:
     must_be_ready = Exists(seats.filter(seat__gt=1)) & Exists(people.exclude(user=OuterRef("host")))  # `needs_ready`
     starting = Exists(seats.filter(Q(deployment__state__in=STARTING) | Q(speaker__state__in=STARTING)))
     with_models = Match.objects.filter(Exists(seats.filter(deployment__isnull=False)), state=Match.State.OPEN)
-    with_models = with_models.exclude(Q(fill_at__isnull=False) & Exists(seats.filter(seat__gt=1)))  # `_complete`
+    counts_down = Q(countdown_ends_at__isnull=False) & Exists(seats.filter(seat__gt=1))  # `_complete`
+    with_models = with_models.exclude(counts_down)
     complete = with_models.exclude(Exists(seats.filter(missing))).exclude(
         must_be_ready & Exists(people.filter(ready=False))
     )
@@ -321,7 +322,7 @@ def say_ready(*, match: Match, user: User) -> None:
         raise BadInput("you do not sit at this table")
     if seat.consent is None:
         raise BadInput("answer the question about consent first")
-    if locked.fill_at is not None:  # another answer would say whether a bot takes a seat
+    if locked.countdown_ends_at is not None:  # another answer would say whether a bot takes a seat
         raise BadInput("the game begins when its countdown ends")
     if locked.seats.filter(kind=MatchSeat.Kind.OPEN).exists():
         raise BadInput("there are empty seats: wait until somebody sits there")
@@ -369,7 +370,11 @@ def _take_seat(match: Match, user: User, *, answered: bool) -> MatchSeat:
     locked = still_open(match)
     if seat_of_user := locked.seats.filter(user=user).first():
         return seat_of_user
-    if not answered and locked.fill_at is not None and locked.fill_at - services.database_now() < LAST_SEATS:
+    if (
+        not answered
+        and locked.countdown_ends_at is not None
+        and locked.countdown_ends_at - services.database_now() < LAST_SEATS
+    ):
         raise BadInput("the game begins in a moment: there is no time left to read about consent")
     seat = locked.seats.free().order_by("seat").first()
     if seat is None:
