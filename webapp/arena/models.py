@@ -312,7 +312,7 @@ class MatchSeat(models.Model):
     ready = models.BooleanField(default=False)
     seen_at = models.DateTimeField(null=True, blank=True, help_text="When the person was last known to be there.")
     stand_in = models.BooleanField(default=False, help_text="A scripted player moves for whoever sat here.")
-    began_as = models.CharField(
+    original_kind = models.CharField(
         max_length=8, choices=Kind, blank=True, help_text="The kind of player before a stand-in took over."
     )
     barred = models.BooleanField(default=False, help_text="Whether the person may not take the seat back.")

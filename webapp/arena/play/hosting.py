@@ -140,11 +140,11 @@ def replace(*, match: Match, number: Seat) -> None:
 
 
 def _let_stand_in(match: Match, seat: MatchSeat) -> None:
-    seat.began_as = seat.began_as or seat.kind
+    seat.original_kind = seat.original_kind or seat.kind
     if seat.kind != MatchSeat.Kind.PERSON:
         seat.kind = MatchSeat.Kind.SCRIPTED
     seat.scripted, seat.stand_in = opponents.substitute(match.game), True
-    seat.save(update_fields=["kind", "began_as", "scripted", "stand_in", *seat.dismiss_models()])
+    seat.save(update_fields=["kind", "original_kind", "scripted", "stand_in", *seat.dismiss_models()])
     _unrate(match, f"a stand-in moved for {seat.name}")
     _hand_over(match, seat.seat, to_worker=True)
     tell_everybody(match)

@@ -172,7 +172,7 @@ def others(participant: Participant) -> list[tuple[str, str]]:
 
 
 def _kind(seat: MatchSeat) -> str:
-    kind = MatchSeat.Kind(seat.began_as or seat.kind)
+    kind = MatchSeat.Kind(seat.original_kind or seat.kind)
     taken_over = seat.stand_in and kind != MatchSeat.Kind.SCRIPTED
     return f"{KINDS[kind]}, and then a scripted player" if taken_over else KINDS[kind]
 
