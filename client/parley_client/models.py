@@ -1009,6 +1009,6 @@ class ExperimentOut(BaseModel):
     """
     seed: int = Field(..., title="Seed")
     wait_seconds: int = Field(..., title="Wait Seconds")
-    hold_seconds: int = Field(..., title="Hold Seconds")
+    shortest_wait_s: int = Field(..., title="Shortest Wait S")
     arms: list[ArmOut] = Field(..., title="Arms")
     questions: list[QuestionOut] = Field(..., title="Questions")

@@ -424,7 +424,7 @@ class ExperimentOut(ExperimentLineOut):
     repeats: int = Field(description="Places of each arm in a block.")
     seed: int
     wait_seconds: int
-    hold_seconds: int
+    shortest_wait_s: int
     arms: list[ArmOut]
     questions: list[QuestionOut]
 

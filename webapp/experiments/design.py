@@ -106,7 +106,7 @@ def missing(experiment: Experiment) -> list[str]:
         lacks.append("State a stopping rule: participants per arm, a closing date, or both.")
     if experiment.closes_at is not None and experiment.closes_at <= services.database_now():
         lacks.append("The closing date is in the past.")
-    if experiment.hold_seconds >= experiment.wait_seconds:
+    if experiment.shortest_wait_s >= experiment.wait_seconds:
         lacks.append("Make the shortest wait shorter than the longest wait, or nobody is seated before it ends.")
     lacks += [
         f"{arm.name} seats {arm.people} participants at a table: participants per arm must be a multiple of it."
@@ -123,9 +123,9 @@ def warnings(experiment: Experiment) -> list[str]:
     """What may spoil an experiment without keeping it from being opened, as sentences; empty if nothing."""
     cautions = []
     at_once = [arm.name for arm in experiment.arms.all() if arm.begins_at_once]
-    if at_once and experiment.hold_seconds < SHORTEST_WAIT_S:
+    if at_once and experiment.shortest_wait_s < SHORTEST_WAIT_S:
         cautions.append(
-            f"The shortest wait is {experiment.hold_seconds} s. In {', '.join(at_once)}, a game needs no second "
+            f"The shortest wait is {experiment.shortest_wait_s} s. In {', '.join(at_once)}, a game needs no second "
             f"participant, and one that begins at once hints at a machine: {SHORTEST_WAIT_S} s or more hide it."
         )
     return cautions

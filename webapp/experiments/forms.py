@@ -21,7 +21,7 @@ from webapp.experiments.power import Plan
 
 ROWS = {"rows": 6}
 TEXTS = ("title", "consent_text", "debriefing", "preregistration")
-STOPPING = ("per_arm", "closes_at", "wait_seconds", "hold_seconds", "repeats", "seed")
+STOPPING = ("per_arm", "closes_at", "wait_seconds", "shortest_wait_s", "repeats", "seed")
 PLATFORM = (
     "code_completed", "code_waited", "code_attention", "completion_url", "id_parameter", "study_parameter",
     "session_parameter", "requires_id",

@@ -38,7 +38,7 @@ def form_groups(*, arm: Arm) -> list[Group]:
     experiment = Experiment.objects.select_for_update().get(pk=arm.experiment_id)
     if experiment.state != Experiment.State.OPEN:
         return []
-    entered_by = services.database_now() - timedelta(seconds=experiment.hold_seconds)
+    entered_by = services.database_now() - timedelta(seconds=experiment.shortest_wait_s)
     ready = list(present(arm).filter(waiting_since__lte=entered_by).select_related("user"))
     full = [ready[at : at + arm.people] for at in range(0, len(ready) - arm.people + 1, arm.people)]
     groups = [seating.seat(experiment, arm, members) for members in full]

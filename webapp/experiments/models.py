@@ -93,7 +93,7 @@ class Experiment(models.Model):
         validators=[MinValueValidator(10), MaxValueValidator(3600)],
         help_text="Seconds in the waiting room, after which the arm's outcome of waiting applies.",
     )
-    hold_seconds = models.PositiveIntegerField(
+    shortest_wait_s = models.PositiveIntegerField(
         "shortest wait",
         default=SHORTEST_WAIT_S,
         validators=[MaxValueValidator(600)],

@@ -19,7 +19,7 @@ NOTHING = Origin()
 def experiment(owner: User, **changes: Any) -> Experiment:
     """A draft without arms, whose tables begin as soon as they can."""
     texts = {"title": "Does framing matter?", "consent_text": "You will play a game.", "debriefing": "You met scripts."}
-    numbers = {"per_arm": 4, "seed": 7, "hold_seconds": 0}
+    numbers = {"per_arm": 4, "seed": 7, "shortest_wait_s": 0}
     return design.save(experiment=Experiment(**{**texts, **numbers, **changes}), owner=owner)
 
 

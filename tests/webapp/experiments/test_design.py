@@ -46,7 +46,7 @@ def test_what_is_missing(researcher: User) -> None:
 
 
 @pytest.mark.parametrize(
-    "players, shown_as, hold_seconds, warned",
+    "players, shown_as, shortest_wait_s, warned",
     [
         ([PERSON, "scripted:scripted"], "unknown", 0, True),
         ([PERSON, "scripted:scripted"], "person", 19, True),
@@ -56,21 +56,23 @@ def test_what_is_missing(researcher: User) -> None:
     ],
 )
 def test_a_table_that_begins_at_once_is_warned_of(
-    researcher: User, players: list[str], shown_as: str, hold_seconds: int, warned: bool
+    researcher: User, players: list[str], shown_as: str, shortest_wait_s: int, warned: bool
 ) -> None:
-    experiment = making.experiment(researcher, hold_seconds=hold_seconds)
+    experiment = making.experiment(researcher, shortest_wait_s=shortest_wait_s)
     making.arm(experiment, "only", players, shown_as=shown_as)
     assert not design.missing(experiment), "it can be opened all the same"
-    assert [f"{hold_seconds} s" in text and "only" in text for text in design.warnings(experiment)] == [True] * warned
+    assert [f"{shortest_wait_s} s" in text and "only" in text for text in design.warnings(experiment)] == [
+        True
+    ] * warned
 
 
 def test_the_shortest_wait_is_shorter_than_the_longest(researcher: User) -> None:
-    assert Experiment(owner=researcher).hold_seconds == 20
-    experiment = making.experiment(researcher, hold_seconds=60, wait_seconds=60)
+    assert Experiment(owner=researcher).shortest_wait_s == 20
+    experiment = making.experiment(researcher, shortest_wait_s=60, wait_seconds=60)
     making.arm(experiment, "only")
     (why,) = design.missing(experiment)
     assert "shortest wait" in why
-    experiment.hold_seconds = 59
+    experiment.shortest_wait_s = 59
     assert not design.missing(experiment)
 
 

@@ -47,7 +47,7 @@ def test_nobody_is_seated_beside_a_page_that_is_not_looked_at(researcher: User, 
 
 
 def test_nobody_plays_before_the_shortest_wait(researcher: User) -> None:
-    experiment = making.opened(researcher, hold_seconds=60)
+    experiment = making.opened(researcher, shortest_wait_s=60)
     participant = making.come(experiment)
     assert taking.heartbeat(participant=participant, visible=True).stage == "wait"
     a_minute_ago = services.database_now() - timedelta(seconds=61)

@@ -153,7 +153,7 @@ def test_a_stand_in_needs_no_debriefing_and_every_debriefing_names_it(researcher
 def test_the_waiting_room_is_the_same_whoever_the_partners_are(researcher: User) -> None:
     rooms = set()
     for players, fallback in ((making.PAIR, ""), (making.PAIR, "scripted:scripted"), (making.ALONE, "")):
-        made = making.experiment(researcher, hold_seconds=60)
+        made = making.experiment(researcher, shortest_wait_s=60)
         making.arm(made, "only", players, fallback=fallback, shown_as="person")
         design.open_experiment(experiment=made)
         client = Client()

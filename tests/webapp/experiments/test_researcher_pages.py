@@ -13,7 +13,7 @@ from webapp.experiments.models import PERSON, Arm, Experiment, Participant, Ques
 
 pytestmark = pytest.mark.django_db
 TEXTS = {
-    "title": "Framing", "consent_text": "Play a game.", "per_arm": "4", "wait_seconds": "60", "hold_seconds": "0",
+    "title": "Framing", "consent_text": "Play a game.", "per_arm": "4", "wait_seconds": "60", "shortest_wait_s": "0",
     "repeats": "2", "seed": "3", "id_parameter": "PROLIFIC_PID",
     "study_parameter": "STUDY_ID", "session_parameter": "SESSION_ID",
 }  # fmt: skip
