@@ -223,6 +223,9 @@ class Match(models.Model):
         related_name="+",
         help_text="The model that fills empty seats; a player without a model if it is empty.",
     )
+    countdown_alias = models.CharField(
+        max_length=40, blank=True, help_text="By which the countdown's model was chosen, if by one."
+    )
     rated = models.BooleanField(default=True, help_text="False keeps it out of ratings and exports.")
     unrated_why = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -149,18 +149,57 @@ def test_a_reserved_seat_that_nobody_claimed_is_filled_and_its_link_is_gone(play
     assert links.find_link(token) is None
 
 
-def test_the_chosen_model_fills_the_seats_and_is_waited_for(player, time):
+def base_model(state=Deployment.State.COLD):
     checkpoint = Checkpoint.objects.create(name="x", kind="base", base="x", path="/nowhere", open_to_players=True)
-    model = Deployment.objects.create(checkpoint=checkpoint)
+    return Deployment.objects.create(checkpoint=checkpoint, state=state)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_table_waits_for_its_model_whether_or_not_it_sits_there(player, ben, annotator, client_of, time, full):
+    """Else the moment at which the game begins would say that nobody is a bot."""
+    model = base_model()
     match = table(player, model=model)
     model.refresh_from_db()
     assert model.requested_at is not None, "it starts during the countdown"
+    for user in (ben, annotator) if full else (ben,):
+        tables.take_seat(match=match, user=user, consent=True)
+    for state_of_model in (Deployment.State.COLD, Deployment.State.STARTING):
+        Deployment.objects.update(state=state_of_model)
+        time.passes(31)
+        assert clock.finish_countdowns() + clock.begin_with_models() == 0
+        assert state(match) == Match.State.OPEN
+        assert "Start now" in client_of(player).get(f"/play/{match.pk}/").content.decode()
+    client_of(player).post(f"/play/{match.pk}/fill/")
+    assert state(match) == Match.State.OPEN, "nor does its host learn it by starting early"
+    Deployment.objects.update(state=Deployment.State.READY)
+    assert clock.finish_countdowns() == 1
+    bots = [] if full else ["model"]
+    assert (state(match), kinds(match)) == (Match.State.RUNNING, sorted([*bots, *["person"] * (3 - len(bots))]))
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("state_of_model, seconds", [("failed", 31), ("starting", 31 + 180)])
+def test_a_model_that_does_not_start_holds_up_no_table(player, ben, annotator, time, full, state_of_model, seconds):
+    match = table(player, model=base_model())
+    for user in (ben, annotator) if full else (ben,):
+        tables.take_seat(match=match, user=user, consent=True)
+    Deployment.objects.update(state=state_of_model)
+    time.passes(seconds)
+    assert clock.finish_countdowns() == 1
+    assert (state(match), "scripted" in kinds(match)) == (Match.State.RUNNING, not full)
+
+
+def test_a_model_at_an_empty_seat_has_the_name_by_which_it_was_chosen(player, time):
+    model = base_model(Deployment.State.READY)
+    model.checkpoint.chosen_as = "best"
+    seated = [tables.Place(user=player), tables.Place(deployment=model), tables.Place()]
+    start = tables.Start(vigil.vigil(3), countdown=tables.Countdown(30, model))
+    match = tables.create(host=player, start=start, places=seated, consent=True, shuffled=True)
     time.passes(31)
     assert clock.finish_countdowns() == 1
-    assert (state(match), kinds(match)) == (Match.State.OPEN, ["model", "model", "person"])
-    Deployment.objects.update(state=Deployment.State.READY)
-    assert clock.begin_with_models() == 1
-    assert state(match) == Match.State.RUNNING
+    first, second = match.seats.filter(kind="model").order_by("seat")
+    assert first.who == second.who
+    assert first.who.endswith("(as best)")
 
 
 def test_a_model_that_is_gone_is_replaced_by_a_scripted_player(player, time):

@@ -2,25 +2,32 @@
 
 A countdown begins with the first answer about consent (see `tables.create` and `tables.answer_consent`) and ends by the
 database's clock, so that it survives a restart. At a table for more than two the game begins at its end and not before,
-and nobody presses Ready: an earlier start would reveal that only people sit there. A person who has not answered loses
-the seat, because nobody plays without consent.
+and nobody presses Ready: an earlier start would reveal that only people sit there. For the same reason the game waits
+for the model of the countdown even if people have taken every seat, where players must stay hidden. A person who has
+not answered loses the seat, because nobody plays without consent.
 
 Each function is one transaction; it raises `BadInput` without changing anything.
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import transaction
 
 from training.errors import BadInput
 from webapp.arena import opponents
 from webapp.arena.models import GuestLink, Match, MatchSeat
-from webapp.arena.play import services
+from webapp.arena.play import pace, services
 from webapp.arena.setup import speakers, tables
 from webapp.arena.setup.tables import Place
+from webapp.serving import services as serving
+from webapp.serving.models import Deployment
 
 LENGTHS = (20, 30, 60, 120, 300, 600)
 """The seconds that a form offers."""
+START_WITHIN = timedelta(minutes=3)
+"""A model that has not started so long after the end of a countdown is replaced by a player without a model."""
 
 
 def over(*, limit: int) -> list[int]:
@@ -31,24 +38,28 @@ def over(*, limit: int) -> list[int]:
 
 @transaction.atomic
 def finish(*, match_id: int) -> Match | None:
-    """Fill the empty seats of a table whose countdown has ended, and begin; None if it has not ended.
+    """Fill the empty seats of a table whose countdown has ended, and begin; None if it has not, or waits for its model.
 
     Without any person left the table waits again; its countdown restarts with the next answer.
     """
     match = Match.objects.select_for_update().get(pk=match_id)
-    if (
-        match.state != Match.State.OPEN
-        or match.countdown_ends_at is None
-        or services.database_now() < match.countdown_ends_at
-    ):
-        return None
+    return match if _finish(match) else None
+
+
+def _finish(match: Match) -> bool:
+    now, ends_at = services.database_now(), match.countdown_ends_at
+    if match.state != Match.State.OPEN or ends_at is None or now < ends_at:
+        return False
+    bot = _bot(match, waits=now < ends_at + START_WITHIN)
+    if bot is None:
+        return False
     _clear(match)
     for seat in match.seats.filter(kind=MatchSeat.Kind.PERSON, consent=None):
         tables.free(match, seat)
     if match.seats.filter(kind=MatchSeat.Kind.PERSON).exists():
-        _fill(match)
+        _fill(match, bot)
     tables.tell_everybody(match)
-    return match
+    return True
 
 
 @transaction.atomic
@@ -65,12 +76,13 @@ def stop(*, match: Match) -> None:
 
 @transaction.atomic
 def cut_short(*, match: Match) -> None:
-    """Fill the empty seats and begin at once as the table's host; refused while somebody has not answered."""
+    """End the countdown now as the table's host; refused while somebody has not answered."""
     locked = tables.still_open(match)
     tables.check_answers(locked)
-    _clear(locked)
-    _fill(locked)
-    tables.tell_everybody(locked)
+    locked.countdown_ends_at = services.database_now()
+    locked.save(update_fields=["countdown_ends_at"])
+    if not _finish(locked):  # it waits for its model: everybody sees that the countdown has ended
+        tables.tell_everybody(locked)
 
 
 def _clear(match: Match) -> None:
@@ -78,27 +90,34 @@ def _clear(match: Match) -> None:
     match.save(update_fields=["countdown_ends_at", "countdown_s"])
 
 
-def _fill(match: Match) -> None:
-    """Give every empty seat of a locked match to its bot, take everybody to be ready, and begin."""
-    place = _bot(match)
+def _fill(match: Match, bot: Place) -> None:
+    """Give every empty seat of a locked match to a bot, take everybody to be ready, and begin."""
     empty = match.seats.filter(kind=MatchSeat.Kind.OPEN)
     GuestLink.objects.filter(seat__in=empty).delete()
-    empty.update(
-        kind=place.kind,
-        scripted=place.scripted,
-        deployment=place.deployment,
-        speaker=place.speaker,
-        form=dict(place.form),
-    )
+    empty.update(**bot.player)
     match.seats.filter(kind=MatchSeat.Kind.PERSON).update(ready=True)
     tables.begin_if_ready(match)
 
 
-def _bot(match: Match) -> Place:
-    """The player for the empty seats: the chosen model, else (or if its speaker is deleted) one without a model."""
-    if match.countdown_model is not None:
-        try:
-            return speakers.place_of(match.countdown_model, speakers.AS_TRAINED, match.host)
-        except BadInput:
-            pass
-    return Place(scripted=opponents.substitute(match.game))
+def _bot(match: Match, *, waits: bool) -> Place | None:
+    """The player for empty seats; None while its models have yet to start, if the table waits for them.
+
+    It is the chosen model, else, if its speaker is deleted or a model cannot be started, one without a model.
+    """
+    substitute = Place(scripted=opponents.substitute(match.game))
+    if match.countdown_model is None:
+        return substitute
+    if match.countdown_model.checkpoint is not None:
+        match.countdown_model.checkpoint.chosen_as = match.countdown_alias
+    try:
+        place = speakers.place_of(match.countdown_model, speakers.AS_TRAINED, match.host)
+    except BadInput:
+        return substitute
+    if not pace.blind(match, list(match.seats.all())):
+        return place  # whoever sits there knows the players: the game begins, and its moves wait for the model
+    local = [model for model in place.deployments if model.remote_id is None]
+    if any(model.state == Deployment.State.FAILED for model in local):
+        return substitute
+    if len(serving.request_all(deployments=local)) == len({model.pk for model in local}):
+        return place
+    return None if waits else substitute

@@ -83,6 +83,19 @@ class Place:
             return MatchSeat.Kind.MODEL
         return MatchSeat.Kind.SCRIPTED if self.scripted else MatchSeat.Kind.OPEN
 
+    @property
+    def player(self) -> dict[str, Any]:
+        """The fields of a `MatchSeat` that say who plays at it."""
+        return {
+            "kind": self.kind,
+            "user": self.user,
+            "deployment": self.deployment,
+            "alias": self.alias,
+            "speaker": self.speaker,
+            "form": dict(self.form),
+            "scripted": self.scripted,
+        }
+
 
 @dataclass(frozen=True)
 class Countdown:
@@ -165,6 +178,7 @@ def create(
         next_path=start.next_path,
         countdown_s=None if countdown is None else countdown.seconds,
         countdown_model=None if countdown is None else countdown.model,
+        countdown_alias="" if countdown is None else Place(deployment=countdown.model).alias,
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
         _create_seat(match, number, name, place, consent if place.user == host else place.consent)
@@ -225,13 +239,7 @@ def _create_seat(match: Match, number: Seat, name: str, place: Place, consent: b
         match=match,
         seat=number,
         name=name,
-        kind=place.kind,
-        user=place.user,
-        deployment=place.deployment,
-        alias=place.alias,
-        speaker=place.speaker,
-        form=dict(place.form),
-        scripted=place.scripted,
+        **place.player,
         consent=consent,
         consented_at=None if consent is None else Now(),
         ready=place.consent is not None,
