@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from bench.excerpts import turn
 from bench.facts import CORPORA, Fact, World, others, scenario
 from training import bases
-from training.games import Game, advance, make
-from training.games.qa_society import QaSociety, alone
+from training.games import Game, SearchingGame, advance, make
+from training.games.qa_society import alone
 from training.learn.tiny.pretrain import Recipe, Stage, pretrain
 from training.players.scripted import Script, do, offered
 from training.records import Episode, Move, Observation, Scenario, Seat, Trace
@@ -104,7 +104,7 @@ class Reader:
 
     async def __call__(self, game: Game) -> Move:
         """Return the tool's move for the pending search."""
-        assert isinstance(game, QaSociety)
+        assert isinstance(game, SearchingGame)
         search = game.pending_search()
         assert search, "the tool is only asked for a search"
         fact = self._facts[search.query]

@@ -12,7 +12,7 @@ from tests.games.worlds import CASES, SECRETS, WORLDS
 from training import samples
 from training.analysis import ANALYSIS
 from training.errors import BadInput, IllegalMove, ParseError
-from training.games import REGISTRY, advance, make, redrawn, replay
+from training.games import REGISTRY, SearchingGame, advance, make, redrawn, replay
 from training.games.actions import canonical, read_args
 from training.games.base import FORFEIT
 from training.games.log import Settings
@@ -61,6 +61,13 @@ def test_settings_are_described_for_forms(spec):
         for field, content in model["properties"].items():
             assert content.get("description"), f"{model['title']}.{field}"
     assert issubclass(spec.settings, Settings)
+
+
+@case
+def test_a_game_names_the_setting_of_its_corpora_exactly_if_its_seats_search(name, scenario):
+    setting = REGISTRY[name].corpora
+    assert isinstance(make(scenario), SearchingGame) == bool(setting)
+    assert not setting or setting in REGISTRY[name].settings.model_fields
 
 
 @case

@@ -10,8 +10,8 @@ from tests.games.play import reply
 from training import players, samples
 from training.errors import BadInput, IllegalMove
 from training.games import REGISTRY, make
-from training.games.base import FORFEIT
-from training.games.qa_society import Search, alone
+from training.games.base import FORFEIT, Search
+from training.games.qa_society import alone
 from training.games.qa_society.script import fits
 from training.records import ALL, SPECTATOR, Move
 from training.rollout.episode import play

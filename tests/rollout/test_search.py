@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
 from training import config, samples
 from training.errors import BadInput
+from training.games import REGISTRY
+from training.games.base import Search
+from training.games.log import LoggedGame, Settings
 from training.players.base import Reply
-from training.records import Scenario
+from training.records import Action, Argument, Move, Scenario
 from training.retrieval.bm25 import Bm25Settings
 from training.retrieval.index import build
 from training.rollout import play
@@ -85,6 +89,59 @@ def test_the_corpora_of_the_samples_need_no_index(monkeypatch, tmp_path):
     retrieved = [text.split(": ")[1] for text in players[1].seen[1].splitlines() if text.startswith("RETRIEVAL: ")]
     assert retrieved
     assert set(retrieved) <= titles
+
+
+class ShelfSettings(Settings):
+    shelves: tuple[str, ...]
+
+
+class Library(LoggedGame):
+    """A game of its own: one reader has the first shelf searched, and nothing else happens."""
+
+    def __init__(self, scenario):
+        super().__init__(scenario, 100)
+        self.read = None
+        self._log.brief({0: "The librarian searches."})
+
+    def to_act(self):
+        return frozenset() if self.read is not None else frozenset({self.scenario.tool_seat})
+
+    def _offered(self, seat):
+        return (Action(name="bring", args=(Argument(name="text", kind="text"),), text="none"),)
+
+    def _apply(self, moves):
+        self.read = str(moves[self.scenario.tool_seat].args["text"])
+
+    def default(self, seat):
+        return Move(action="bring", args={"text": "nothing"}, origin="default")
+
+    def returns(self):
+        return {0: None if self.read is None else float("paws" in self.read)}
+
+    def metrics(self):
+        return {} if self.read is None else {"read": 1.0}
+
+    def pending_search(self):
+        return Search(0, self.scenario.settings["shelves"][0], "otter")
+
+    def retrieval(self, passages):
+        return Move(action="bring", args={"text": " ".join(passages)}, origin="tool")
+
+    def failure(self, why):
+        return Move(action="bring", args={"text": why}, origin="tool")
+
+
+def test_another_game_searches_as_soon_as_it_has_the_methods_and_names_its_setting(index, monkeypatch):
+    spec = replace(
+        REGISTRY["qa_society"], name="library", make=Library, settings=ShelfSettings, corpora="shelves", samples=()
+    )
+    monkeypatch.setitem(REGISTRY, "library", spec)
+    start = Scenario(id="shelf", game="library", settings={"shelves": ["animals"]}, seats=("Ann",))
+    assert corpora([start]) == ["animals"]
+    tool = search_tool(SearchSection(indexes={"animals": str(index)}, passages=1), [start])
+    episode = asyncio.run(play(start, [Searching(0)], tool=tool))
+    assert episode.error is None
+    assert episode.returns == {0: 1.0}, "the passage about the otter's paws was brought"
 
 
 def test_the_index_of_a_configuration_is_found_beside_it(index):

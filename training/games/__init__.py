@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from training.errors import BadInput, IllegalMove
 from training.games.among_us import SPEC as AMONG_US
-from training.games.base import Game, GameSpec
+from training.games.base import Game, GameSpec, Search, SearchingGame
 from training.games.dialogue import SPEC as DIALOGUE
 from training.games.household import SPEC as HOUSEHOLD
 from training.games.negotiation import SPEC as NEGOTIATION
@@ -33,7 +33,18 @@ REGISTRY: Registry[GameSpec] = Registry(
 )
 """All games by name: Parley's own, then those of installed plugins."""
 
-__all__ = ["REGISTRY", "Game", "GameSpec", "anonymised", "lookup", "make", "redrawn", "replay"]
+__all__ = [
+    "REGISTRY",
+    "Game",
+    "GameSpec",
+    "Search",
+    "SearchingGame",
+    "anonymised",
+    "lookup",
+    "make",
+    "redrawn",
+    "replay",
+]
 
 
 def lookup(name: str) -> GameSpec:

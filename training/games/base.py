@@ -5,7 +5,7 @@ A game is a pure state machine over (scenario, moves), independent of models, pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -90,6 +90,33 @@ class Game(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Search:
+    """A search that waits for its result: in which corpus, for what, and for which seat."""
+
+    seat: Seat
+    corpus: str
+    query: str
+
+
+@runtime_checkable
+class SearchingGame(Game, Protocol):
+    """A game whose seats can search corpora of passages; `GameSpec.corpora` names them.
+
+    While a search is pending the tool seat is to act. Its move is made from the result, in a rollout by its search tool
+    and at a table by a worker.
+    """
+
+    def pending_search(self) -> Search | None:
+        """Return the search whose result the tool seat is to return now, or None."""
+
+    def retrieval(self, passages: Iterable[str]) -> Move:
+        """Return the tool's move with these passages, the best first, each on one line."""
+
+    def failure(self, why: str) -> Move:
+        """Return the tool's move after a search that failed, for the reason `why`."""
+
+
+@dataclass(frozen=True, slots=True)
 class GameSpec:
     """One entry of the registry: the game's factory and its properties.
 
@@ -111,9 +138,9 @@ class GameSpec:
     seats, None if a game needs more than that number. `opponents`: names of players that play only this game.
     `script`: the factory of the scripted player, as `module:function` of (scenario, seat); empty if there is none.
     `alone` returns the starts in which each seat of a scenario plays by itself, without communication; None for a game
-    in which nobody can. `focus`: what takes the room at the table, the board or the conversation. `samples`: JSONL
-    files of scenarios; a sample's name is its file's stem. `rubrics`: names of the rubrics that are about this game
-    alone.
+    in which nobody can. `corpora`: of a `SearchingGame`, the name of the setting that lists the corpora that seats can
+    search. `focus`: what takes the room at the table, the board or the conversation. `samples`: JSONL files of
+    scenarios; a sample's name is its file's stem. `rubrics`: names of the rubrics that are about this game alone.
     """
 
     name: str
@@ -147,6 +174,7 @@ class GameSpec:
     opponents: tuple[str, ...] = ()
     script: str = ""
     alone: Callable[[Scenario], tuple[Scenario, ...]] | None = None
+    corpora: str = ""
     samples: tuple[Path, ...] = ()
     rubrics: tuple[str, ...] = ()
 

@@ -18,8 +18,7 @@ from training import bases, engines, games, phases, rewards
 from training.config import RunConfig
 from training.engines.base import Engine, Sampling
 from training.errors import BadInput, EngineError
-from training.games import Game
-from training.games.qa_society.game import QaSociety
+from training.games import Game, SearchingGame
 from training.learn import checkpoint, policy, scenarios
 from training.learn.checkpoint import TrainerState
 from training.learn.league import League
@@ -329,7 +328,7 @@ def tool_of(config: RunConfig, starts: Sequence[Scenario], judge: Judge | None) 
         return search or goals
 
     async def move(game: Game) -> Move:
-        return await (search if isinstance(game, QaSociety) else goals)(game)
+        return await (search if isinstance(game, SearchingGame) else goals)(game)
 
     return move
 

@@ -1,4 +1,4 @@
-"""The search tool of a society that answers questions: what an index returns enters the game as the tool seat's move.
+"""The search tool of games whose seats search: what an index returns enters the game as the tool seat's move.
 
 Raises `BadInput` for an index that there is not, and `OutsideError` where a search fails.
 """
@@ -11,8 +11,7 @@ from pathlib import Path
 
 from training import samples
 from training.errors import BadInput, OutsideError
-from training.games import Game
-from training.games.qa_society.game import QaSociety
+from training.games import Game, SearchingGame, lookup
 from training.records import Move, Scenario
 from training.retrieval.base import Retriever
 from training.retrieval.bm25 import Bm25Settings
@@ -28,8 +27,7 @@ class SearchTool:
 
     async def __call__(self, game: Game) -> Move:
         """Return what the pending search found, each passage with its title on one line."""
-        search = game.pending_search() if isinstance(game, QaSociety) else None
-        if search is None:
+        if not isinstance(game, SearchingGame) or (search := game.pending_search()) is None:
             raise OutsideError("a search was asked for in a game that has none")
         if search.corpus not in self._retrievers:
             raise OutsideError(f"no index is named for the corpus {search.corpus!r}")
@@ -37,15 +35,13 @@ class SearchTool:
             passages = await asyncio.to_thread(self._retrievers[search.corpus].search, search.query, self._passages)
         except BadInput as error:
             raise OutsideError(f"the search in {search.corpus!r} failed: {error}") from error
-        assert isinstance(game, QaSociety)
         return game.retrieval(passage.with_title for passage in passages)
 
 
 def corpora(starts: Iterable[Scenario]) -> list[str]:
     """Return the corpora that the seats of these scenarios can search, sorted."""
-    return sorted(
-        {tool for start in starts if start.game == "qa_society" for tool in start.settings.get("tools", ()) if tool}
-    )
+    settings = ((lookup(start.game).corpora, start.settings) for start in starts)
+    return sorted({corpus for name, stated in settings if name for corpus in stated.get(name, ()) if corpus})
 
 
 def search_tool(section: SearchSection, starts: Iterable[Scenario]) -> SearchTool | None:

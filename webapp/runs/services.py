@@ -20,6 +20,7 @@ from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
 from training.errors import BadInput
+from training.games import lookup
 from training.opponent_sections import SPEAKER, of_learner
 from training.records import LEARNER
 from webapp.accounts.models import User
@@ -152,10 +153,14 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
 def _searched(config: RunConfig, version: DatasetVersion | None) -> set[str]:
     """The corpora that the seats of a run can search, without those of the samples' questions."""
     searched = {tool for questions in config.calibration.sets for tool in questions.tools}
-    if QUESTIONS in {config.game.name, *(part.game for part in config.mixture)} and version is not None:
-        stored = version.scenarios.filter(game=QUESTIONS).values_list("data__settings__tools", flat=True).distinct()
-        replaced = config.game.settings.get("tools")
-        searched |= {tool for tools in ([replaced] if replaced else stored) for tool in tools or ()}
+    if version is None:
+        return searched - {""}
+    for entry in config.parts:
+        setting = lookup(entry.game).corpora if entry.game in version.games else ""
+        if setting:
+            stored = version.scenarios.filter(game=entry.game).values_list(f"data__settings__{setting}", flat=True)
+            named = [entry.settings[setting]] if setting in entry.settings else stored.distinct()
+            searched |= {corpus for corpora in named for corpus in corpora or ()}
     return searched - {"", None}
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from training.games.base import GameSpec, sample_files
-from training.games.qa_society.game import QaSociety, Search
+from training.games.qa_society.game import QaSociety
 from training.games.qa_society.settings import MOST_COST, MOST_EFFORT, MOST_SEATS, QaSocietySettings, bounds, tool_of
 from training.records import Scenario
 
-__all__ = ["SPEC", "QaSociety", "QaSocietySettings", "Search", "alone"]
+__all__ = ["SPEC", "QaSociety", "QaSocietySettings", "alone"]
 
 LABEL = 80
 """Longest label of a question, in characters."""
@@ -62,5 +62,6 @@ SPEC = GameSpec(
     scenario_only=("question", "answers", "tools", "asking", "metadata"),
     script="training.games.qa_society.script:QaScript",
     alone=agents,
+    corpora="tools",
     samples=sample_files("qa_society"),
 )

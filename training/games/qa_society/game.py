@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from training.games.actions import clean
+from training.games.base import Search
 from training.games.log import LoggedGame, read_settings
 from training.games.qa_society import table, words
 from training.games.qa_society.scoring import best_f1, exact_match
@@ -40,15 +41,6 @@ NO_ANSWER = "no answer"
 """The argument of a default move, which must have one; nobody reads it, and it is never scored."""
 
 End = Literal["reply", "effort", "length", "forfeit"]
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """A search that waits for its result: in which corpus, for what, and for which seat."""
-
-    seat: Seat
-    corpus: str
-    query: str
 
 
 @dataclass(slots=True)

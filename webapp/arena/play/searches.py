@@ -17,7 +17,7 @@ from django.db.models import Q
 
 from training import samples
 from training.errors import BadInput
-from training.games.qa_society import QaSociety, Search
+from training.games import Search, SearchingGame
 from training.records import Move
 from webapp.arena.models import Match
 from webapp.arena.play import model_seats, services
@@ -35,7 +35,7 @@ class SearchClaim:
     fence: int
     match: Match
     state: services.MatchState
-    game: QaSociety
+    game: SearchingGame
     search: Search
 
 
@@ -47,8 +47,7 @@ def claim(*, due_id: int) -> SearchClaim | None:
     if due is None or due.seat != services.scenario_of(due.match).tool_seat:
         return None
     state = services.fold(due.match)
-    search = services.pending_search(state.game)
-    if search is None or not isinstance(state.game, QaSociety):
+    if not isinstance(state.game, SearchingGame) or (search := state.game.pending_search()) is None:
         return None
     model_seats.lease(due, now)
     return SearchClaim(due.pk, due.fence, due.match, state, state.game, search)

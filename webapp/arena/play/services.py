@@ -17,8 +17,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from training.errors import IllegalMove
-from training.games import Game, advance, make
-from training.games.qa_society import QaSociety, Search
+from training.games import Game, Search, SearchingGame, advance, make
 from training.records import ALL, SPECTATOR, Move, Scenario, Seat, SeatMove, Viewer
 from training.seeding import rng
 from webapp.arena import hints
@@ -258,7 +257,7 @@ def _finish(match: Match, game: Game, now: datetime) -> None:
 
 def pending_search(game: Game) -> Search | None:
     """The search whose result the game waits for; None if there is none."""
-    return game.pending_search() if isinstance(game, QaSociety) else None
+    return game.pending_search() if isinstance(game, SearchingGame) else None
 
 
 def _write_search(match: Match, tool: Seat, now: datetime) -> None:
