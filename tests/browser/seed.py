@@ -19,7 +19,7 @@ NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
     "docs-file",
     "home:running",
     "home:palette",
-    "home:circle",
+    "home:tour",
     "runs:live",
     "runs:metrics",
     "runs:event-files",

@@ -1,4 +1,4 @@
-"""The whole circle in one browser, with the tiny model: data, self-play, checkpoint, game, judgment, data again."""
+"""The whole cycle in one browser, with the tiny model: data, self-play, checkpoint, game, judgment, data again."""
 
 import re
 from uuid import uuid4
@@ -11,7 +11,7 @@ from tests.browser.test_pages import SMALL, WIDE
 from tests.webapp.scenarios.files import casino
 
 pytestmark = pytest.mark.slow
-NAME = f"circle-{uuid4().hex[:6]}"
+NAME = f"cycle-{uuid4().hex[:6]}"
 DIALOGUES = 12
 STEPS = 3
 TRAIN_SECONDS = 240

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class HomeConfig(AppConfig):
-    """The first page, the guided circle, search, and what is running now."""
+    """The first page, the guided tour, search, and what is running now."""
 
     name = "webapp.home"
     label = "home"

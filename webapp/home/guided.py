@@ -1,4 +1,4 @@
-"""The cards of the guided circle on a researcher's first page, and what their buttons do."""
+"""The cards of the guided tour on a researcher's first page, and what their buttons do."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, researchers
 from webapp.core.http import STOP_ASKING
-from webapp.home import circle as circles
-from webapp.home.circle import Progress, State
-from webapp.home.models import Circle
+from webapp.home import tour as tours
+from webapp.home.models import Tour
+from webapp.home.tour import Progress, State
 
 TINY = "tiny"
 
@@ -70,23 +70,23 @@ TEXTS = {
     "train": (
         "Train on that",
         "1 minute",
-        "Your judged game becomes a dataset, and the model imitates what was said in it: the circle is closed.",
+        "Your judged game becomes a dataset, and the model imitates what was said in it: the tour is complete.",
         "Export it and train",
     ),
 }
 
 
-def cards(circle: Circle) -> list[Card]:
-    """The cards of a person's circle, in their order."""
+def cards(tour: Tour) -> list[Card]:
+    """The cards of a person's tour, in their order."""
     links = {
-        "watch": lambda: (circle.run_id and reverse("runs:detail", args=[circle.run_id]), "To the run"),
-        "play": lambda: (circle.match_id and reverse("arena:table", args=[circle.match_id]), "To the game"),
-        "judge": lambda: (circle.queue_id and _queue_link(circle), "To the judgments"),
-        "train": lambda: (circle.trained_id and reverse("runs:detail", args=[circle.trained_id]), "To the run"),
+        "watch": lambda: (tour.run_id and reverse("runs:detail", args=[tour.run_id]), "To the run"),
+        "play": lambda: (tour.match_id and reverse("arena:table", args=[tour.match_id]), "To the game"),
+        "judge": lambda: (tour.queue_id and _queue_link(tour), "To the judgments"),
+        "train": lambda: (tour.trained_id and reverse("runs:detail", args=[tour.trained_id]), "To the run"),
     }
     return [
         Card(name, *TEXTS[name][:3], TEXTS[progress.instead or name][3], progress, *_link(links[name]))
-        for name, progress in circles.progress(circle).items()
+        for name, progress in tours.progress(tour).items()
     ]
 
 
@@ -95,15 +95,15 @@ def _link(link: Callable[[], tuple[Any, str]]) -> tuple[str, str]:
     return (address, text) if address else ("", "")
 
 
-def _queue_link(circle: Circle) -> str:
-    judging = circle.queue is not None and circle.queue.targets.open_for(circle.user).exists()
-    return reverse("judgments:annotate" if judging else "judgments:queue", args=[circle.queue_id])
+def _queue_link(tour: Tour) -> str:
+    judging = tour.queue is not None and tour.queue.targets.open_for(tour.user).exists()
+    return reverse("judgments:annotate" if judging else "judgments:queue", args=[tour.queue_id])
 
 
 def context(user: User, refused: tuple[str, str] = ("", "")) -> dict[str, Any]:
     """The context of the cards; `refused` are a step and why it did not begin. `moving`: they change by themselves."""
-    circle = circles.of(user)
-    shown = cards(circle)
+    tour = tours.of(user)
+    shown = cards(tour)
     entry = bases.REGISTRY[TINY]
     ready = bases.is_prepared(entry)
     preparing = None if ready else bases.preparation(entry)
@@ -113,7 +113,7 @@ def context(user: User, refused: tuple[str, str] = ("", "")) -> dict[str, Any]:
         "refused": refused[0],
         "why": refused[1],
         "closed": all(card.progress.state == State.DONE for card in shown),
-        "hidden": circle.hidden,
+        "hidden": tour.hidden,
         "moving": bool(working) or not ready,
         "ready": ready,
         "preparing": preparing,
@@ -123,24 +123,24 @@ def context(user: User, refused: tuple[str, str] = ("", "")) -> dict[str, Any]:
 
 @require_GET
 @researchers
-def circle(request: HttpRequest) -> HttpResponse:
+def tour(request: HttpRequest) -> HttpResponse:
     """The cards alone, for the page that asks again while something works."""
     filled = context(current_user(request))
-    return render(request, "home/circle.html", filled, status=200 if filled["moving"] else STOP_ASKING)
+    return render(request, "home/tour.html", filled, status=200 if filled["moving"] else STOP_ASKING)
 
 
 @require_POST
 @researchers
 def begin(request: HttpRequest, step: str) -> HttpResponse:
     """Begin a step and go to what it made; a refused one says why on its card."""
-    if step not in circles.STEPS:
+    if step not in tours.STEPS:
         raise Http404
     user = current_user(request)
     try:
-        circles.STEPS[step](user=user)
+        tours.STEPS[step](user=user)
     except BadInput as error:
-        return render(request, "home/circle_page.html", context(user, (step, error.why)), status=400)
-    card = next(card for card in cards(circles.of(user)) if card.name == step)
+        return render(request, "home/tour_page.html", context(user, (step, error.why)), status=400)
+    card = next(card for card in cards(tours.of(user)) if card.name == step)
     return redirect(card.address)
 
 
@@ -148,5 +148,5 @@ def begin(request: HttpRequest, step: str) -> HttpResponse:
 @researchers
 def hide(request: HttpRequest) -> HttpResponse:
     """Put the cards away, or bring them back."""
-    circles.set_hidden(user=current_user(request), hidden=request.POST.get("hidden") == "1")
+    tours.set_hidden(user=current_user(request), hidden=request.POST.get("hidden") == "1")
     return redirect("home:index")

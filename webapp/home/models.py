@@ -4,10 +4,10 @@ from django.conf import settings
 from django.db import models
 
 
-class Circle(models.Model):
-    """One person's guided circle. A step is done when what it made is; see `webapp.home.circle`."""
+class Tour(models.Model):
+    """One person's guided tour. A step is done when what it made is; see `webapp.home.tour`."""
 
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="circle")
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="tour")
     run = models.ForeignKey("runs.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     match = models.ForeignKey("arena.Match", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     queue = models.ForeignKey("judgments.Queue", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
@@ -22,7 +22,7 @@ class Circle(models.Model):
     hidden = models.BooleanField(default=False, help_text="Whether the person has put the cards away.")
 
     def __str__(self) -> str:
-        return f"circle of {self.user_id}"
+        return f"tour of {self.user_id}"
 
 
 class Sample(models.Model):

@@ -10,9 +10,9 @@ urlpatterns = [
     path("running/", views.running, name="running"),
     path("samples/store/", views.store_samples, name="store-samples"),
     path("samples/remove/", views.remove_samples, name="remove-samples"),
-    path("circle/", guided.circle, name="circle"),
-    path("circle/hide/", guided.hide, name="hide"),
-    path("circle/<str:step>/", guided.begin, name="begin"),
+    path("tour/", guided.tour, name="tour"),
+    path("tour/hide/", guided.hide, name="hide"),
+    path("tour/<str:step>/", guided.begin, name="begin"),
     path("search/", search.search_page, name="search"),
     path("search/palette/", search.palette, name="palette"),
 ]

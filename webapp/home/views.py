@@ -1,4 +1,4 @@
-"""The home page: active runs, open tables, pending judgments; a researcher's begins with the guided circle.
+"""The home page: active runs, open tables, pending judgments; a researcher's begins with the guided tour.
 
 A player's begins with the games. A visitor's and a guest's are in `webapp.home.welcome`.
 """

@@ -9,7 +9,7 @@ ROUTES = [
     Route("home:palette", MEMBERS),
     Route("home:store-samples", RESEARCHERS, method="POST"),
     Route("home:remove-samples", RESEARCHERS, method="POST"),
-    Route("home:circle", RESEARCHERS),
+    Route("home:tour", RESEARCHERS),
     Route("home:hide", RESEARCHERS, method="POST", data={"hidden": "1"}),
     Route("home:begin", RESEARCHERS, method="POST", make=lambda owner: {"step": "watch"}),
 ]

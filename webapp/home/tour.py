@@ -1,7 +1,7 @@
-"""The guided circle of a researcher: watch a model learn, play against it, judge the game, train on that.
+"""The guided tour of a researcher: watch a model learn, play against it, judge the game, train on that.
 
 Every step is real work. A person's record names the objects of each step, and their states say how far it is. So a
-person can leave the circle and continue it later, and can repeat a step that failed. Every function is one transaction,
+person can leave the tour and continue it later, and can repeat a step that failed. Every function is one transaction,
 and raises `BadInput` without changing anything.
 """
 
@@ -22,7 +22,7 @@ from webapp.accounts.models import User
 from webapp.arena import access
 from webapp.arena.models import Match
 from webapp.arena.setup import scenarios, speakers, tables
-from webapp.home.models import Circle
+from webapp.home.models import Tour
 from webapp.judgments import export
 from webapp.judgments import services as judging
 from webapp.judgments.models import RubricVersion
@@ -57,22 +57,21 @@ class Progress:
     instead: str = ""
 
 
-def of(user: User) -> Circle:
+def of(user: User) -> Tour:
     """The record of a person, unsaved before their first step."""
-    return Circle.objects.select_related("run", "match", "queue", "trained").filter(user=user).first() or Circle(
-        user=user
-    )
+    tours = Tour.objects.select_related("run", "match", "queue", "trained")
+    return tours.filter(user=user).first() or Tour(user=user)
 
 
-def progress(circle: Circle) -> dict[str, Progress]:
+def progress(tour: Tour) -> dict[str, Progress]:
     """The progress of every step, in their order."""
-    played = _played(circle)
-    judged = _judged(circle, played)
+    played = _played(tour)
+    judged = _judged(tour, played)
     return {
-        "watch": _of_run(circle.run),
+        "watch": _of_run(tour.run),
         "play": played,
         "judge": judged,
-        "train": _of_run(circle.trained) if judged.state == State.DONE or circle.trained else Progress(State.LOCKED),
+        "train": _of_run(tour.trained) if judged.state == State.DONE or tour.trained else Progress(State.LOCKED),
     }
 
 
@@ -89,22 +88,22 @@ def _of_run(run: Run | None) -> Progress:
     return Progress(State.FAILED, f"{why}: its log says more. Start another, or resume it on its page.")
 
 
-def opponent(circle: Circle) -> Checkpoint | None:
+def opponent(tour: Tour) -> Checkpoint | None:
     """The newest checkpoint that the watched run has written."""
-    return circle.run.checkpoints.order_by("-step").first() if circle.run else None
+    return tour.run.checkpoints.order_by("-step").first() if tour.run else None
 
 
-def _played(circle: Circle) -> Progress:
-    match = circle.match
+def _played(tour: Tour) -> Progress:
+    match = tour.match
     if match is None:
-        return Progress(State.READY if opponent(circle) else State.LOCKED)
+        return Progress(State.READY if opponent(tour) else State.LOCKED)
     if match.state == Match.State.ABORTED:
         return Progress(State.FAILED, f"The game ended without a result: {match.aborted_why}. Play another.")
     return Progress(State.DONE if match.over else State.WORKING, "" if match.over else "Your game is not over.")
 
 
-def _judged(circle: Circle, played: Progress) -> Progress:
-    queue, match = circle.queue, circle.match
+def _judged(tour: Tour, played: Progress) -> Progress:
+    queue, match = tour.queue, tour.match
     if queue is None and (match is None or played.state != State.DONE):
         return Progress(State.LOCKED)
     if queue is None:
@@ -112,7 +111,7 @@ def _judged(circle: Circle, played: Progress) -> Progress:
             why = "You kept this game out of exports, or it is not rated, so it cannot be judged."
             return Progress(State.FAILED, f"{why} Play another, and say yes to its use.", instead="play")
         return Progress(State.READY)
-    left, seats = queue.targets.open_for(circle.user).count(), queue.targets.count()
+    left, seats = queue.targets.open_for(tour.user).count(), queue.targets.count()
     if left:
         return Progress(State.WORKING, f"{seats - left} of {seats} seats judged", seats - left, seats)
     if not queue.targets.filter(judgments__values__isnull=False).exists():
@@ -122,43 +121,43 @@ def _judged(circle: Circle, played: Progress) -> Progress:
 
 @transaction.atomic
 def watch(*, user: User) -> Run:
-    """Start the quick trial; a game and judgments of an earlier one are kept outside of the circle."""
-    circle = _locked(user)
-    if circle.run is not None and circle.run.state in ALIVE:
-        return circle.run
+    """Start the quick trial; a game and judgments of an earlier one are kept outside of the tour."""
+    tour = _locked(user)
+    if tour.run is not None and tour.run.state in ALIVE:
+        return tour.run
     run = runs.create_run(owner=user, config=RunConfig.from_dict(PRESETS["quick"].config()))
-    Circle.objects.filter(pk=circle.pk).update(run=run, match=None, queue=None, trained=None)
+    Tour.objects.filter(pk=tour.pk).update(run=run, match=None, queue=None, trained=None)
     return run
 
 
 @transaction.atomic
 def play(*, user: User) -> Match:
     """Set up a table against the newest checkpoint of the watched run, with one of the scenarios that it learned from;
-    a game of the circle that is not over is returned.
+    a game of the tour that is not over is returned.
     """
-    circle = _locked(user)
-    if circle.match is not None and not circle.match.over:
-        return circle.match
-    checkpoint = opponent(circle)
-    if circle.run is None or checkpoint is None:
+    tour = _locked(user)
+    if tour.match is not None and not tour.match.over:
+        return tour.match
+    checkpoint = opponent(tour)
+    if tour.run is None or checkpoint is None:
         raise BadInput("there is no checkpoint yet: wait until the run has written one", "checkpoint")
     seed = tables.new_seed()
-    learned = scenarios.samples(circle.run.game)[: circle.run.config["data"]["limit"] or None]
+    learned = scenarios.samples(tour.run.game)[: tour.run.config["data"]["limit"] or None]
     start = tables.Start(redrawn(rng(seed, "sample").choice(learned), seed))
     place = speakers.place_of(serving.of_checkpoint(checkpoint), speakers.AS_TRAINED, user)
     match = tables.create(host=user, start=start, places=[tables.Place(user=user), place])
-    Circle.objects.filter(pk=circle.pk).update(match=match, queue=None, trained=None)
+    Tour.objects.filter(pk=tour.pk).update(match=match, queue=None, trained=None)
     return match
 
 
 @transaction.atomic
 def judge(*, user: User) -> None:
-    """Queue the game of the circle for its player, who is not asked any more who the others were."""
-    circle = _locked(user)
-    match = circle.match
+    """Queue the game of the tour for its player, who is not asked any more who the others were."""
+    tour = _locked(user)
+    match = tour.match
     if match is None or not match.over:
         raise BadInput("play the game to its end first", "match")
-    if circle.queue is not None and progress(circle)["judge"].state != State.FAILED:
+    if tour.queue is not None and progress(tour)["judge"].state != State.FAILED:
         return
     seat = match.seats.filter(user=user).first()
     if seat is not None and not access.players_revealed(match, user):
@@ -168,37 +167,37 @@ def judge(*, user: User) -> None:
     if version is None:
         raise BadInput(f"the rubric {rubric} is gone: make it again", "rubric")
     queue = judging.create_queue(
-        name=f"First circle, match {match.pk}", owner=user, rubric_version=version, matches=[match], annotators=[user]
+        name=f"First tour, match {match.pk}", owner=user, rubric_version=version, matches=[match], annotators=[user]
     )
-    Circle.objects.filter(pk=circle.pk).update(queue=queue, trained=None)
+    Tour.objects.filter(pk=tour.pk).update(queue=queue, trained=None)
 
 
 @transaction.atomic
 def train(*, user: User) -> Run:
     """Export the judged game as a dataset, and start a run that learns from it where the watched run ended."""
-    circle = _locked(user)
-    if circle.trained is not None and circle.trained.state in ALIVE:
-        return circle.trained
-    if circle.queue is None or progress(circle)["judge"].state != State.DONE:
+    tour = _locked(user)
+    if tour.trained is not None and tour.trained.state in ALIVE:
+        return tour.trained
+    if tour.queue is None or progress(tour)["judge"].state != State.DONE:
         raise BadInput("judge the game first", "queue")
-    version, _ = export.store(queue=circle.queue, name=f"first-circle-{circle.queue_id}", by=user)
+    version, _ = export.store(queue=tour.queue, name=f"first-tour-{tour.queue_id}", by=user)
     config = PRESETS["sft-quick"].config() | {"name": "Trained on my judged game"}
     run = runs.create_run(
-        owner=user, config=RunConfig.from_dict(config), dataset_version=version, start_checkpoint=opponent(circle)
+        owner=user, config=RunConfig.from_dict(config), dataset_version=version, start_checkpoint=opponent(tour)
     )
-    Circle.objects.filter(pk=circle.pk).update(trained=run)
+    Tour.objects.filter(pk=tour.pk).update(trained=run)
     return run
 
 
 def set_hidden(*, user: User, hidden: bool) -> None:
     """Put the cards away, or bring them back."""
-    Circle.objects.update_or_create(user=user, defaults={"hidden": hidden})
+    Tour.objects.update_or_create(user=user, defaults={"hidden": hidden})
 
 
-def _locked(user: User) -> Circle:
+def _locked(user: User) -> Tour:
     """The record of a person under its lock."""
-    Circle.objects.get_or_create(user=user)
-    return Circle.objects.select_for_update().get(user=user)
+    Tour.objects.get_or_create(user=user)
+    return Tour.objects.select_for_update().get(user=user)
 
 
 STEPS: Mapping[str, Callable[..., object]] = {"watch": watch, "play": play, "judge": judge, "train": train}

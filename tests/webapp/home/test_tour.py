@@ -1,4 +1,4 @@
-"""The guided circle: all of it over requests, and what each step says while it works, fails, or waits."""
+"""The guided tour: all of it over requests, and what each step says while it works, fails, or waits."""
 
 import re
 import time
@@ -14,9 +14,9 @@ from training.store import write_json
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.home import circle as circles
-from webapp.home.circle import State
-from webapp.home.models import Circle
+from webapp.home import tour as tours
+from webapp.home.models import Tour
+from webapp.home.tour import State
 from webapp.judgments.models import Judgment, Queue
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import DatasetVersion
@@ -35,12 +35,12 @@ def begin(client: Client, step: str) -> Any:
 
 
 def states(user: User) -> dict[str, str]:
-    return {name: progress.state.value for name, progress in circles.progress(circles.of(user)).items()}
+    return {name: progress.state.value for name, progress in tours.progress(tours.of(user)).items()}
 
 
 def learned(user: User, state: str = "succeeded") -> Run:
     """A watched run that has written a checkpoint, which answers."""
-    run = circles.watch(user=user)
+    run = tours.watch(user=user)
     checkpoint = Checkpoint.objects.create(name=f"r{run.pk}/4", kind="full", base="tiny", path="x", run=run, step=4)
     Deployment.objects.create(checkpoint=checkpoint, state="ready")
     Run.objects.filter(pk=run.pk).update(state=state, step=20)
@@ -48,8 +48,8 @@ def learned(user: User, state: str = "succeeded") -> Run:
 
 
 def played(user: User, client: Client, consent: str = "yes") -> Match:
-    """The circle's game, given up by whoever begins."""
-    match = circles.play(user=user)
+    """The tour's game, given up by whoever begins."""
+    match = tours.play(user=user)
     client.post(reverse("arena:consent", args=[match.pk]), {"consent": consent})
     services.submit(match_id=match.pk, seat=match.due.get().seat, step=0, move=FORFEIT)
     match.refresh_from_db()
@@ -67,7 +67,7 @@ def annotate(client: Client, queue: Queue) -> None:
         assert answer.status_code == 302
 
 
-def test_the_whole_circle_over_requests(client_of, researcher: User) -> None:
+def test_the_whole_tour_over_requests(client_of, researcher: User) -> None:
     client = client_of(researcher)
     assert states(researcher) == {"watch": "ready", "play": "locked", "judge": "locked", "train": "locked"}
     started = begin(client, "watch")
@@ -104,7 +104,7 @@ def test_the_whole_circle_over_requests(client_of, researcher: User) -> None:
     assert conversation.source == f"match:{match.pk}"
     Run.objects.filter(pk=second.pk).update(state="succeeded")
     assert set(states(researcher).values()) == {"done"}
-    assert "You have finished the guided circle" in client.get("/").content.decode()
+    assert "You have finished the guided tour" in client.get("/").content.decode()
 
 
 def test_a_step_before_its_time_is_refused_on_its_card(client_of, researcher: User) -> None:
@@ -120,14 +120,14 @@ def test_a_step_before_its_time_is_refused_on_its_card(client_of, researcher: Us
 @pytest.mark.parametrize("state, why", [("failed", "The run failed"), ("stopped", "The run was stopped")])
 def test_a_run_that_fails_can_be_started_again(client_of, researcher: User, state: str, why: str) -> None:
     client = client_of(researcher)
-    first = circles.watch(user=researcher)
-    assert circles.watch(user=researcher) == first  # it works
+    first = tours.watch(user=researcher)
+    assert tours.watch(user=researcher) == first  # it works
     Run.objects.update(state=state)
     page = client.get("/").content.decode()
     assert why in page
     assert reverse("runs:detail", args=[first.pk]) in page
     begin(client, "watch")
-    assert Circle.objects.get().run != first
+    assert Tour.objects.get().run != first
 
 
 def test_a_game_that_may_not_be_used_leads_to_another(client_of, researcher: User) -> None:
@@ -139,47 +139,47 @@ def test_a_game_that_may_not_be_used_leads_to_another(client_of, researcher: Use
     assert page.count(f'action="{reverse("home:begin", args=["play"])}"') == 1
     assert begin(client, "judge").status_code == 400
     begin(client, "play")
-    assert Circle.objects.get().match != match
+    assert Tour.objects.get().match != match
 
 
 def test_a_game_without_a_result_is_played_again(client_of, researcher: User) -> None:
     learned(researcher)
-    match = circles.play(user=researcher)
+    match = tours.play(user=researcher)
     services.abort(match_id=match.pk, why="a model could not be started")
-    progress = circles.progress(circles.of(researcher))["play"]
+    progress = tours.progress(tours.of(researcher))["play"]
     assert (progress.state, "a model could not be started" in progress.message) == (State.FAILED, True)
-    assert circles.play(user=researcher) != match
+    assert tours.play(user=researcher) != match
 
 
 def test_the_cards_can_be_put_away_and_come_back(client_of, researcher: User) -> None:
     client = client_of(researcher)
-    assert 'id="circle"' in client.get("/").content.decode()
+    assert 'id="tour"' in client.get("/").content.decode()
     client.post(reverse("home:hide"), {"hidden": "1"})
     page = client.get("/").content.decode()
-    assert 'id="circle"' not in page
-    assert "Show the guided circle" in page
+    assert 'id="tour"' not in page
+    assert "Show the guided tour" in page
     client.post(reverse("home:hide"), {"hidden": "0"})
-    assert 'id="circle"' in client.get("/").content.decode()
+    assert 'id="tour"' in client.get("/").content.decode()
 
 
 def test_the_cards_are_ones_own(client_of, researcher: User, person) -> None:
     learned(researcher)
     other = person("researcher", "rudi")
     assert states(other) == {"watch": "ready", "play": "locked", "judge": "locked", "train": "locked"}
-    assert 'id="circle"' not in client_of(person("annotator")).get("/").content.decode()
+    assert 'id="tour"' not in client_of(person("annotator")).get("/").content.decode()
 
 
 def test_what_was_made_can_be_deleted(researcher: User) -> None:
-    run = circles.watch(user=researcher)
+    run = tours.watch(user=researcher)
     Run.objects.filter(pk=run.pk).delete()
     assert states(researcher)["watch"] == "ready"
 
 
 def test_the_cards_ask_again_while_something_works(client_of, researcher: User) -> None:
     client = client_of(researcher)
-    assert client.get(reverse("home:circle")).status_code == 286
-    circles.watch(user=researcher)
-    working = client.get(reverse("home:circle"))
+    assert client.get(reverse("home:tour")).status_code == 286
+    tours.watch(user=researcher)
+    working = client.get(reverse("home:tour"))
     assert (working.status_code, 'hx-trigger="every 5s"' in working.content.decode()) == (200, True)
 
 
@@ -196,5 +196,5 @@ def test_the_cards_say_how_far_the_tiny_model_is(client_of, researcher: User, mo
         write_json(log.path, {"began": now - 900, "at": now - 200, "share": 0.25})  # nobody works on it any more
         assert "models prepare tiny" in client.get("/").content.decode()
     monkeypatch.setattr(bases, "is_prepared", lambda entry: True)
-    part = client.get(reverse("home:circle"))
+    part = client.get(reverse("home:tour"))
     assert (part.status_code, "<button>Start the quick trial" in part.content.decode()) == (286, True)
