@@ -14,11 +14,11 @@ from tests.games.play import played, steps
 from training.errors import BadInput, IllegalMove
 from training.games import lookup, make
 from training.games.base import FORFEIT
-from training.games.openspiel import boards, equilibria, searched, solved
+from training.games.openspiel import boards, decisions, equilibria, mcts, minimax
 from training.games.openspiel import generic as spec
-from training.games.openspiel.certain import Position
 from training.games.openspiel.generic import refusal
 from training.games.openspiel.hanabi import SIZES
+from training.games.openspiel.hanabi_knowledge import Position
 from training.records import ALL, SPECTATOR, Move, Scenario
 from training.text.parsing import parse
 
@@ -648,9 +648,9 @@ def test_another_game_declares_what_openspiel_says_of_it():
 
 def test_tic_tac_toe_is_solved():
     """It is a draw, and has 5478 positions that can be reached."""
-    solved._VALUES.clear()
-    assert solved.value(pyspiel.load_game("tic_tac_toe").new_initial_state()) == 0
-    assert len(solved._VALUES) == 5478
+    minimax._VALUES.clear()
+    assert minimax.value(pyspiel.load_game("tic_tac_toe").new_initial_state()) == 0
+    assert len(minimax._VALUES) == 5478
 
 
 def moves_of(name, *actions):
@@ -658,12 +658,12 @@ def moves_of(name, *actions):
     state = pyspiel.load_game(name).new_initial_state()
     for action in actions:
         state.apply_action(action)
-    return list(solved.decisions(state))
+    return list(decisions.decisions(state))
 
 
 def test_the_answer_to_the_centre_is_a_corner():
     """On an edge the second player loses to perfect play; in a corner it keeps the draw."""
-    centre, edge, corner, block = map(solved.solved, moves_of("tic_tac_toe", 4, 1, 0, 8))
+    centre, edge, corner, block = map(minimax.judged, moves_of("tic_tac_toe", 4, 1, 0, 8))
     assert (centre.decision.seat, centre.before.result, centre.after.result) == (0, 0, 0)
     assert (edge.decision.seat, edge.before.result, edge.after.result, edge.best) == (1, 0, -1, (0, 2, 6, 8))
     assert (corner.before.result, corner.after.result) == (1, 1)
@@ -708,15 +708,15 @@ def position(*columns):
     ],
 )
 def test_the_engine_knows_what_wins_and_what_must_be_blocked(columns, result, best):
-    worth, move = searched.search(position(*columns))
+    evaluation, move = mcts.search(position(*columns))
     assert move in best
-    assert worth.proven == (result is not None)
-    assert result is None or worth.result == result
+    assert evaluation.proven == (result is not None)
+    assert result is None or evaluation.result == result
 
 
 def test_a_move_that_does_not_block_is_a_blunder_and_the_block_is_none():
     for column, proven, mark in ((6, True, "blunder"), (3, False, "")):
-        (last,) = searched.judged(solved.decisions(position(3, 0, 3, 0, 3, column), opening=5))
+        (last,) = mcts.judged(decisions.decisions(position(3, 0, 3, 0, 3, column), opening=5))
         assert last.after.proven == proven
         assert (last.after.result == -1) == proven
         assert last.best == (3,)
@@ -748,10 +748,10 @@ def late_position(seed):
 def test_what_the_engine_has_proved_is_so():
     proofs = []
     for state in map(late_position, range(20)):
-        worth, best = searched.search(state)
-        if worth.proven:
-            proofs.append(worth.result)
-            assert worth.result == exhaustive(state) == -exhaustive(state.child(best))
+        evaluation, best = mcts.search(state)
+        if evaluation.proven:
+            proofs.append(evaluation.result)
+            assert evaluation.result == exhaustive(state) == -exhaustive(state.child(best))
     assert len(proofs) > 15
     assert {-1, 1} <= set(proofs)
 
@@ -775,8 +775,8 @@ def test_a_review_of_connect_four_says_what_is_certain():
 # --- poker against an equilibrium ---
 
 
-def kuhn_choices(deal, *moves):
-    """The choices of who moves in Kuhn poker after a deal and moves: 0 to pass, 1 to bet."""
+def kuhn_values(deal, *moves):
+    """The values of the actions of who moves in Kuhn poker after a deal and moves: 0 to pass, 1 to bet."""
     state = pyspiel.load_game("kuhn_poker").new_initial_state()
     for action in (*deal, *moves):
         state.apply_action(action)
@@ -788,7 +788,7 @@ def test_kuhn_poker_is_worth_an_eighteenth_to_the_second_player():
 
 
 @pytest.mark.parametrize(
-    "deal, moves, odds, worth",
+    "deal, moves, probability, expected",
     [
         # The first player's Jack: passing loses 1; a bet wins 1 from a Queen that folds (2/3), and loses 2 otherwise:
         # ((2/3)(1) + (1/3)(-2) - 2) / 2 = -1.
@@ -806,11 +806,11 @@ def test_kuhn_poker_is_worth_an_eighteenth_to_the_second_player():
         ((2, 1), (1,), 1 / 3, (-1, -1)),
     ],
 )
-def test_choices_in_kuhn_poker_are_worth_what_theory_says(deal, moves, odds, worth):
-    choices = kuhn_choices(deal, *moves)
-    assert choices.odds[1] == pytest.approx(odds)
-    assert [choices.worth[action] for action in (0, 1)] == pytest.approx(worth)
-    assert choices.reached
+def test_actions_in_kuhn_poker_have_the_values_of_theory(deal, moves, probability, expected):
+    values = kuhn_values(deal, *moves)
+    assert values.probabilities[1] == pytest.approx(probability)
+    assert [values.expected[action] for action in (0, 1)] == pytest.approx(expected)
+    assert values.reached
 
 
 def test_the_review_of_kuhn_poker_goes_by_what_the_player_knew():
@@ -835,7 +835,7 @@ def test_the_review_of_kuhn_poker_goes_by_what_the_player_knew():
     assert game.show(1) == game.show(1)
 
 
-def test_leduc_poker_is_solved_and_its_choices_hang_together():
+def test_leduc_poker_is_solved_and_its_values_hang_together():
     """Its value is known: about -0.0856 to the first player. What is played is worth as much as the best."""
     solution = equilibria.leduc()
     assert solution.value == pytest.approx(-0.0856, abs=0.001)
@@ -852,14 +852,14 @@ def test_leduc_poker_is_solved_and_its_choices_hang_together():
 
     walk(game.new_initial_state())
     often = [
-        (state, choices, action)
-        for state, choices in states
-        for action, odds in choices.odds.items()
-        if odds > 0.2 and len(state.history()) < 5
+        (state, values, action)
+        for state, values in states
+        for action, probability in values.probabilities.items()
+        if probability > 0.2 and len(state.history()) < 5
     ]
     assert len(often) > 50
-    assert max(choices.lost(action) for _, choices, action in often) < 0.05
-    king = next(choices for state, choices in states if state.history() == [1, 2, 2])
+    assert max(values.lost(action) for _, values, action in often) < 0.05
+    king = next(values for state, values in states if state.history() == [1, 2, 2])
     assert king.lost(0) > 1, "to give up a King after a raise loses chips"
 
 

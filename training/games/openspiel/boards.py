@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import pyspiel
 
 from training.analysis import Mark, Review, ReviewedMove, tallies
-from training.games.openspiel.solved import Decision, JudgedMove, Worth, decisions
+from training.games.openspiel.decisions import Decision, Evaluation, JudgedMove, decisions
 from training.games.openspiel.view import View
 from training.games.prose import count, listed
 from training.records import Seat, Viewer
@@ -122,7 +122,7 @@ class BoardView(View):
 
     @abstractmethod
     def judge(self, moves: Iterable[Decision]) -> Iterator[JudgedMove]:
-        """Yield each move with what it was worth."""
+        """Yield each move with its evaluation."""
 
     def analysis(self, state: pyspiel.State) -> tuple[Review, ...]:
         """Return every move after the opening, judged, with the course of the game's value."""
@@ -159,7 +159,7 @@ class BoardView(View):
 
 LIMITS: tuple[tuple[float, Mark], ...] = ((0.6, "blunder"), (0.4, "mistake"), (0.2, "inaccuracy"))
 """Marks by the least that a move gave away of the result, which lies between -1 and 1."""
-LOSS = Worth(-1.0)
+LOSS = Evaluation(-1.0)
 RESULTS = {1.0: "a win", 0.0: "a draw", -1.0: "a loss"}
 
 
@@ -170,9 +170,9 @@ def _mark(judged: JudgedMove) -> Mark:
     return next((mark for limit, mark in LIMITS if judged.lost >= limit), "")
 
 
-def _in_words(worth: Worth) -> str:
+def _in_words(evaluation: Evaluation) -> str:
     """Return a certain result by name, and an estimate as the share of points that it stands for."""
-    return RESULTS[worth.result] if worth.proven else f"{(1 + worth.result) / 2:.0%} of the points"
+    return RESULTS[evaluation.result] if evaluation.proven else f"{(1 + evaluation.result) / 2:.0%} of the points"
 
 
 def won(marks: Sequence[str], length: int) -> tuple[Squares, ...]:

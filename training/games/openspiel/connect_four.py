@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import pyspiel
 
 from training.games.openspiel.boards import MARKS, PIECES, BoardView, Place, Squares, direction, grid
-from training.games.openspiel.searched import SIMULATIONS, judged
-from training.games.openspiel.solved import Decision, JudgedMove
+from training.games.openspiel.decisions import Decision, JudgedMove
+from training.games.openspiel.mcts import SIMULATIONS, judged
 from training.records import Seat, Viewer
 from training.views import Board, Option
 

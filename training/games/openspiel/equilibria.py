@@ -1,4 +1,4 @@
-"""Equilibria of Kuhn and Leduc poker, and what each decision of a game was worth against them.
+"""Equilibria of Kuhn and Leduc poker, and the value of each action of a game against them.
 
 Kuhn poker's equilibrium is exact. OpenSpiel's CFR+ solves Leduc poker in a few seconds, once per process.
 """
@@ -67,25 +67,25 @@ def plain(policy: pyspiel.TabularPolicy) -> dict[str, dict[int, float]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """What a seat can do in one information state: by action, how often the equilibrium takes it, and its worth.
+class ActionValues:
+    """A seat's actions in one information state: how often the equilibrium takes each, and the expected result of each.
 
-    `worth` is the expected result in chips given what the seat knows, if both play the equilibrium afterwards. The
+    `expected` is the expected result in chips given what the seat knows, if both play the equilibrium afterwards. The
     opponent's card is as likely as the equilibrium makes it; `reached` is False in states that the equilibrium never
     reaches, and there all remaining cards are equally likely.
     """
 
-    odds: Mapping[int, float]
-    worth: Mapping[int, float]
+    probabilities: Mapping[int, float]
+    expected: Mapping[int, float]
     reached: bool = True
 
     def lost(self, action: int) -> float:
         """Return the chips that an action loses against the best one."""
-        return max(self.worth.values()) - self.worth[action]
+        return max(self.expected.values()) - self.expected[action]
 
 
 class Solution:
-    """A policy of a game of two for both seats, with the worth of every choice in every information state.
+    """A policy of a game of two for both seats, with the value of every action in every information state.
 
     `value` is the first seat's expected result.
     """
@@ -96,16 +96,16 @@ class Solution:
         self._weights: dict[str, dict[bool, float]] = defaultdict(lambda: {True: 0.0, False: 0.0})
         self.value = self._walk(game.new_initial_state(), 1.0, (1.0, 1.0))
 
-    def at(self, state: pyspiel.State, seat: Seat) -> Choices:
-        """Return the choices of a seat that is to move."""
+    def at(self, state: pyspiel.State, seat: Seat) -> ActionValues:
+        """Return the values of the actions of a seat that is to move."""
         where = state.information_state_string(seat)
         reached = self._weights[where][True] > REACHED * self._weights[where][False]
         weight = self._weights[where][reached]
-        worth = {action: total / weight for action, total in self._sums[where][reached].items()}
-        return Choices(self._policy[where], worth, reached)
+        expected = {action: total / weight for action, total in self._sums[where][reached].items()}
+        return ActionValues(self._policy[where], expected, reached)
 
     def _walk(self, state: pyspiel.State, chance: float, reach: tuple[float, float]) -> float:
-        """Return the first seat's expected result, and add up the worth of every choice below.
+        """Return the first seat's expected result, and add up the values of all actions below.
 
         The sums are twofold: weighted by how likely chance and the other's policy come here (True), or chance alone.
         """
@@ -113,20 +113,27 @@ class Solution:
             return float(state.returns()[0])
         if state.is_chance_node():
             outcomes: list[tuple[int, float]] = state.chance_outcomes()
-            return sum(odds * self._walk(state.child(outcome), chance * odds, reach) for outcome, odds in outcomes)
+            return sum(
+                probability * self._walk(state.child(outcome), chance * probability, reach)
+                for outcome, probability in outcomes
+            )
         seat = state.current_player()
         where, sign = state.information_state_string(seat), 1 if seat == 0 else -1
-        odds = self._policy[where]
+        probabilities = self._policy[where]
         results = {}
         for action in state.legal_actions():
-            further = (reach[0] * odds[action], reach[1]) if seat == 0 else (reach[0], reach[1] * odds[action])
+            further = (
+                (reach[0] * probabilities[action], reach[1])
+                if seat == 0
+                else (reach[0], reach[1] * probabilities[action])
+            )
             results[action] = self._walk(state.child(action), chance, further)
         sums = self._sums.setdefault(where, {True: dict.fromkeys(results, 0.0), False: dict.fromkeys(results, 0.0)})
         for by_policy, weight in ((True, chance * reach[1 - seat]), (False, chance)):
             self._weights[where][by_policy] += weight
             for action, result in results.items():
                 sums[by_policy][action] += weight * sign * result
-        return sum(odds[action] * result for action, result in results.items())
+        return sum(probabilities[action] * result for action, result in results.items())
 
 
 REACHED = 1e-4
@@ -135,11 +142,11 @@ REACHED = 1e-4
 
 @lru_cache(maxsize=1)
 def kuhn() -> Solution:
-    """Return Kuhn poker's equilibrium with the worth of its choices."""
+    """Return Kuhn poker's equilibrium with the values of its actions."""
     return Solution(load("kuhn_poker"), kuhn_equilibrium())
 
 
 @lru_cache(maxsize=1)
 def leduc() -> Solution:
-    """Return CFR+'s average policy of Leduc poker with the worth of its choices; two seconds at first."""
+    """Return CFR+'s average policy of Leduc poker with the values of its actions; two seconds at first."""
     return Solution(leduc_game(), plain(solve(leduc_game(), REVIEW_ITERATIONS)))

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal
 import pyspiel
 
 from training.analysis import Mark, Review, ReviewedMove, Tally
-from training.games.openspiel import certain
-from training.games.openspiel.certain import Position
+from training.games.openspiel import hanabi_knowledge
+from training.games.openspiel.decisions import Decision, decisions
+from training.games.openspiel.hanabi_knowledge import Position
 from training.games.openspiel.settings import HanabiSettings, OpenSpielSettings
-from training.games.openspiel.solved import Decision, decisions
 from training.games.openspiel.view import View, params
 from training.games.prose import listed
 from training.records import ALL, Seat, Viewer
@@ -386,12 +386,12 @@ METHOD = (
 )
 
 
-def _card(text: str) -> certain.Card:
+def _card(text: str) -> hanabi_knowledge.Card:
     """Return `R2` as a colour and a rank."""
     return text[0], int(text[1])
 
 
-def _allowed(possibilities: str) -> frozenset[certain.Card]:
+def _allowed(possibilities: str) -> frozenset[hanabi_knowledge.Card]:
     """Return the cards of `RY12`: what hints allow a card to be."""
     letters, ranks = possibilities.rstrip("0123456789"), possibilities.lstrip("".join(COLOURS))
     return frozenset((letter, int(rank)) for letter in letters for rank in ranks)

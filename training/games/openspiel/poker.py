@@ -9,8 +9,8 @@ from typing import ClassVar
 import pyspiel
 
 from training.analysis import Mark, Review, ReviewedMove, Tally, tallies
-from training.games.openspiel.equilibria import Choices, Solution
-from training.games.openspiel.solved import Decision, decisions
+from training.games.openspiel.decisions import Decision, decisions
+from training.games.openspiel.equilibria import ActionValues, Solution
 from training.games.openspiel.view import View
 from training.games.prose import count
 from training.records import ALL, Seat, Viewer
@@ -155,8 +155,8 @@ class Poker(View):
         if not decisions_made:
             return ()
         judged = [(move, solution.at(move.before, move.seat)) for move in decisions_made]
-        moves = tuple(self._reviewed(move, choices) for move, choices in judged)
-        lost = [sum(choices.lost(move.action) for move, choices in judged if move.seat == seat) for seat in (0, 1)]
+        moves = tuple(self._reviewed(move, values) for move, values in judged)
+        lost = [sum(values.lost(move.action) for move, values in judged if move.seat == seat) for seat in (0, 1)]
         chips = Tally(label="expected chips lost", cells=tuple(f"{total:.2f}" for total in lost))
         return (
             Review(
@@ -167,18 +167,18 @@ class Poker(View):
             ),
         )
 
-    def _reviewed(self, move: Decision, choices: Choices) -> ReviewedMove:
-        lost = choices.lost(move.action)
+    def _reviewed(self, move: Decision, values: ActionValues) -> ReviewedMove:
+        lost = values.lost(move.action)
         mark: Mark = next((mark for limit, mark in LIMITS if lost >= limit), "")
         facts = [
             f"with a {CARDS[self.card(move.before, move.seat)]}",
-            f"the equilibrium does it in {choices.odds[move.action]:.0%} of such cases",
+            f"the equilibrium does it in {values.probabilities[move.action]:.0%} of such cases",
             f"expects to lose {lost:.2f} chips by it" if lost >= SMALLEST else "loses nothing by it",
         ]
         if mark:
-            best = max(choices.worth, key=lambda action: choices.worth[action])
+            best = max(values.expected, key=lambda action: values.expected[action])
             facts.append(f"better: {self.deed(move.before, move.seat, best)}")
-        if not choices.reached:
+        if not values.reached:
             facts.append("the equilibrium never comes to this point")
         return ReviewedMove(
             step=move.step,

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import pyspiel
 
 from training.games.openspiel.boards import MARKS, PIECES, BoardView, Place, Squares, direction
-from training.games.openspiel.solved import Decision, JudgedMove, solved
+from training.games.openspiel.decisions import Decision, JudgedMove
+from training.games.openspiel.minimax import judged
 from training.records import Seat, Viewer
 from training.views import Board
 
@@ -88,7 +89,7 @@ class TicTacToe(BoardView):
 
     def judge(self, moves: Iterable[Decision]) -> Iterator[JudgedMove]:
         """Yield each move against perfect play."""
-        return map(solved, moves)
+        return map(judged, moves)
 
 
 ALL_MARKS = tuple(f"{mark}({row},{column})" for mark in MARKS for row in range(3) for column in range(3))

@@ -1,4 +1,4 @@
-"""The moves of an ended game one by one, and tic-tac-toe solved: where a game's moves gave some of its value away."""
+"""The moves of an ended game one by one, and what a solver or an engine says of each."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from dataclasses import dataclass
 import pyspiel
 
 from training.records import Seat
-
-_VALUES: dict[str, float] = {}
-"""The first player's result of tic-tac-toe with perfect play from a position, by the position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +21,15 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class Evaluation:
     """A result that a seat can expect, from -1 to 1: certain if `proven`, otherwise an estimate."""
 
     result: float
     proven: bool = True
 
-    def of_other(self) -> Worth:
+    def of_other(self) -> Evaluation:
         """Return the same for the other seat."""
-        return Worth(-self.result, self.proven)
+        return Evaluation(-self.result, self.proven)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +37,8 @@ class JudgedMove:
     """One move with its player's expected results: `before` it with a best move, `after` it; and the best moves."""
 
     decision: Decision
-    before: Worth
-    after: Worth
+    before: Evaluation
+    after: Evaluation
     best: tuple[int, ...]
 
     @property
@@ -65,26 +62,3 @@ def decisions(state: pyspiel.State, opening: int = 0) -> Iterator[Decision]:
             if step > 0:
                 yield Decision(step, position.clone(), position.current_player(), action)
         position.apply_action(action)
-
-
-def value(state: pyspiel.State) -> float:
-    """Return the first player's result of tic-tac-toe with perfect play from here, by exhaustive search.
-
-    The whole game has 5478 positions; each is searched once per process.
-    """
-    position = str(state)
-    if position not in _VALUES:
-        if state.is_terminal():
-            _VALUES[position] = float(state.returns()[0])
-        else:
-            results = [value(state.child(action)) for action in state.legal_actions()]
-            _VALUES[position] = max(results) if state.current_player() == 0 else min(results)
-    return _VALUES[position]
-
-
-def solved(move: Decision) -> JudgedMove:
-    """Return a move of tic-tac-toe with its value to the player who made it."""
-    sign = 1 if move.seat == 0 else -1
-    results = {legal: sign * value(move.before.child(legal)) for legal in move.before.legal_actions()}
-    best = tuple(legal for legal, result in results.items() if result == max(results.values()))
-    return JudgedMove(move, Worth(max(results.values())), Worth(results[move.action]), best)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import pyspiel
 
-from training.games.openspiel.solved import Decision, JudgedMove, Worth
+from training.games.openspiel.decisions import Decision, Evaluation, JudgedMove
 
 SIMULATIONS = 3000
 """Simulations of each search; a game of 42 moves takes at most 84 searches."""
@@ -19,7 +19,7 @@ MEMORY_MB = 200
 SEED = 1
 
 
-def search(state: pyspiel.State, simulations: int = SIMULATIONS) -> tuple[Worth, int]:
+def search(state: pyspiel.State, simulations: int = SIMULATIONS) -> tuple[Evaluation, int]:
     """Return the expected result of the player to move, and a best move, in a board game that is not over."""
     evaluator = pyspiel.RandomRolloutEvaluator(1, SEED)
     solve, verbose = True, False
@@ -27,8 +27,8 @@ def search(state: pyspiel.State, simulations: int = SIMULATIONS) -> tuple[Worth,
     root = bot.mcts_search(state)
     best = root.best_child()
     if len(root.outcome):
-        return Worth(float(root.outcome[state.current_player()])), best.action
-    return Worth(best.total_reward / best.explore_count, proven=False), best.action
+        return Evaluation(float(root.outcome[state.current_player()])), best.action
+    return Evaluation(best.total_reward / best.explore_count, proven=False), best.action
 
 
 def judged(moves: Iterable[Decision], simulations: int = SIMULATIONS) -> Iterator[JudgedMove]:
@@ -47,9 +47,9 @@ def judged(moves: Iterable[Decision], simulations: int = SIMULATIONS) -> Iterato
             yield JudgedMove(move, before, after, (best,))
 
 
-def _after(state: pyspiel.State, action: int, simulations: int) -> Worth:
+def _after(state: pyspiel.State, action: int, simulations: int) -> Evaluation:
     """Return the expected result of the player who makes a move, after it."""
     following = state.child(action)
     if following.is_terminal():
-        return Worth(float(following.returns()[state.current_player()]))
+        return Evaluation(float(following.returns()[state.current_player()]))
     return search(following, simulations)[0].of_other()
