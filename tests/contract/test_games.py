@@ -350,7 +350,7 @@ def test_an_analysis_follows_the_game_and_names_its_moves(name, scenario, seed):
     for end in {*points(len(flat), seed), len(flat) - 1}:
         earlier = replay(scenario.with_seed(seed), flat[:end])
         assert not earlier.analysis() or not earlier.to_act(), "it holds what was hidden, and what could still be done"
-    if REGISTRY[name].searched:  # by an engine, for seconds
+    if REGISTRY[name].analysed_by_worker:  # by an engine, for seconds
         return
     again, pending, last = make(scenario.with_seed(seed)), {}, 0
     for entry in flat:

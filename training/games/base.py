@@ -125,8 +125,8 @@ class GameSpec:
     `symmetric`: seats differ only by settings, so swapping seats is fair.
     `bounds` returns the bounds for some settings, where they are narrower than `low` and `high`. `pays`: players
     receive parts of their result during the game (`Game.earned`). `reach`: the rules tell what players have within
-    reach (`Game.in_reach`). `searched`: the analysis of a game takes seconds, so a worker does it. `probed`: whether
-    its games have probes under some settings.
+    reach (`Game.in_reach`). `analysed_by_worker`: the analysis of a game takes seconds, so a worker does it.
+    `probed`: whether its games have probes under some settings.
     `deadline_s`: the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`.
     `label` names a scenario in lists, by public facts only; `private` adds a few words per seat about its private
     facts, for viewers who may see everything. `actions`: the names of all actions that a player is ever offered;
@@ -155,7 +155,7 @@ class GameSpec:
     judged: bool = False
     pays: bool = False
     reach: bool = False
-    searched: bool = False
+    analysed_by_worker: bool = False
     probed: Callable[[Mapping[str, Any]], bool] = lambda settings: False
     zero_sum: bool = False
     cooperative: bool = False

@@ -25,7 +25,7 @@ Analysis = tuple[AnalysisZone, ...]
 
 def of_match(match: Match) -> Analysis | None:
     """Return the analysis of a match that is over; None while a worker makes it."""
-    if not lookup(match.game).searched:
+    if not lookup(match.game).analysed_by_worker:
         return _made(match)
     try:
         stored = cache.get(_key(match.pk))

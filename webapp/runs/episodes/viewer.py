@@ -147,4 +147,4 @@ def view_of_course(course: Course, roles: Sequence[str], viewer: Viewer, step: i
 def _analysis(game: Game, viewer: Viewer) -> Sequence[AnalysisZone]:
     """The analysis of an ended episode for viewers who may see everything; none where an engine would take seconds."""
     spec = lookup(game.scenario.game)
-    return () if spec.searched or (spec.hidden and viewer != ALL) else game.analysis()
+    return () if spec.analysed_by_worker or (spec.hidden and viewer != ALL) else game.analysis()
