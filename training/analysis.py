@@ -80,8 +80,8 @@ class Review(Record):
     curve: str = ""
 
 
-class Turn(Record):
-    """After `speaker` had named `target` in a discussion, `voter` turned to `target`, and voted for them in the end.
+class OpinionChange(Record):
+    """After `speaker` had named `target` in a discussion, `voter` changed to `target`, and voted for them in the end.
 
     `when` is the discussion in words. `step` is the number of complete game steps after the speech, of which `text` is
     the beginning. `before` is whom the voter had named or voted for in this discussion until then, if anybody.
@@ -96,16 +96,16 @@ class Turn(Record):
     before: Seat | None = None
 
 
-class Succession(Record):
-    """Who turned to whom after whose words. `method` says what counts as a turn, and what it does not prove."""
+class OpinionChanges(Record):
+    """Whose opinion changed after whose speech. `method` says what counts as a change, and what it does not prove."""
 
-    kind: Literal["succession"] = "succession"
+    kind: Literal["opinion_changes"] = "opinion_changes"
     title: str
     method: str
-    turns: tuple[Turn, ...]
+    changes: tuple[OpinionChange, ...]
 
 
-AnalysisZone = Annotated[Frontier | Review | Succession, Field(discriminator="kind")]
+AnalysisZone = Annotated[Frontier | Review | OpinionChanges, Field(discriminator="kind")]
 """An area of the analysis of a game."""
 ANALYSIS: TypeAdapter[tuple[AnalysisZone, ...]] = TypeAdapter(tuple[AnalysisZone, ...])
 """Reads and writes an analysis as JSON."""

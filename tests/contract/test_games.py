@@ -361,9 +361,9 @@ def test_an_analysis_follows_the_game_and_names_its_moves(name, scenario, seed):
     assert not [text for text in texts(ANALYSIS.dump_python(zones)) if PROMPT.search(text)]
     for zone in zones:
         assert zone.title
-        if zone.kind == "succession":
+        if zone.kind == "opinion_changes":
             assert "not evidence of a cause" in zone.method
-            assert all(0 < turn.step < last and turn.speaker != turn.voter for turn in zone.turns)
+            assert all(0 < change.step < last and change.speaker != change.voter for change in zone.changes)
         if zone.kind == "review":
             assert zone.method
             assert all(0 < move.step <= last and move.seat < len(scenario.seats) and move.text for move in zone.moves)

@@ -1,4 +1,4 @@
-"""Who turned to whom after whose words, in games whose players talk and then vote.
+"""Whose opinion changed after whose speech, in games whose players discuss and then vote.
 
 A discussion is one list of speeches and ballots, in order. It shows a sequence, never a cause.
 """
@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import shorten
 
-from training.analysis import Succession, Turn
+from training.analysis import OpinionChange, OpinionChanges
 from training.records import Seat
 from training.views import Line
 
 EXCERPT = 140
 """The number of characters of a speech that are shown."""
 METHOD = (
-    "A player turns to somebody by naming them, or voting for them, for the first time since the discussion began or "
-    "since the player's last vote in it, and votes for them in the end. The turn is counted for all whose speeches had "
-    "named that person since then. Speeches that accuse a person and speeches that defend one count alike. This is a "
-    "sequence of events, not evidence of a cause."
+    "A voter's opinion changes to a person when the voter names this person, or votes for them, for the first time "
+    "since the discussion began or since the voter's last vote in it, and votes for them in the end. The change is "
+    "counted for everybody whose speeches had named that person since then. Speeches that accuse a person and speeches "
+    "that defend one count alike. This is a sequence of events, not evidence of a cause."
 )
 
 
@@ -50,8 +50,8 @@ class Discussion:
     events: list[Speech | Ballot] = field(default_factory=list)
 
 
-class Talk:
-    """The discussions of a game, which writes them down as they happen."""
+class DiscussionLog:
+    """The discussions of a game, recorded as they happen."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._patterns = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE) for name in names]
@@ -74,12 +74,12 @@ class Talk:
         if self.discussions:
             self.discussions[-1].events.append(event)
 
-    def analysis(self) -> tuple[Succession, ...]:
-        """Return all turns, in order; nothing if nobody ever voted."""
+    def analysis(self) -> tuple[OpinionChanges, ...]:
+        """Return all changes of opinion, in order; nothing if nobody ever voted."""
         if not any(isinstance(event, Ballot) for each in self.discussions for event in each.events):
             return ()
-        turns = tuple(turn for each in self.discussions for turn in turns_of(each))
-        return (Succession(title="Who turned to whom after whose words", method=METHOD, turns=turns),)
+        changes = tuple(change for each in self.discussions for change in changes_of(each))
+        return (OpinionChanges(title="Changes of opinion after speeches", method=METHOD, changes=changes),)
 
 
 def spoken(lines: Sequence[Line]) -> str:
@@ -87,30 +87,32 @@ def spoken(lines: Sequence[Line]) -> str:
     return " ".join(line.text for line in lines if line.kind == "speech")
 
 
-def turns_of(discussion: Discussion) -> Iterator[Turn]:
-    """Yield the turns of a discussion, ballot by ballot."""
+def changes_of(discussion: Discussion) -> Iterator[OpinionChange]:
+    """Yield the changes of opinion in a discussion, ballot by ballot."""
     for at, ballot in enumerate(discussion.events):
         if isinstance(ballot, Ballot):
             for voter, target in sorted(ballot.votes.items()):
                 if target is not None:
-                    yield from _turns(discussion, discussion.events[: at + 1], voter, target)
+                    yield from _changes(discussion, discussion.events[: at + 1], voter, target)
 
 
-def _turns(discussion: Discussion, events: Sequence[Speech | Ballot], voter: Seat, target: Seat) -> Iterator[Turn]:
-    """Yield the turns of a voter to whom it voted for in the last of these events."""
+def _changes(
+    discussion: Discussion, events: Sequence[Speech | Ballot], voter: Seat, target: Seat
+) -> Iterator[OpinionChange]:
+    """Yield a voter's changes to the target for which it voted in the last of these events, one for each speaker."""
     votes = [event for event in events[:-1] if isinstance(event, Ballot) and event.votes.get(voter) is not None]
     since = votes[-1].step if votes else -1
     if votes and votes[-1].votes[voter] == target:  # the voter has stayed with this person
         return
     stances = [(event.step, seat) for event in events for seat in _stances(event, voter)]
-    turned = min(step for step, seat in stances if seat == target and step > since)
-    earlier = [seat for step, seat in stances if step < turned and seat != target]
+    changed = min(step for step, seat in stances if seat == target and step > since)
+    earlier = [seat for step, seat in stances if step < changed and seat != target]
     speakers: dict[Seat, Speech] = {}
     for event in events:
-        if isinstance(event, Speech) and since < event.step < turned and target in event.named and event.seat != voter:
+        if isinstance(event, Speech) and since < event.step < changed and target in event.named and event.seat != voter:
             speakers.setdefault(event.seat, event)
     for speech in speakers.values():
-        yield Turn(
+        yield OpinionChange(
             when=discussion.title,
             step=speech.step,
             speaker=speech.seat,

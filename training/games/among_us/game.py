@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from training.analysis import Succession
+from training.analysis import OpinionChanges
 from training.errors import BadInput
 from training.games.actions import tag
 from training.games.among_us import offers, table, words
@@ -19,8 +19,8 @@ from training.games.among_us.settings import AmongUsSettings, draw
 from training.games.among_us.tally import Tally
 from training.games.among_us.world import Event, Order, World
 from training.games.log import LoggedGame, Reply, check_names, read_settings
-from training.games.persuasion import Talk
-from training.games.persuasion import spoken as speech
+from training.games.opinion_changes import DiscussionLog
+from training.games.opinion_changes import spoken as speech
 from training.games.prose import listed
 from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer
 from training.seeding import rng
@@ -45,7 +45,7 @@ class AmongUs(LoggedGame):
             raise BadInput(f"tasks of {len(deal.tasks)} seats for {len(self.names)} players", "settings.deal.tasks")
         self.world = World(settings, deal.imposter, deal.tasks)
         self._tally = Tally(self.world)
-        self._talk = Talk(self.names)
+        self._discussions = DiscussionLog(self.names)
         self._meeting: Meeting | None = None
         self._forfeited: frozenset[Seat] = frozenset()
         self._acting: frozenset[Seat] = frozenset()
@@ -216,9 +216,9 @@ class AmongUs(LoggedGame):
     def _sees_all(self, viewer: Viewer) -> bool:
         return viewer in (ALL, self.scenario.tool_seat)
 
-    def analysis(self) -> tuple[Succession, ...]:
-        """Return who turned to whom after whose words in the meetings."""
-        return self._talk.analysis() if self._end else ()
+    def analysis(self) -> tuple[OpinionChanges, ...]:
+        """Return whose opinion changed after whose speech in the meetings."""
+        return self._discussions.analysis() if self._end else ()
 
     # --- a joint step ---
 
@@ -227,7 +227,7 @@ class AmongUs(LoggedGame):
         if self._meeting and self._meeting.speaker is not None:
             self._log.say(spoken)
             for seat, reply in spoken.items():
-                self._talk.say(self._steps, seat, speech(reply.lines))
+                self._discussions.say(self._steps, seat, speech(reply.lines))
         else:
             self._log.say(spoken, (), channel="private")
         given_up = frozenset(seat for seat, move in moves.items() if move.origin == "forfeit")
@@ -338,7 +338,7 @@ class AmongUs(LoggedGame):
 
     def _meet(self, reports: Mapping[Seat, Seat]) -> None:
         self._tally.meetings += 1
-        self._talk.begin(f"Meeting {self._tally.meetings}")
+        self._discussions.begin(f"Meeting {self._tally.meetings}")
         lines = news(table.called(self.names, reports, self.world.bodies))
         self._log.tell(words.called(self.names, self.world.round, reports, self.world.bodies), lines=lines)
         self._left |= dict.fromkeys(self.world.bodies, f"dead, meeting {self._tally.meetings}")
@@ -376,7 +376,7 @@ class AmongUs(LoggedGame):
         for seat, move in moves.items():
             name = str(move.args["player"])
             ballots[seat] = None if name == offers.SKIP else self.names.index(name)
-        self._talk.vote(self._steps, ballots)
+        self._discussions.vote(self._steps, ballots)
         ejected_seat = ejected(ballots)
         silent = [seat for seat in self.world.living() if seat not in moves]
         self._tally.voted(moves.keys(), ballots)

@@ -23,7 +23,7 @@ def morning(v: Village, dead: Mapping[Seat, Cause]) -> Plan:
 
 def day(v: Village) -> Plan:
     """Play discussion and vote; the elected player leaves the game."""
-    v.talk.begin(f"Day {v.day}")
+    v.discussions.begin(f"Day {v.day}")
     v.enter(f"Day {v.day}: discussion")
     yield from _discussion(v)
     v.enter(f"Day {v.day}: vote")
@@ -124,7 +124,7 @@ def _ballot(
     offers = {seat: (aimed("vote", v.named(c for c in candidates if c != seat)),) for seat in voters}
     moves = yield Step(offers, public=True)
     v.votes = {seat: v.target(move) for seat, move in moves.items()}
-    v.talk.vote(v.steps, v.votes)
+    v.discussions.vote(v.steps, v.votes)
     for seat, vote in v.votes.items():
         if vote is not None:
             v.counts["votes"][seat] += 1

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from training.analysis import Succession
+from training.analysis import OpinionChanges
 from training.errors import BadInput
 from training.games.actions import tag
 from training.games.log import LoggedGame, check_names, elimination, read_settings
-from training.games.persuasion import spoken
+from training.games.opinion_changes import spoken
 from training.games.werewolf import table, words
 from training.games.werewolf.actions import NOBODY, TARGET, aimed
 from training.games.werewolf.board import circle
@@ -165,9 +165,9 @@ class Werewolf(LoggedGame):
             probes[seat] = Probe(question=words.PROBE, choices=others, truth=truth, replies=replies)
         return probes
 
-    def analysis(self) -> tuple[Succession, ...]:
-        """Return who turned to whom after whose words, by what everybody heard."""
-        return self.village.talk.analysis() if self.village.won else ()
+    def analysis(self) -> tuple[OpinionChanges, ...]:
+        """Return whose opinion changed after whose speech, by what everybody heard."""
+        return self.village.discussions.analysis() if self.village.won else ()
 
     # --- one step ---
 
@@ -188,7 +188,7 @@ class Werewolf(LoggedGame):
                 self._claims[seat] += bool(claimed(reply.text))
         if step.probed:
             for seat, reply in chosen.items():
-                self.village.talk.say(self._steps, seat, spoken(reply.lines))
+                self.village.discussions.say(self._steps, seat, spoken(reply.lines))
         self._go_on({seat: move for seat, move in moves.items() if move.origin != "forfeit"})
         while self._step and not self.to_act():
             self._go_on({})

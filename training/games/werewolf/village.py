@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from training.games.persuasion import Talk
+from training.games.opinion_changes import DiscussionLog
 from training.games.werewolf import roles, words
 from training.games.werewolf.actions import NOBODY, TARGET
 from training.games.werewolf.log import DelayedLog
@@ -74,7 +74,7 @@ class Village:
         self.died: dict[Seat, int] = {}  # the day on which, or in whose night
         self.departures: list[Departure] = []
         self.ghosts: set[Seat] = set()  # the dead who may see everything
-        self.talk = Talk(scenario.seats)
+        self.discussions = DiscussionLog(scenario.seats)
         self.steps = 0  # complete game steps, with the present one
         self.day = 0
         self.phase = ""

@@ -15,7 +15,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from training.analysis import AnalysisZone, Frontier, Mark, Review, Succession
+from training.analysis import AnalysisZone, Frontier, Mark, OpinionChanges, Review
 from training.records import Seat
 from training.views import Circle, Item, Map, Pile, Place, PriceScale, Room, Target, Zone
 from webapp.core.stage import Stage
@@ -238,8 +238,8 @@ def course(zone: Review) -> dict[str, Any]:
 
 
 @register.simple_tag
-def turns_between(zone: Succession, stage: Stage) -> list[dict[str, Any]]:
-    """A row for each seat as the speaker, with how often each seat turned after its words; None for itself."""
-    count = Counter((turn.speaker, turn.voter) for turn in zone.turns)
+def change_counts(zone: OpinionChanges, stage: Stage) -> list[dict[str, Any]]:
+    """A row for each seat as the speaker, with how often each seat changed opinion after its words; None for itself."""
+    count = Counter((change.speaker, change.voter) for change in zone.changes)
     seats = range(len(stage.names))
     return [{"seat": row, "cells": [None if row == at else count[row, at] for at in seats]} for row in seats]
