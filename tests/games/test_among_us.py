@@ -569,7 +569,7 @@ def test_people_read_names_of_rooms_in_what_is_said_and_models_the_words_as_they
 def test_models_read_positions_of_the_rooms_that_a_person_names(written, for_models, for_people):
     """Whole words, rooms of this ship alone, as many words as before; what people read of it is what was written."""
     game = to_meeting()
-    assert game.for_models(written) == for_models
+    assert game.with_model_names(written) == for_models
     assert len(for_models.split()) == len(written.split())
     (seat,) = game.to_act()
     game.step({seat: Move(action="talk", text=for_models)})

@@ -79,7 +79,7 @@ class Game(Protocol):
         It is for readers who may see everything, and for everybody if nothing is hidden (`GameSpec.hidden`).
         """
 
-    def for_models(self, text: str) -> str:
+    def with_model_names(self, text: str) -> str:
         """Return a person's text with the names that models read, if people read other names; else the same text."""
 
     def task(self) -> str:

@@ -251,7 +251,7 @@ class LoggedGame(ABC):
         """Return nothing: most games have no analysis."""
         return ()
 
-    def for_models(self, text: str) -> str:
+    def with_model_names(self, text: str) -> str:
         """Return the same text: in most games people and models read the same names."""
         return text
 

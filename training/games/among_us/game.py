@@ -184,7 +184,7 @@ class AmongUs(LoggedGame):
         offered = self._offered(viewer) if viewer in self._acting else ()
         return circle(self.names, Known(left, roles, speaks, self._ballots, self._silent), offered)
 
-    def for_models(self, text: str) -> str:
+    def with_model_names(self, text: str) -> str:
         """Return a person's words with the positions of the rooms that it names."""
         return table.positioned(self.settings, text)
 

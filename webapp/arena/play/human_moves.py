@@ -38,7 +38,7 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
             return FORFEIT
         words = data.get("text")
         return moves.read_move(
-            {**data, "text": state.game.for_models(words)} if isinstance(words, str) else data, observation
+            {**data, "text": state.game.with_model_names(words)} if isinstance(words, str) else data, observation
         )
 
     made_move = services.submit(match_id=match_id, seat=seat, step=step, move=read_now)
