@@ -2,10 +2,12 @@
 
 import django.db.models.deletion
 from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
 from django.db.models import OuterRef, Subquery
 
 
-def fill_in(apps, schema_editor):
+def fill_in(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Record the name and hash of every corpus that a run names: none of them can have been deleted yet."""
     corpora = apps.get_model("corpora", "Corpus").objects.filter(pk=OuterRef("corpus"))
     apps.get_model("runs", "RunCorpus").objects.update(
@@ -13,7 +15,7 @@ def fill_in(apps, schema_editor):
     )
 
 
-def leave_out(apps, schema_editor):
+def leave_out(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Delete the records of corpora that are gone, which older tables cannot hold."""
     apps.get_model("runs", "RunCorpus").objects.filter(corpus=None).delete()
 
