@@ -21,14 +21,13 @@ from training.evaluate.intervals import Interval, interval
 from training.evaluate.iterations import Iteration, of_games, start_of
 from training.games import lookup, make
 from training.records import Scenario
+from webapp.core.forest import Mark, mark_of, reach_of
 from webapp.runs.models import Run
 
 NEWEST = 500
 """The games whose messages count, the newest ones."""
 EDGE = 20
 """The steps at each end of a phase whose games are read: also an opponent that is seldom drawn has some there."""
-WIDTH, MIDDLE = 200, 100
-"""The width and the middle (zero) of an interval's drawing."""
 ENDS = (-1.0, 1.0)
 """The lowest and the highest possible change of a probability."""
 STEP, TOP = 100, 100
@@ -53,7 +52,7 @@ class Persuasion:
     """What a message of one role changes in the belief of one listener, by the listener's role.
 
     `change` is the mean over starts of the mean of each start's games, `messages` how often a listener heard one.
-    `mark` are the ends and the mean of the interval in the drawing. `metric` names the curve of the speaker's role.
+    `mark` is the interval in the drawing. `metric` names the curve of the speaker's role.
     """
 
     metric: str
@@ -61,7 +60,7 @@ class Persuasion:
     listener: str
     messages: int
     change: Interval
-    mark: tuple[float, float, float]
+    mark: Mark | None
 
     @property
     def verdict(self) -> str:
@@ -86,7 +85,7 @@ def persuasion(run: Run) -> list[Persuasion]:
         pair: interval([fmean(game["mean"] for game in of_start) for of_start in starts.values()], scale=ENDS)
         for pair, starts in sorted(cells.items())
     }
-    reach = max((max(abs(change.low), abs(change.high)) for change in changes.values()), default=0.0)
+    reach = max((reach_of(change.to_dict()) for change in changes.values()), default=0.0)
     return [
         Persuasion(
             metric=f"belief_change/{speaker}",
@@ -94,7 +93,7 @@ def persuasion(run: Run) -> list[Persuasion]:
             listener=_words(listener),
             messages=sum(game["n"] for of_start in cells[speaker, listener].values() for game in of_start),
             change=change,
-            mark=_mark(change, reach),
+            mark=mark_of(change.to_dict(), reach),
         )
         for (speaker, listener), change in changes.items()
     ]
@@ -102,12 +101,6 @@ def persuasion(run: Run) -> list[Persuasion]:
 
 def _words(role: str) -> str:
     return role.replace("_", " ")
-
-
-def _mark(change: Interval, reach: float) -> tuple[float, float, float]:
-    scale = 0.95 * MIDDLE / reach if reach else 0.0
-    low, mean, high = (round(MIDDLE + scale * value, 1) for value in (change.low, change.mean, change.high))
-    return low, mean, high
 
 
 @dataclass(frozen=True)
