@@ -27,9 +27,9 @@ BURST, WITHIN = 5, timedelta(seconds=10)
 """A person may write `BURST` lines within this time."""
 
 
-def lines(match: Match, *, after: int = 0) -> Sequence[WatcherLine]:
-    """The newest lines beside a match whose number is above `after`, in order, with their authors."""
-    newest = match.watcher_lines.filter(pk__gt=after).select_related("author").order_by("-pk")[:SHOWN]
+def lines(match: Match) -> Sequence[WatcherLine]:
+    """The newest lines beside a match, in order, with their authors."""
+    newest = match.watcher_lines.select_related("author").order_by("-pk")[:SHOWN]
     return list(reversed(newest))
 
 
