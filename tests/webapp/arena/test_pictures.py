@@ -14,7 +14,7 @@ from training.games.base import FORFEIT
 from training.records import ALL, SPECTATOR, Move
 from training.views import Line
 from webapp.arena.models import Match
-from webapp.arena.pictures import drawing
+from webapp.arena.pictures import drawing, scenes
 from webapp.arena.pictures.frames import Frame, Picture
 from webapp.arena.play import services
 from webapp.arena.setup import tables
@@ -110,6 +110,23 @@ def test_a_picture_shows_the_board_of_its_step_and_says_so(client_of, player):
     page = client_of(player).get(f"/play/{match.pk}/embed/", {"step": 1}).content.decode()
     assert f'src="/play/{match.pk}/picture.svg?viewer=-2&amp;step=1"' in page
     assert "&lt;img src=&quot;match-" in page or '&lt;img src="match-' in page
+
+
+@pytest.mark.django_db
+def test_positions_share_their_lines(player):
+    """A line is made once for a picture of many positions, not once for each position that has it."""
+    match = game(player, strategic("tic_tac_toe"))
+    play(match, "X(1,1)", "O(0,1)")
+    resign(match)
+    first, second, third = scenes.frames_of(match, ALL, 0, 2)
+    texts_of = [[line.text for line in frame.lines] for frame in (first, second, third)]
+    assert texts_of[0] == []
+    assert texts_of[1] == ["Ada puts a cross in the middle"]
+    assert texts_of[2] == [*texts_of[1], "Ben puts a nought at the top"]
+    assert second.lines[0] is third.lines[0]
+    assert [line.seat for line in third.lines] == [0, 1]
+    (alone,) = scenes.frames_of(match, ALL, 2, 2)
+    assert alone == third
 
 
 @pytest.mark.django_db

@@ -82,7 +82,9 @@ def embed(request: HttpRequest, match_id: int) -> HttpResponse:
     chosen = excerpt(request, match_id)
     shared = scenes.picture_of(chosen.match)
     frames = scenes.frames_of(chosen.match, chosen.place, chosen.first, chosen.last)
-    (frame,) = scenes.frames_of(chosen.match, chosen.place, chosen.step, chosen.step)
+    frame = next((frame for frame in frames if frame.step == chosen.step), None)
+    if frame is None:
+        (frame,) = scenes.frames_of(chosen.match, chosen.place, chosen.step, chosen.step)
     still = chosen.address("arena:picture", step=chosen.step)
     moving = chosen.address("arena:animation", first=chosen.first, last=chosen.last)
     context = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from training.errors import BadInput, IllegalMove
@@ -29,21 +30,29 @@ def frames_of(match: Match, place: Viewer, first: int, last: int) -> list[Frame]
 
     A match that cannot be replayed any more has its lines alone.
     """
-    rows = client_state.rows_after(match, place, 0)
+    steps, lines = _lines(match, place)
     views = _views(match, place, first, last)
-    return [_frame(match, place, step, views.get(step, TableView()), rows) for step in range(first, last + 1)]
+    frames = []
+    for step in range(first, last + 1):
+        view = views.get(step, TableView())
+        so_far = lines[: bisect_right(steps, step)]
+        frames.append(Frame(step, match.step, zones.drawn(view.zones), so_far, view.headline))
+    return frames
 
 
-def _frame(match: Match, place: Viewer, step: int, view: TableView, rows: Sequence[ViewerRow]) -> Frame:
-    lines = [_with_seat(row, line) for row in rows if row.step <= step for line in row.lines]
+def _lines(match: Match, place: Viewer) -> tuple[list[int], list[Line]]:
+    """Return all lines of a viewpoint in order, and beside them the step of each."""
     names = match.scenario["seats"]
-    deeds = [
-        line.model_copy(update={"text": f"{names[line.seat]} {line.text}"})
-        if line.kind == "deed" and line.seat is not None and line.seat < len(names)
-        else line
-        for line in lines
-    ]
-    return Frame(step, match.step, zones.drawn(view.zones), deeds, view.headline)
+    rows = client_state.rows_after(match, place, 0)
+    shown = [(row.step, _named(_with_seat(row, line), names)) for row in rows for line in row.lines]
+    return [step for step, _ in shown], [line for _, line in shown]
+
+
+def _named(line: Line, names: Sequence[str]) -> Line:
+    """Return a line whose text begins with the name of who acted, if it is a deed."""
+    if line.kind == "deed" and line.seat is not None and line.seat < len(names):
+        return line.model_copy(update={"text": f"{names[line.seat]} {line.text}"})
+    return line
 
 
 def _with_seat(row: ViewerRow, line: Line) -> Line:
