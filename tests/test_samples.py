@@ -1,5 +1,7 @@
 """The shipped samples are enough, valid, distinct, and each can be played."""
 
+from collections import Counter
+
 import pytest
 
 from training import samples
@@ -8,10 +10,18 @@ from training.games import REGISTRY, make
 from training.retrieval import corpus
 
 
-def test_there_are_enough_of_each_kind():
+@pytest.mark.parametrize("name", samples.names())
+def test_there_are_enough_of_each_kind(name):
+    assert len(samples.load(name)) >= 10
+
+
+@pytest.mark.parametrize("game", REGISTRY)
+def test_every_game_has_samples(game):
+    assert samples.for_game(game)
+
+
+def test_every_sample_belongs_to_a_game_that_names_its_file():
     counts = {name: len(samples.load(name)) for name in samples.names()}
-    assert min(counts.values()) >= 10
-    assert all(samples.for_game(game) for game in REGISTRY)
     assert sum(len(samples.for_game(game)) for game in REGISTRY) == sum(counts.values())
 
 
@@ -22,13 +32,22 @@ def test_every_tool_of_a_sample_question_has_a_corpus_without_repeated_ids():
     assert all(document.title and document.text for documents in shipped.values() for document in documents)
 
 
-def test_samples_are_distinct_and_playable():
-    scenarios = [scenario for name in samples.names() for scenario in samples.load(name)]
-    assert len({scenario.id for scenario in scenarios}) == len(scenarios)
-    assert len({(scenario.game, str(scenario.settings)) for scenario in scenarios}) == len(scenarios)
+def repeated(values):
+    """Those that occur more than once."""
+    return [value for value, count in Counter(values).items() if count > 1]
+
+
+def test_ids_of_all_samples_differ():
+    assert repeated(scenario.id for name in samples.names() for scenario in samples.load(name)) == []
+
+
+@pytest.mark.parametrize("game", REGISTRY)
+def test_samples_are_distinct_and_playable(game):
+    scenarios = samples.for_game(game)
+    assert repeated(str(scenario.settings) for scenario in scenarios) == [], "samples with the same settings"
     for scenario in scenarios:
         assert make(scenario).to_act()
-        assert REGISTRY[scenario.game].label(scenario)
+        assert REGISTRY[game].label(scenario)
 
 
 def test_items_can_be_traded_to_the_good_of_both():

@@ -47,7 +47,7 @@ def playthrough(title, scenario, lines):
             pending = advance(game, pending, SeatMove(seat=seat, move=move(game, seat, reply)))
         except IllegalMove as error:
             out.append("  refused: " + str(error).replace("\n", "\n    "))
-    assert not game.to_act(), title
+    assert not game.to_act(), f"{title!r} ends before its game does: {sorted(game.to_act())} are to act"
     out += ["", f"returns {dict(game.returns())}", f"metrics {dict(game.metrics())}"]
     out += [f"metrics of {name(seat, scenario)} {dict(metrics)}" for seat, metrics in game.seat_metrics().items()]
     for viewer in viewers(scenario):
