@@ -163,9 +163,14 @@ def test_it_has_a_page_a_configuration_and_a_preset(kind):
         pytest.skip("a plugin's method comes with its own")
     name = kind().name
     files = {f"{name}/{file.name}" for file in (CONFIGS / name).glob("*.toml")}
-    assert files & {preset.file for preset in presets.PRESETS.values()}
-    assert f"](docs/methods/{name}.md)" in (ROOT / "README.md").read_text("utf-8")
-    assert (ROOT / "docs" / "methods" / f"{name}.md").is_file()
+    presets_of = {preset.file for preset in presets.PRESETS.values()}
+    assert files, f"no configuration in training/configs/{name}"
+    assert files & presets_of, f"no preset in webapp/runs/presets.py names a file of training/configs/{name}"
+    page = ROOT / "docs" / "methods" / f"{name}.md"
+    assert page.is_file(), f"no page docs/methods/{name}.md"
+    links = {"README.md": f"](docs/methods/{name}.md)", "docs/index.md": f"](methods/{name}.md)"}
+    for file, link in {**links, "docs/nav.toml": f'"methods/{name}"'}.items():
+        assert link in (ROOT / file).read_text("utf-8"), f"{file} does not name the page of {name}: {link}"
 
 
 @methods
