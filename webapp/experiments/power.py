@@ -1,9 +1,10 @@
-"""Power of a comparison of two arms, in both directions: participants for a power, and the power of participants.
+"""Power of the comparison that the results make of two arms: participants for a power, and the power of participants.
 
-Means: the two-sided t-test of two samples of the same size by the noncentral t distribution; the effect is Cohen's d.
-Shares: the two-sided test of two proportions by the normal approximation with pooled variance (Fleiss, Statistical
-Methods for Rates and Proportions, section 4.2, without continuity correction). Participants of one table are not
-independent: numbers are multiplied by the design effect 1 + (m − 1) ρ for tables of m and the correlation ρ within one.
+The results compare the means of groups by Student's t, with the degrees of freedom of the arm with fewer groups
+(`training.evaluate.intervals.difference`). Groups are tables of m participants, whose values correlate by ρ, so that
+the mean of a group has the variance σ² (1 + (m − 1) ρ) / m. With g groups in each arm the statistic has the noncentral
+t distribution with 2 g − 2 degrees of freedom; a difference is shown beyond the quantile of g − 1 degrees. The effect
+is Cohen's d; of shares p and q it is (p − q) / σ with σ² = (p (1 − p) + q (1 − q)) / 2, a normal approximation.
 Raises `BadInput` for values without an answer.
 """
 
@@ -35,13 +36,30 @@ class Plan:
         """The design effect."""
         return 1 + (self.people - 1) * self.correlation
 
+    @property
+    def distance(self) -> float:
+        """The difference in standard deviations of a participant's value; infinite for shares of 0 and 1."""
+        if self.first is None or self.second is None:
+            return abs(self.effect)
+        if self.first == self.second:
+            raise BadInput("the shares must differ", "second")
+        variance = (self.first * (1 - self.first) + self.second * (1 - self.second)) / 2
+        return abs(self.first - self.second) / math.sqrt(variance) if variance else math.inf
+
 
 def power(plan: Plan, n: int) -> float:
-    """The power with n participants in each arm."""
-    independent = n / plan.inflation
-    if plan.first is not None and plan.second is not None:
-        return _of_shares(plan.first, plan.second, independent, plan.alpha)
-    return _of_means(plan.effect, independent, plan.alpha)
+    """The power with n participants in each arm, in whole tables; 0 with fewer than two tables."""
+    from scipy import stats
+
+    distance, groups = plan.distance, n // plan.people
+    if groups < 2:
+        return 0.0
+    if math.isinf(distance):
+        return 1.0
+    shift = distance * math.sqrt(groups * plan.people / (2 * plan.inflation))
+    critical = stats.t.ppf(1 - plan.alpha / 2, groups - 1)
+    beyond = (stats.nct.sf(critical, 2 * groups - 2, shift), stats.nct.cdf(-critical, 2 * groups - 2, shift))
+    return float(sum(part for part in beyond if math.isfinite(part)))
 
 
 def participants(plan: Plan, target: float) -> int:
@@ -60,27 +78,3 @@ def _bisect(low: int, high: int, enough: Callable[[int], bool]) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _of_means(effect: float, n: float, alpha: float) -> float:
-    from scipy import stats
-
-    if n <= 1:
-        return 0.0
-    degrees, shift = 2 * n - 2, abs(effect) * math.sqrt(n / 2)
-    critical = stats.t.ppf(1 - alpha / 2, degrees)
-    return float(stats.nct.sf(critical, degrees, shift) + stats.nct.cdf(-critical, degrees, shift))
-
-
-def _of_shares(first: float, second: float, n: float, alpha: float) -> float:
-    from scipy import stats
-
-    if first == second:
-        raise BadInput("the shares must differ", "second")
-    middle = (first + second) / 2
-    pooled = math.sqrt(2 * middle * (1 - middle))
-    apart = math.sqrt(first * (1 - first) + second * (1 - second))
-    shift = abs(first - second) * math.sqrt(n) - stats.norm.ppf(1 - alpha / 2) * pooled
-    if apart == 0:
-        return float(shift > 0)
-    return float(stats.norm.cdf(shift / apart))
