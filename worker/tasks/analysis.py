@@ -12,5 +12,8 @@ def analyse_match(match_id: int) -> None:
     """Judge the moves and keep the result for the pages that wait for it."""
     try:
         analyses.compute(match_id=match_id)
+    except Exception:
+        analyses.fail(match_id=match_id)
+        raise
     finally:
         close_old_connections()

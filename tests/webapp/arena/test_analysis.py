@@ -9,6 +9,7 @@ from webapp.arena.models import Match
 from webapp.arena.play import analyses, services
 from webapp.arena.setup import tables
 from webapp.core import queue
+from worker.tasks.analysis import analyse_match
 
 pytestmark = pytest.mark.django_db
 
@@ -97,6 +98,28 @@ def test_without_a_worker_the_page_says_so_and_asks_again_later(client_of, playe
     for _ in range(2):
         assert "no worker can be reached" in analysis(client_of(player), match).content.decode()
     assert sent == ["arena.analyse_match"] * 2
+
+
+def test_after_a_failure_of_the_engine_the_page_does_not_wait(client_of, player, monkeypatch):
+    sent = []
+    monkeypatch.setattr(queue, "publish", lambda task, *args, **options: sent.append(task.name) or True)
+    match = game(player, strategic("connect_four"))
+    resign(match)
+    sent.clear()
+    assert 'hx-trigger="load delay:1s"' in analysis(client_of(player), match).content.decode()
+
+    def crash(match):
+        raise RuntimeError("the engine is broken")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(analyses, "_made", crash)
+        broken.setattr("worker.tasks.analysis.close_old_connections", lambda: None)  # the test's own one stays open
+        with pytest.raises(RuntimeError):
+            analyse_match(match.pk)
+    page = analysis(client_of(player), match).content.decode()
+    assert "or the engine failed" in page
+    assert "hx-trigger" not in page.split('id="analysis"')[1].split("</section>")[0]
+    assert sent == ["arena.analyse_match"], "a broken engine is not asked again at once"
 
 
 def test_what_an_earlier_release_kept_is_made_again(player):

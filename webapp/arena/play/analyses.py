@@ -1,7 +1,7 @@
 """The analysis of a finished match: computed in the request, or by a worker where an engine takes seconds for it.
 
-A worker's analysis is cached for a day. Without a cache or a worker there is no such analysis; nothing else
-depends on it.
+A worker's analysis is cached for a day. Without a cache or a worker there is no such analysis, and where the engine
+fails there is none for ten minutes; nothing else depends on it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from webapp.core import queue
 KEPT_S = 24 * 3600
 ASKED_S = 60
 """A worker that has not answered by then is asked again: its task may be lost."""
+PAUSE_S = 600
+"""How long nobody is asked after a failure."""
+ASKED, FAILED = "asked", "failed"
 
 Analysis = tuple[AnalysisZone, ...]
 
@@ -35,13 +38,21 @@ def of_match(match: Match) -> Analysis | None:
 
 
 def request(match: Match) -> bool:
-    """Ask a worker for the analysis unless one has been asked; return whether a worker has been asked."""
-    if not cache.add(f"{_key(match.pk)}:asked", "1", ASKED_S):
-        return True
+    """Ask a worker for the analysis unless one has been asked; return whether one is at work.
+
+    After a failure nobody is asked for a while: the engine would most likely fail again.
+    """
+    if not cache.add(_state_key(match.pk), ASKED, ASKED_S):
+        return bool(cache.get(_state_key(match.pk)) != FAILED)
     if queue.publish(queue.ANALYSE, match.pk, expires=ASKED_S):
         return True
-    cache.delete(f"{_key(match.pk)}:asked")
+    cache.delete(_state_key(match.pk))
     return False
+
+
+def fail(*, match_id: int) -> None:
+    """Note that the analysis of a match has failed, so that pages do not wait for it."""
+    cache.set(_state_key(match_id), FAILED, PAUSE_S)
 
 
 def compute(*, match_id: int) -> None:
@@ -53,6 +64,10 @@ def compute(*, match_id: int) -> None:
 
 def _key(match_id: int) -> str:
     return f"analysis:{match_id}"
+
+
+def _state_key(match_id: int) -> str:
+    return f"{_key(match_id)}:state"
 
 
 def _made(match: Match) -> Analysis:
