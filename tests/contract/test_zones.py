@@ -46,7 +46,7 @@ def test_a_zone_is_drawn_in_pictures_or_left_out_of_them(zone):
 
 def shown():
     """The kinds of zones on the tables of all games, at the beginning and the end."""
-    for scenario in (scenario for name in REGISTRY for scenario in CASES[name]):
+    for scenario in (scenario for name in REGISTRY for scenario in CASES.get(name, [])):
         game, _ = played(scenario, 3)
         for state in (make(scenario.with_seed(3)), game):
             yield from (type(zone) for viewer in viewers(scenario) for zone in state.show(viewer).zones)
