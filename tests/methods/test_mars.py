@@ -96,6 +96,19 @@ def test_by_player_with_hand_worked_numbers():
         by_player([[1], [2]], ["x"])
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_advantages_are_those_of_the_equation_on_random_groups(seed):
+    """A second implementation: R by a triangle of ones, and the mean over all turns of a player by masks."""
+    rng = np.random.default_rng(seed)
+    players = rng.integers(2, size=8)
+    rewards = [rng.normal(size=rng.integers(1, 5)) for _ in players]
+    to_go = [np.triu(np.ones((len(row), len(row)))) @ row for row in rewards]
+    means = {p: np.concatenate([row for row, q in zip(to_go, players, strict=True) if q == p]).mean() for p in players}
+    advantages = by_player(rewards, players.tolist())
+    for row, wanted, player in zip(advantages, to_go, players, strict=True):
+        assert row == pytest.approx(wanted - means[player])
+
+
 def test_seats_of_other_policies_neither_learn_nor_enter_the_mean():
     group = [
         scored([trace(".0"), trace(".1", seat=1, policy="frozen")], {0: 1.0, 1: 5.0}),
