@@ -119,5 +119,32 @@ def test_the_matrix_has_the_newest_result_of_every_pair_from_both_sides(client: 
     assert "n = 30" in part
 
 
+def test_the_matrix_has_training_runs_by_their_last_checkpoint_against_their_start(
+    client: Client, researcher: Any
+) -> None:
+    base = make_checkpoint(None, name="mine", kind="base", base="mine")
+    summary = {"a": {"points": estimate(5.0, 4.0, 6.0, 12)}, "b": {"points": estimate(2.0, 1.0, 3.0, 12)}}
+    result = {"summary": summary, "conditions": {"b": {"title": "a title of the weights"}}}
+    facts = {"kind": "train", "start_checkpoint": base, "result": result}
+    run = make_run(researcher, **facts)
+    for step in (10, 5):
+        make_checkpoint(run, step=step)
+    named = make_run(researcher, **{**facts, "opponent_checkpoint": run.checkpoints.get(step=5)})
+    make_run(researcher, kind="train", start_checkpoint=base, result={"exit": 0})
+    rows = [(r.model, r.opponent, r.mean, r.n, r.model_href, r.href) for r in matrix.results(researcher)]
+    assert rows == [
+        (
+            f"run-{run.pk}-step-10", "mine", 5.0, 12,
+            reverse("runs:checkpoint", args=[run.checkpoints.get(step=10).pk]),
+            reverse("runs:evaluation", args=[run.pk]),
+        ),
+        (
+            named.name, f"run-{run.pk}-step-5", 5.0, 12,
+            reverse("runs:detail", args=[named.pk]),
+            reverse("runs:evaluation", args=[named.pk]),
+        ),
+    ]  # fmt: skip
+
+
 def test_an_empty_matrix_names_the_next_step(client: Client) -> None:
     assert "Start a head-to-head" in client.get(reverse("runs:matrix")).content.decode()

@@ -1,15 +1,19 @@
-"""Who was measured against whom: the newest result of every pair, from head-to-heads and suites, by game."""
+"""Who was measured against whom: the newest result of every pair, by game.
+
+Results come from head-to-heads, suites, and the head-to-head after the last step of a training run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Q
 from django.urls import reverse
 
 from webapp.accounts.models import User
-from webapp.runs.models import Run
+from webapp.runs.models import Checkpoint, Run
 
 TITLES = {
     "won": "Games won (share)",
@@ -18,8 +22,10 @@ TITLES = {
     "normalised": "Normalised return",
 }
 """The numbers that a cell can have; the first that a game has is shown."""
+OF_HEAD_TO_HEAD = ("won", "points", "return")
+MEASURED = (Run.Kind.EVAL, Run.Kind.SUITE, Run.Kind.TRAIN)
 NEWEST = 500
-"""Head-to-heads and suites that are read."""
+"""Runs with a result that are read."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +58,18 @@ class Grid:
 
 
 def results(user: User) -> list[Result]:
-    """Every number of the newest head-to-heads and suites that this person may see, oldest first."""
-    runs = Run.objects.visible_to(user).filter(kind__in=(Run.Kind.EVAL, Run.Kind.SUITE), result__isnull=False)
-    newest = runs.select_related("start_checkpoint", "opponent_checkpoint").defer("config").order_by("-pk")[:NEWEST]
-    return [result for run in reversed(newest) for result in _of_run(run)]
+    """Every number of the newest measurements that this person may see, oldest first."""
+    measured = Q(result__has_key="summary") | Q(result__has_key="rows")
+    runs = Run.objects.visible_to(user).filter(measured, kind__in=MEASURED).defer("config", "error", "sparkline")
+    newest = list(runs.select_related("start_checkpoint", "opponent_checkpoint").order_by("-pk")[:NEWEST])
+    trained = _last_checkpoints(run for run in newest if run.kind == Run.Kind.TRAIN)
+    return [result for run in reversed(newest) for result in _of_run(run, trained)]
+
+
+def _last_checkpoints(runs: Iterable[Run]) -> dict[int, Checkpoint]:
+    """The last checkpoint of each of these runs that still has one."""
+    saved = Checkpoint.objects.filter(run__in=list(runs)).order_by("step").only("pk", "name", "run_id", "step")
+    return {checkpoint.run_id: checkpoint for checkpoint in saved if checkpoint.run_id}
 
 
 def numbers(results: Sequence[Result]) -> list[str]:
@@ -73,12 +87,28 @@ def grid(results: Sequence[Result]) -> Grid:
     return Grid(opponents, rows)
 
 
-def _of_run(run: Run) -> Iterator[Result]:
-    if run.start_checkpoint is None or not isinstance(run.result, dict):
-        return
-    if "summary" in run.result:
-        yield from _of_head_to_head(run, run.result["summary"])
-    yield from (result for row in run.result.get("rows", ()) for result in _of_row(run, row))
+def _of_run(run: Run, trained: Mapping[int, Checkpoint]) -> Iterator[Result]:
+    result = run.result or {}
+    if run.kind == Run.Kind.TRAIN:
+        yield from _of_training(run, result.get("summary", {}), trained.get(run.pk))
+    elif run.start_checkpoint is not None:
+        if "summary" in result:
+            yield from _of_head_to_head(run, result["summary"])
+        yield from (each for row in result.get("rows", ()) for each in _of_row(run, row))
+
+
+def _of_training(run: Run, summary: Mapping[str, Any], last: Checkpoint | None) -> Iterator[Result]:
+    """The learner after its last step, against the weights that the run names or, without any, started from.
+
+    A run without checkpoints, such as a sample, stands for its learner.
+    """
+    conditions = (run.result or {}).get("conditions", {})
+    before = run.opponent_checkpoint or run.start_checkpoint
+    opponent = before.name if before else conditions.get("b", {}).get("title") or run.base
+    model = (last.name, _page_of(last)) if last else (run.name, reverse("runs:detail", args=[run.pk]))
+    games = reverse("runs:evaluation", args=[run.pk])  # the report: its games are not among the run's conversations
+    for number in OF_HEAD_TO_HEAD:
+        yield from _result(run, run.game, number, model, opponent, summary.get("a", {}).get(number), games)
 
 
 def _of_head_to_head(run: Run, summary: Mapping[str, Any]) -> Iterator[Result]:
@@ -86,9 +116,11 @@ def _of_head_to_head(run: Run, summary: Mapping[str, Any]) -> Iterator[Result]:
     first, second = run.start_checkpoint, run.opponent_checkpoint
     if first is None or second is None or first == second:
         return
+    games = reverse("runs:conversations", args=[run.pk])
     for model, other, key in ((first, second, "a"), (second, first, "b")):
-        for number in ("won", "points", "return"):
-            yield from _result(run, run.game, number, (model.pk, model.name), other.name, summary[key].get(number))
+        for number in OF_HEAD_TO_HEAD:
+            named = (model.name, _page_of(model))
+            yield from _result(run, run.game, number, named, other.name, summary[key].get(number), games)
 
 
 def _of_row(run: Run, row: Mapping[str, Any]) -> Iterator[Result]:
@@ -97,16 +129,29 @@ def _of_row(run: Run, row: Mapping[str, Any]) -> Iterator[Result]:
         return
     game = row.get("provenance", {}).get("game", "")
     opponent = f"{row['opponent']} ({row['title']})"
-    model = (run.start_checkpoint.pk, run.start_checkpoint.name)
+    model, games = (
+        (run.start_checkpoint.name, _page_of(run.start_checkpoint)),
+        reverse("runs:conversations", args=[run.pk]),
+    )
     for number, key in (("won", "won"), ("return", "raw"), ("normalised", "normalised")):
-        yield from _result(run, game, number, model, opponent, row.get(key))
+        yield from _result(run, game, number, model, opponent, row.get(key), games)
+
+
+def _page_of(checkpoint: Checkpoint) -> str:
+    return reverse("runs:checkpoint", args=[checkpoint.pk])
 
 
 def _result(
-    run: Run, game: str, number: str, model: tuple[int, str], opponent: str, estimate: Mapping[str, Any] | None
+    run: Run,
+    game: str,
+    number: str,
+    model: tuple[str, str],
+    opponent: str,
+    estimate: Mapping[str, Any] | None,
+    games: str,
 ) -> Iterator[Result]:
+    """The number if it was measured; `model` is a name and its page, `games` the page of the measurement."""
     if estimate:
-        model_href, href = reverse("runs:checkpoint", args=[model[0]]), reverse("runs:conversations", args=[run.pk])
         n = estimate.get("n") or (run.result or {}).get("summary", {}).get("used")
         ends = (float(estimate["mean"]), float(estimate["low"]), float(estimate["high"]))
-        yield Result(game, number, model[1], opponent, model_href, href, *ends, n)
+        yield Result(game, number, model[0], opponent, model[1], games, *ends, n)
