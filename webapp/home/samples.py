@@ -3,8 +3,8 @@
 Each folder below `samples/` holds files of one run's directory as the run wrote them, without weights and with the
 first conversations of some steps, and its `provenance.json`: title, command, seed, commit. They belong to a person who
 cannot sign in, so that nobody but administrators changes them and they use up nobody's quota; there are no matches
-among them, so that no ladder counts them. A rule of `webapp.judgments.rules` judges their conversations. `remove`
-deletes everything.
+among them, so that no ladder counts them. A rule of `webapp.judgments.rules` judges their conversations. To store them
+again adds what a stored sample lacks, such as judgments by a rule of a later release. `remove` deletes everything.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from django.core.files.storage import default_storage
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -25,6 +26,7 @@ from webapp.accounts.models import Role, User
 from webapp.core import files
 from webapp.home.models import Sample
 from webapp.judgments import rules
+from webapp.judgments.models import Queue
 from webapp.runs import batches
 from webapp.runs import services as runs
 from webapp.runs.batches import Batch
@@ -32,6 +34,8 @@ from webapp.runs.models import Attempt, Run
 
 FOLDER = Path(__file__).parent / "samples"
 OWNER = "parley-samples"
+RULE = "reply-form"
+"""The rule that judges their conversations."""
 
 
 def names() -> list[str]:
@@ -41,11 +45,15 @@ def names() -> list[str]:
 
 @transaction.atomic
 def install(*, again: bool = False) -> list[Run]:
-    """Store every sample that is not stored yet; return the new runs. `again`: also those that were removed."""
+    """Store every sample that is not stored yet, and complete the others; return the runs that were changed.
+
+    `again`: also those that were removed.
+    """
     User.objects.select_for_update().get(pk=_owner().pk)  # whoever stores them at the same time waits
-    kept = Sample.objects.filter(run__isnull=False) if again else Sample.objects.all()
-    known = set(kept.values_list("name", flat=True))
-    return [_store(name) for name in names() if name not in known]
+    known = {sample.name: sample for sample in Sample.objects.select_related("run__owner")}
+    completed = [sample.run for sample in known.values() if sample.run is not None and _complete(sample.run, sample)]
+    missing = [name for name in names() if name not in known or (again and known[name].run is None)]
+    return [*completed, *(_store(name) for name in missing)]
 
 
 @transaction.atomic
@@ -100,6 +108,27 @@ def _store(name: str) -> Run:
     return run
 
 
+def _complete(run: Run, sample: Sample) -> bool:
+    """Add what a stored sample lacks: its evaluation, the judgments of the rule, its files; return whether it did.
+
+    A sample whose recording has been replaced since stays as it is.
+    """
+    folder = FOLDER / sample.name
+    if sample.name not in names() or _json(folder / "provenance.json")["commit"] != sample.commit:
+        return False
+    unmeasured = run.result is None
+    unjudged = not Queue.objects.filter(rule=RULE, targets__episode__run=run).exists()
+    with files.storing():
+        unpublished = not all(default_storage.exists(f"{_episodes(run)}/{path.name}") for path in _recorded(folder))
+    if unmeasured:
+        Run.objects.filter(pk=run.pk).update(result=_json(folder / "evaluation.json"))
+    if unjudged:
+        _judge(folder, run)
+    if unpublished:
+        transaction.on_commit(lambda: _publish(folder, run))
+    return unmeasured or unjudged or unpublished
+
+
 def _batch(folder: Path, run: Run) -> Batch:
     """All lines of a sample, whose episodes stand in the files of this run."""
     episodes = [{**line, "file": f"{_episodes(run)}/{line['file']}"} for line in _lines(folder / "index.jsonl")]
@@ -116,12 +145,17 @@ def _judge(folder: Path, run: Run) -> None:
         end = line["offset"] + line["length"]
         member = (folder / line["file"]).read_bytes()[line["offset"] : end]
         episodes.append((row, Episode.from_dict(loads(gzip.decompress(member))["episode"])))
-    rules.judge(name=f"{run.name}, judged by a rule", rule="reply-form", owner=run.owner, episodes=episodes)
+    rules.judge(name=f"{run.name}, judged by a rule", rule=RULE, owner=run.owner, episodes=episodes)
 
 
 def _publish(folder: Path, run: Run) -> None:
-    for path in sorted(folder.glob("step_*.jsonl.gz")):
+    for path in _recorded(folder):
         files.publish_file(path, f"{_episodes(run)}/{path.name}")
+
+
+def _recorded(folder: Path) -> list[Path]:
+    """The files of conversations."""
+    return sorted(folder.glob("step_*.jsonl.gz"))
 
 
 def _episodes(run: Run) -> str:

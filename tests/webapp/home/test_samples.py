@@ -128,6 +128,54 @@ def test_a_rule_judges_the_conversations_of_every_sample(stored: list[Run], clie
         assert [name in listed for name in names] == [shown] * len(stored)
 
 
+def test_storing_the_samples_again_adds_what_they_lack_and_nothing_twice(
+    stored: list[Run], client_of, researcher: User, django_capture_on_commit_callbacks
+) -> None:
+    run, others = stored[0], stored[1:]
+    judged = run.episodes.count() * 2
+    everything = Judgment.objects.count()
+    row = run.episodes.earliest("pk")
+    Queue.objects.filter(targets__episode__run=run).delete()  # as a release without rules has stored it
+    files.delete_folder(run.directory)
+    Run.objects.filter(pk=run.pk).update(result=None)
+    assert Judgment.objects.count() == everything - judged
+    for changed in ([run], []):
+        with django_capture_on_commit_callbacks(execute=True):
+            assert samples.install() == changed
+        assert Judgment.objects.filter(episode__run=run, rule="reply-form").count() == judged
+        assert Judgment.objects.count() == everything
+        assert Queue.objects.count() == len(stored)
+    assert files.read_member(row.file, row.offset, row.length)["episode"]
+    run.refresh_from_db()
+    assert run.result["summary"]["conversations"] == 144
+    Queue.objects.filter(targets__episode__run=run).delete()
+    page = client_of(researcher).post(reverse("home:store-samples"), follow=True).content.decode()
+    assert "1 sample run stored" in page
+    assert Run.objects.count() == len([run, *others])
+
+
+def test_a_sample_of_another_recording_stays_as_it_is(stored: list[Run]) -> None:
+    Sample.objects.filter(run=stored[0]).update(commit="0000000")
+    Queue.objects.filter(targets__episode__run=stored[0]).delete()
+    assert samples.install() == []
+    assert not Judgment.objects.filter(episode__run=stored[0]).exists()
+
+
+def test_the_samples_fill_the_matrix_with_their_recorded_evaluations(
+    stored: list[Run], client_of, researcher: User
+) -> None:
+    client = client_of(researcher)
+    page = client.get(reverse("runs:matrix"), {"game": "negotiation", "number": "points"}).content.decode()
+    for run in stored:
+        recorded = json.loads((samples.FOLDER / run.sample.name / "evaluation.json").read_text("utf-8"))
+        points = recorded["summary"]["a"]["points"]
+        assert f'<a href="{reverse("runs:detail", args=[run.pk])}">{run.name}</a>' in page
+        cell = page.split(f'href="{reverse("runs:evaluation", args=[run.pk])}">')[1].split("</a>")[0]
+        assert float(cell.split(" ± ")[0]) == pytest.approx(points["mean"], abs=0.05)
+        assert float(cell.split(" ± ")[1]) == pytest.approx((points["high"] - points["low"]) / 2, abs=0.05)
+    assert page.count('<th scope="col" class="number">') == 1, "one opponent, the tiny model from which both began"
+
+
 def test_judgments_of_people_keep_a_sample_and_are_kept(stored: list[Run], researcher: User) -> None:
     load_rubrics()
     queue = create_queue(
