@@ -29,13 +29,24 @@ def test_trials_are_lines_over_the_fields_and_the_metric() -> None:
         ({"lr": 1e-5, "method": "a"}, 1.0),
         ({"lr": 1e-6, "method": "b"}, 0.0),
     ]
-    made = charts.coordinates(trials, [("lr", "1e-6..1e-4 log"), ("method", "a, b")], "Reward", best=0)
+    fields = [("lr", "1e-6..1e-4 log"), ("method", "a, b")]
+    made = charts.coordinates(trials, fields, "Reward")
     assert made is not None
-    ends = [(axis.x, axis.title, axis.low, axis.high) for axis in made.axes]
-    assert ends == [(0, "lr", "1e-06", "0.0001"), (300, "method", "a", "b"), (600, "Reward", "0", "2")]
-    assert [(points, best) for points, best, _ in made.lines] == [
-        ("0.0,100.0 300.0,200.0 600.0,100.0", False),
-        ("0.0,200.0 300.0,0.0 600.0,200.0", False),
-        ("0.0,0.0 300.0,0.0 600.0,0.0", True),
+    assert [(axis.x, axis.title, axis.ticks) for axis in made.axes] == [
+        (0, "lr", [(200.0, "1e-06"), (100.0, "1e-05"), (0.0, "0.0001")]),
+        (300, "method", [(200.0, "a"), (0.0, "b")]),
+        (600, "Reward", [(200.0, "0"), (100.0, "1"), (0.0, "2")]),
     ]
-    assert charts.coordinates(trials[:2], [("lr", "1, 2")], "Reward", best=0) is None
+    assert [(line.points, line.result, line.level, line.best) for line in made.lines] == [
+        ("0.0,200.0 300.0,0.0 600.0,200.0", "0", 1, False),
+        ("0.0,100.0 300.0,200.0 600.0,100.0", "1", 2, False),
+        ("0.0,0.0 300.0,0.0 600.0,0.0", "2", 3, True),
+    ]
+    assert charts.coordinates(trials[:2], [("lr", "1, 2")], "Reward") is None
+
+
+def test_an_axis_with_many_values_has_the_texts_of_its_ends_alone() -> None:
+    made = charts.coordinates([({"lr": n}, float(n)) for n in range(30, 0, -1)], [("lr", "1..30")], "Reward")
+    assert made is not None
+    assert made.axes[0].ticks == [(200.0, "1"), (0.0, "30")]
+    assert [line.level for line in made.lines] == sorted(line.level for line in made.lines)

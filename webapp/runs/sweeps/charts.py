@@ -6,12 +6,15 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
 FEWEST = 3
 """Nothing is shown for fewer trials with a result."""
 WIDTH, HEIGHT = 600, 200
+CLOSEST = 0.08
+"""Share of the height between the texts of two ticks; values that are closer have those of their ends alone."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +32,32 @@ class Importance:
 
 @dataclass(frozen=True)
 class Axis:
-    """One vertical axis: its place, title, and the texts at its lower and upper end."""
+    """One vertical axis: its place, title, and its ticks as (y, text): a few values, or the lowest and the highest."""
 
     x: float
     title: str
-    low: str
-    high: str
+    ticks: Sequence[tuple[float, str]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One trial: its points (as SVG's polyline has them), its result, and how good it is among the others.
+
+    `level` is the quarter of the results, from 0 for the worst to 3 for the best.
+    """
+
+    points: str
+    result: str
+    level: int
+    best: bool
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The axes, and for each trial its points (as SVG's polyline has them) and whether it is the best one."""
+    """The axes, and a line for each trial, the best one last, so that it is drawn above the others."""
 
     axes: Sequence[Axis]
-    lines: Sequence[tuple[str, bool, str]]
+    lines: Sequence[Line]
 
 
 def importances(trials: Sequence[tuple[Mapping[str, Any], float]], paths: Sequence[str]) -> list[Importance]:
@@ -78,12 +93,12 @@ def _ratio(values: Sequence[str], results: Sequence[float]) -> float:
 
 
 def coordinates(
-    trials: Sequence[tuple[Mapping[str, Any], float]], fields: Sequence[tuple[str, str]], metric: str, best: int
+    trials: Sequence[tuple[Mapping[str, Any], float]], fields: Sequence[tuple[str, str]], metric: str
 ) -> Coordinates | None:
-    """The drawing of trials over the fields (path and text of the values) and the metric; None for too few.
+    """The drawing of trials, the best first, over the fields (path and text of the values) and the metric.
 
-    `best` is the index of the best trial. Fields with numbers have a scale, logarithmic where they were drawn so; other
-    values are spread evenly, in alphabetical order.
+    None for too few. Fields with numbers have a scale, logarithmic where they were drawn so; other values are spread
+    evenly, in alphabetical order.
     """
     if len(trials) < FEWEST:
         return None
@@ -91,28 +106,37 @@ def coordinates(
     columns.append(_column([result for _, result in trials], log=False))
     titles = [*(path for path, _ in fields), metric]
     step = WIDTH / (len(columns) - 1)
-    axes = [
-        Axis(round(at * step, 1), title, *ends)
-        for at, (title, (_, ends)) in enumerate(zip(titles, columns, strict=True))
+    named = enumerate(zip(titles, columns, strict=True))
+    axes = [Axis(round(at * step, 1), title, ticks) for at, (title, (_, ticks)) in named]
+    lines = [
+        Line(
+            " ".join(f"{round(at * step, 1)},{_y(heights[place])}" for at, (heights, _) in enumerate(columns)),
+            f"{result:.4g}",
+            3 - 4 * place // len(trials),
+            best=place == 0,
+        )
+        for place, (_, result) in enumerate(trials)
     ]
-    lines = []
-    for place, (_, result) in enumerate(trials):
-        points = [
-            f"{round(at * step, 1)},{round(HEIGHT * (1 - heights[place]), 1)}"
-            for at, (heights, _) in enumerate(columns)
-        ]
-        lines.append((" ".join(points), place == best, f"{result:.4g}"))
-    return Coordinates(axes, sorted(lines, key=lambda line: line[1]))  # the best one is drawn above the others
+    return Coordinates(axes, lines[::-1])
 
 
-def _column(values: Sequence[Any], log: bool) -> tuple[list[float], tuple[str, str]]:
-    """The heights of values from 0 to 1, and the texts of the lowest and the highest one."""
+def _column(values: Sequence[Any], log: bool) -> tuple[list[float], list[tuple[float, str]]]:
+    """The heights of values from 0 to 1, and the ticks of their axis."""
     if all(_number(value) for value in values):
-        scaled = [math.log(value) if log and min(values) > 0 else float(value) for value in values]
-        return _heights(scaled), (f"{min(values):.3g}", f"{max(values):.3g}")
-    texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
-    order = sorted(set(texts))
-    return _heights([float(order.index(text)) for text in texts]), (order[0], order[-1])
+        heights = _heights([math.log(value) if log and min(values) > 0 else float(value) for value in values])
+        texts = [f"{value:.3g}" for value in values]
+    else:
+        texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
+        order = sorted(set(texts))
+        heights = _heights([float(order.index(text)) for text in texts])
+    ticks = sorted(dict(zip(heights, texts, strict=True)).items())
+    apart = all(upper[0] - lower[0] >= CLOSEST for lower, upper in pairwise(ticks))
+    shown = ticks if apart else [ticks[0], ticks[-1]]
+    return heights, [(_y(height), text) for height, text in shown]
+
+
+def _y(height: float) -> float:
+    return round(HEIGHT * (1 - height), 1)
 
 
 def _heights(values: Sequence[float]) -> list[float]:

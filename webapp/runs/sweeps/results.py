@@ -29,7 +29,7 @@ def charts_of(sweep: Sweep, rows: Sequence[Row], metric: str) -> dict[str, Any]:
     trials = [(row.trial.values, row.result) for row in rows if row.result is not None]
     return {
         "importances": charts.importances(trials, [path for path, _ in sweep.fields]),
-        "coordinates": charts.coordinates(trials, sweep.fields, metric, best=0),
+        "coordinates": charts.coordinates(trials, sweep.fields, metric),
     }
 
 
