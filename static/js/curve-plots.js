@@ -3,13 +3,14 @@ const curvePlots = (() => {
   "use strict";
 
   const SYNC = uPlot.sync("curves");
+  // A line differs from its neighbours by its dashes, too: 20 lines have a look each.
   const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
-  const HUES = ["--pico-primary", "--parley-bad", "--parley-good", "--parley-warn"];
+  const HUES = ["--pico-primary", "--parley-line-2", "--parley-line-3", "--parley-line-4", "--parley-line-5"];
   const HEIGHT = 165;
   const LOG = 3; // uPlot's number of a logarithmic scale
   const WHOLE = [1, 2, 5].flatMap((digit) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6].map((size) => digit * size)).sort((a, b) => a - b); // steps are whole
 
-  const look = (i) => ({ stroke: () => charts.style(HUES[i % HUES.length]), dash: DASHES[Math.floor(i / HUES.length) % DASHES.length] });
+  const look = (i) => ({ stroke: () => charts.style(HUES[i % HUES.length]), dash: DASHES[i % DASHES.length] });
 
   function short(value, more = 0) {
     if (value == null) return "—";
@@ -36,7 +37,7 @@ const curvePlots = (() => {
   }
 
   // A curve without any height still has a scale that says how large its one value is.
-  const around = (value) => (value === null ? [0, 1] : [Math.min(0, 2 * value), Math.max(0, 2 * value) || 1]);
+  const around = (value) => (value ? [Math.min(0, 2 * value), Math.max(0, 2 * value)] : [0, 1]);
 
   // Differences beyond the digits that an axis writes: uPlot finds no ticks between such values, and breaks.
   const isFlat = (low, high) => high - low <= 1e-6 * Math.max(Math.abs(low), Math.abs(high));

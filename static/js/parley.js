@@ -102,6 +102,33 @@
     if (question && !window.confirm(question)) event.preventDefault();
   }, true);
 
+  // Enter in a field beside a button presses that button, not the first one of the form.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !event.target.matches?.("input[data-enter]")) return;
+    event.preventDefault();
+    event.target.parentElement.querySelector("button").click();
+  });
+
+  // A box that selects all rows of a table, and how many are selected.
+  function selection() {
+    for (const all of document.querySelectorAll("[data-all]")) {
+      const boxes = [...document.getElementsByName(all.dataset.all)].filter((box) => box.type === "checkbox");
+      const chosen = boxes.filter((box) => box.checked).length;
+      all.hidden = false;
+      all.checked = chosen > 0 && chosen === boxes.length;
+      all.indeterminate = chosen > 0 && chosen < boxes.length;
+      for (const count of document.querySelectorAll(`[data-count="${all.dataset.all}"]`)) count.textContent = `${chosen} selected`;
+    }
+  }
+  document.addEventListener("change", (event) => {
+    const name = event.target.dataset?.all;
+    if (name) for (const box of document.getElementsByName(name)) if (box.type === "checkbox") box.checked = event.target.checked;
+    selection();
+  });
+  document.addEventListener("htmx:afterSettle", selection);
+  window.addEventListener("pageshow", selection); // a page from the history has its boxes as they were
+  selection();
+
   // A form is sent once: a second press before the next page loads would create a second table, run or guest.
   const sent = new WeakSet();
   document.addEventListener("submit", (event) => {

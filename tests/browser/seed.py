@@ -190,6 +190,67 @@ def seeds() -> list[int]:
     return [run.pk for run in made]
 
 
+def listed(prefix: str) -> list[int]:
+    """Three runs of rosa's that are over, whose names begin with `prefix`, with metrics of five steps."""
+    from django.db.models.functions import Now
+
+    from tests.webapp.runs.making import CONFIG, make_run
+    from webapp.accounts.models import User
+    from webapp.runs.models import Metric
+
+    owner, made = User.objects.get(username="rosa"), []
+    for n, state in enumerate(("succeeded", "stopped", "failed")):
+        config = {**CONFIG, "seed": 40 + n}
+        run = make_run(owner, name=f"{prefix} {n}", state=state, config=config, steps=5, step=5, key_metric=0.5 + n)
+        for step in range(1, 6):
+            values = {"reward": (step + n) / 10, "parse_rate": 0.75}
+            Metric.objects.create(run=run, step=step, fence=1, at=Now(), values=values)
+        made.append(run.pk)
+    return made
+
+
+SWEPT = [(lr, method) for lr in (1e-5, 3e-5, 1e-4) for method in ("flat", "hierarchical")]
+"""Learning rate and advantage of each trial of `swept`."""
+
+
+def swept(name: str) -> dict[str, int]:
+    """A sweep of rosa's whose six trials are over: the reward rises with the learning rate, and its last trial is the
+    best. With a run that can be swept, for which no worker is there.
+    """
+    from django.db.models.functions import Now
+
+    from tests.webapp.runs.making import make_run
+    from webapp.accounts.models import User
+    from webapp.runs.models import Metric
+    from webapp.runs.sweeps.models import Sweep, Trial
+
+    owner = User.objects.get(username="rosa")
+    fields = [["learn.lr", "1e-5, 3e-5, 1e-4"], ["method.advantage", "flat, hierarchical"]]
+    sweep = Sweep.objects.create(name=name, search="grid", metric="reward", goal="max", owner=owner, fields=fields)
+    for number, (lr, advantage) in enumerate(SWEPT, 1):
+        run = make_run(owner, name=f"{name} {number}", group=name, state="succeeded", steps=2, step=2)
+        for step in (1, 2):
+            values = {"reward": number * step / 20}
+            Metric.objects.create(run=run, step=step, fence=1, at=Now(), values=values)
+        Trial.objects.create(
+            sweep=sweep, run=run, number=number, values={"learn.lr": lr, "method.advantage": advantage}
+        )
+    return {"sweep": sweep.pk, "run": make_run(owner, name=f"{name} source", queue="train-gpu").pk}
+
+
+def ends(name: str, owner: str) -> int:
+    """A run whose process fails now, as its worker stores it."""
+    from tests.webapp.runs.making import make_run
+    from webapp.accounts.models import User
+    from webapp.runs import attempts
+    from webapp.runs.models import Attempt
+
+    row = make_run(User.objects.get(username=owner), name=name, state="running")
+    _attempt(row, {"phase": "sampling"}, silent_s=0)
+    attempts.finish(attempt=Attempt.objects.get(run=row), state="failed", exit_code=1, error="out of memory")
+    return row.pk
+
+
 def invitation() -> str:
     """A guest link to the first seat of a table with a scripted player: once the guest agrees, it is their turn."""
     from tests.webapp.arena.conftest import negotiation

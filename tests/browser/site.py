@@ -36,13 +36,16 @@ def free_port() -> int:
 
 
 class Site:
-    """One running installation. `address` ends without a slash; `admin` is (name, password) of the demo user."""
+    """One running installation. `address` ends without a slash; `admin` is (name, password) of the demo user.
+
+    Alerts may be posted below `/hooks/` at `hook_port` of this machine, where nobody listens unless a test does.
+    """
 
     def __init__(self) -> None:
         # not under pytest's own folder, which every session closes to other users: PostgreSQL runs as one under root
         self.home = Path(tempfile.mkdtemp(prefix="parley-browser-"))
         (self.home / "models").symlink_to(ROOT / "var" / "models")  # what is prepared is not prepared again
-        self.port = free_port()
+        self.port, self.hook_port = free_port(), free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         left_out = {"DATABASE_URL", "REDIS_URL", "PARLEY_TEST_DATABASE", "PARLEY_TEST_SESSION"}
         kept = {name: value for name, value in os.environ.items() if name not in left_out}
@@ -53,6 +56,7 @@ class Site:
             "DJANGO_SETTINGS_MODULE": "webapp.settings",
             "PARLEY_HOME": str(self.home),
             "PORT": str(self.port),
+            "WEBHOOK_ADDRESSES": f"http://127.0.0.1:{self.hook_port}/hooks/",
             "PARLEY_SECRET_KEY": "for-browser-tests-only-" + "k" * 30,
             "SERVE_ENGINE": "transformers",
             "OMP_NUM_THREADS": "1",

@@ -195,3 +195,16 @@ def test_deleting_says_what_goes_and_stays_apart_from_other_buttons(client: Clie
 def test_the_key_metric_is_shown(client: Client, researcher: Any) -> None:
     make_run(researcher, key_metric=0.4375)
     assert '<td class="number">0.438</td>' in listed(client)
+
+
+def test_the_next_list_offers_once_to_undo_what_was_hidden(client: Client, researcher: Any) -> None:
+    first, active = make_run(researcher, name="first"), make_run(researcher, name="active", state="running")
+    page = client.post(
+        reverse("runs:bulk"), {"action": "archive", "run": [first.pk, active.pk]}, follow=True
+    ).content.decode()
+    form = page.partition('aria-label="Undo"')[2].partition("</form>")[0]
+    assert "1 archived" in form
+    assert 'value="restore"' in form
+    assert f'name="run" value="{first.pk}"' in form
+    assert f'name="run" value="{active.pk}"' not in form, "it could not be archived"
+    assert 'aria-label="Undo"' not in client.get(reverse("runs:list")).content.decode()

@@ -50,10 +50,12 @@ def alerts(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, "The alert is set. Send a test to see whether it arrives.")
             return redirect("runs:alerts")
-    sent = Delivery.objects.filter(rule__user=user).select_related("rule__user").order_by("-pk")[:LOG]
+    sent = list(Delivery.objects.filter(rule__user=user).select_related("rule__user").order_by("-pk")[:LOG])
+    keys = {delivery.body.get("run") for delivery in sent} - {None}
+    existing = set(Run.objects.visible_to(user).filter(pk__in=keys).values_list("pk", flat=True))
     unconfirmed = settings.MAIL_READY and bool(user.email) and not verified(user)
     rules = user.alert_rules.select_related("run", "user").order_by("-pk")
-    context = {"form": form, "run": run, "rules": rules, "sent": sent, "unconfirmed": unconfirmed}
+    context = {"form": form, "run": run, "rules": rules, "sent": sent, "existing": existing, "unconfirmed": unconfirmed}
     return render(request, "runs/alerts.html", context, status=400 if form.errors else 200)
 
 

@@ -64,9 +64,8 @@ class _Renderer:
         provenance = self.provenances.get(reference)
         if provenance is not None:
             self.shown.append(provenance)
-        return render_to_string(
-            "runs/report_number.html", {"provenance": provenance, "at": len(self.shown), "name": reference}
-        )
+        context = {"provenance": provenance, "at": len(self.shown), "name": reference}
+        return render_to_string("runs/report_number.html", context).strip()  # a comma may follow
 
     def _chart(self, text: str) -> str:
         words = WORD.findall(text.replace("run:", " run/"))

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, researchers
-from webapp.core.http import integer, render_page
+from webapp.core.http import integer, render_page, wants_fragment
 from webapp.core.sorting import Order
 from webapp.runs import services
 from webapp.runs.models import Run
@@ -40,6 +40,10 @@ DONE = {
     "unpin": "no longer pinned",
 }
 """What has happened after each action on selected runs."""
+REVERSE = {"archive": "restore", "restore": "archive", "pin": "unpin", "unpin": "pin"}
+"""The action that undoes another; the next list offers it for the runs that were changed."""
+UNDO = "undo runs"
+"""Where the session keeps that offer."""
 
 
 def filtered(user: User, query: QueryDict) -> RunQuerySet:
@@ -75,6 +79,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "options": _options(),
         "filtered": any(request.GET.get(name) for name in names),
         "archive": ARCHIVE,
+        "undo": None if wants_fragment(request) else request.session.pop(UNDO, None),
     }
     return render_page(request, "runs/list.html", context, "results")
 
@@ -123,18 +128,20 @@ def bulk(request: HttpRequest) -> HttpResponse:
         raise Http404
     allowed = Run.objects.visible_to(user) if action in {"pin", "unpin"} else Run.objects.changeable_by(user)
     runs = selected(allowed.without_servers(), request.POST)
-    done = 0
+    done = []
     for run in runs:
         try:
             work(run=run)
-            done += 1
+            done.append(run.pk)
         except BadInput as error:
             messages.error(request, str(error))
     skipped = len(set(request.POST.getlist("run"))) - len(runs)
     if skipped:
         messages.warning(request, f"{skipped} not changed: they belong to somebody else.")
-    if done:
-        messages.success(request, f"{done} {DONE[action]}.")
+    if done and action in REVERSE:
+        request.session[UNDO] = {"text": f"{len(done)} {DONE[action]}.", "action": REVERSE[action], "runs": done}
+    elif done:
+        messages.success(request, f"{len(done)} {DONE[action]}.")
     return back
 
 
