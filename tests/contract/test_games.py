@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.bounds import unbounded
 from tests.games.play import everything, forfeits, illegal_moves, played, random_move, reply, steps, viewers
 from tests.games.worlds import CASES, SECRETS, WORLDS
 from training import samples
@@ -61,6 +62,14 @@ def test_settings_are_described_for_forms(spec):
         for field, content in model["properties"].items():
             assert content.get("description"), f"{model['title']}.{field}"
     assert issubclass(spec.settings, Settings)
+
+
+@pytest.mark.parametrize("spec", REGISTRY.values(), ids=lambda s: s.name)
+def test_every_setting_has_a_bound(spec):
+    """Whoever may store a scenario could otherwise state a game that takes hours, or all memory."""
+    schema = spec.settings.model_json_schema()
+    wrong = sorted(unbounded(schema, schema.get("$defs", {})))
+    assert not wrong, f"settings without a largest value, length or number of items (le, max_length): {wrong}"
 
 
 @case
