@@ -124,7 +124,8 @@ def test_play_writes_a_dataset_of_the_starts_with_their_games(capsys, tmp_path):
     [
         (["play", "chess", "--players", "random,random"], "game", "unknown game"),
         (["play", "negotiation", "--players", "random,nobody"], "players", "unknown player"),
-        (["play", "negotiation", "--players", "random"], "--players", "2 players"),
+        (["play", "negotiation", "--players", "random"], "--players", "for 2 players, not 1"),
+        (["play", "werewolf", "--players", "random,random"], "--players", "for 6 or 9 players, not 2"),
         (["play", "negotiation", "--players", "random,random", "--scenarios", "/no/file"], "/no/file", "no such file"),
         (
             ["play", "negotiation", "--players", "random,random", "--out", "/no/folder/o.jsonl"],

@@ -15,6 +15,7 @@ from training import dataset, players, samples
 from training.dataset import Conversation, DatasetLine
 from training.errors import BadInput
 from training.games import REGISTRY, lookup, make
+from training.games.prose import listed
 from training.records import Episode, Scenario
 from training.rollout import Job, RolloutPolicy, collect
 from training.seeding import seeded
@@ -80,11 +81,15 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _starts(game: str, path: Path | None, players: int) -> list[Scenario]:
-    """Return the file's scenarios; without a file, the samples for this number of players, or all if there are none."""
+    """Return the file's scenarios; without a file, the samples for this number of players."""
     seats = lookup(game).players[0]
     if path is None and game in REGISTRY:
         available = samples.for_game(game)
-        return [start for start in available if len(start.seats) == players] or list(available)
+        sizes = sorted({len(start.seats) for start in available})
+        if players not in sizes:
+            need = listed(map(str, sizes), "or")
+            raise BadInput(f"the samples of {game} are for {need} players, not {players}", "--players")
+        return [start for start in available if len(start.seats) == players]
     if path is None:  # a game outside the registry has no samples, and a single scenario
         return [Scenario(id=game, game=game, seats=tuple(f"Player {seat + 1}" for seat in range(seats)))]
     if not path.is_file():
