@@ -92,7 +92,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
             place = folder / f"{form}-{seed}"
             wanted = {"form": form, "seed": seed, "epochs": epochs}
             row = stored_row(place, wanted, partial(_trained, form, seed, epochs, start, folder))
-            print(f"{form}, seed {seed}: {_said(row)}", file=sys.stderr)
+            print(f"{form}, seed {seed}: {_summary(row)}", file=sys.stderr)
             rows[form].append(row)
     result = summary(rows, epochs)
     if arguments.data is not None:
@@ -254,7 +254,7 @@ def summary(rows: Mapping[str, list[dict[str, Any]]], epochs: int) -> dict[str, 
     }
 
 
-def _said(row: Mapping[str, Any]) -> str:
+def _summary(row: Mapping[str, Any]) -> str:
     """Return what the last epoch does, in one line."""
     return "; ".join(
         f"{each['label']}/{each['tool']} F1 {each['f1']['mean']:.2f}, searched {each['search_rate']['mean']:.2f}"

@@ -36,14 +36,14 @@ def turn(
     prompt = chat.prompt(messages)
     listed = [(*chat.encode(choice), chat.end_id) for choice in choices]
     allowed = Trie(listed).along(listed[at])
-    read, said = len(prompt), len(listed[at])
+    prompt_length, choice_length = len(prompt), len(listed[at])
     return Trace(
         seat=seat,
         policy=LEARNER,
         tokens=(*prompt, *listed[at]),
-        mask=(*(0,) * read, *(int(whole or len(tokens) > 1) for tokens in allowed)),
-        turn=(-1,) * read + (0,) * said,
-        logprobs=(0.0,) * (read + said),
+        mask=(*(0,) * prompt_length, *(int(whole or len(tokens) > 1) for tokens in allowed)),
+        turn=(-1,) * prompt_length + (0,) * choice_length,
+        logprobs=(0.0,) * (prompt_length + choice_length),
     )
 
 
@@ -66,7 +66,7 @@ def decisions(
     the pattern precedes these messages, after the reply to which it is the answer.
     """
     game, names, chance = make(episode.scenario), episode.scenario.seats, rng(episode.scenario.seed, "decisions")
-    said = {each.move_index: each.reply for each in episode.turns}
+    written = {each.move_index: each.reply for each in episode.turns}
     pending: dict[Seat, Move] = {}
     decided = []
     for place, entry in enumerate(episode.moves):
@@ -82,8 +82,8 @@ def decisions(
                 last = [*(each for at in matches for each in older[max(1, at - 1) : at + 1]), *last]
             if teacher is not None:
                 player = teacher(episode.scenario, entry.seat)
-                said[place] = asyncio.run(player.act(entry.seat, observation, chance.getrandbits(62))).text
-            choices = list(replies(observation.actions)) if moves else [said[place]]
-            decided.append(turn(entry.seat, chat, last, choices, choices.index(said[place]), whole=not moves))
+                written[place] = asyncio.run(player.act(entry.seat, observation, chance.getrandbits(62))).text
+            choices = list(replies(observation.actions)) if moves else [written[place]]
+            decided.append(turn(entry.seat, chat, last, choices, choices.index(written[place]), whole=not moves))
         pending = advance(game, pending, entry)
     return decided

@@ -100,8 +100,8 @@ class LedPlayer(ModelPlayer):
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Sample as long a reply as the script's, and say the script's."""
-        said = await self._script.act(seat, observation, seed)
-        self._led.reply = (*self._chat.encode(self._chat.neutral(said.text)), self._chat.end_id)
+        reply = await self._script.act(seat, observation, seed)
+        self._led.reply = (*self._chat.encode(self._chat.neutral(reply.text)), self._chat.end_id)
         return await super().act(seat, observation, seed)
 
 

@@ -113,8 +113,8 @@ class Reader:
         lines = [(each.person, each.passage()) for each in near]
         if fact.relation.corpus == search.corpus:
             by_heart = fact.known and not game.scenario.id.startswith(EXERCISE)
-            said = fact.answer if by_heart else stated_answer(fact, game.scenario.seed)
-            lines = [(fact.person, fact.passage(said)), *lines[:-1]]
+            answer = fact.answer if by_heart else stated_answer(fact, game.scenario.seed)
+            lines = [(fact.person, fact.passage(answer)), *lines[:-1]]
         return game.retrieval(f"{person}: {text}" for person, text in lines)
 
 

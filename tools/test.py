@@ -71,19 +71,19 @@ PACKAGES = ("chromium-headless-shell", "chromium")
 
 def browser() -> None:
     """Install Chromium if it is missing and can be installed, else report that browser tests are skipped."""
-    if _found():
+    if _browser_found():
         return
     if os.geteuid() == 0 and shutil.which("apt-get"):
         print("test: installing Chromium with apt", flush=True)
         _apt_get("update")
         for package in PACKAGES:
-            if not _found():
+            if not _browser_found():
                 _apt_get("install", "-y", "--no-install-recommends", package)
-    if not _found():
+    if not _browser_found():
         print("test: SKIPPED browser tests: no Chromium, and only root can install it with apt", flush=True)
 
 
-def _found() -> bool:
+def _browser_found() -> bool:
     return any(shutil.which(name) for name in BROWSERS)
 
 

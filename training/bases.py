@@ -48,7 +48,7 @@ class BaseModel(Record):
         return models_root() / self.name
 
     @property
-    def said(self) -> str:
+    def result_note(self) -> str:
         """The note for model cards and results; empty if the note only says how to get the model."""
         return "" if self.source == "hub" else self.note
 

@@ -135,9 +135,9 @@ class Message(Record):
         text, author = data.get("text"), data.get("author")
         if "lines" in data or not isinstance(text, str):
             return data
-        said = "" if "\n\n" in text else _TAGS.sub("", text).strip()
+        speech = "" if "\n\n" in text else _TAGS.sub("", text).strip()
         kind = "news" if author is None else "speech"
-        return {**data, "lines": [{"kind": kind, "text": said, "seat": author}] if said else []}
+        return {**data, "lines": [{"kind": kind, "text": speech, "seat": author}] if speech else []}
 
 
 class Observation(Record):

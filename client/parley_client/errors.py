@@ -55,10 +55,10 @@ def refusal(status: int, body: bytes) -> ParleyError:
     """The error of an answer, in the site's words where it has some."""
     why, where = f"the site answered {status}", ""
     try:
-        said = json.loads(body)
+        data = json.loads(body)
     except ValueError:
-        said = None
-    if isinstance(said, dict):
-        problem = (said.get("errors") or [said])[0]  # a refused import lists what is wrong in its files
+        data = None
+    if isinstance(data, dict):
+        problem = (data.get("errors") or [data])[0]  # a refused import lists what is wrong in its files
         why, where = str(problem.get("why") or why), str(problem.get("where") or "")
     return KINDS.get(status, ParleyError)(why, where=where, status=status)

@@ -95,7 +95,7 @@ def _locked(
 
 
 def _failed(progress: Progress, error: ParleyError) -> tuple[Result, str]:
-    said = isinstance(error, OutsideError) and error.__cause__ is None  # any other error may be one of the program
-    log.error("the run failed: %s", error, exc_info=None if said else error)
+    explained = isinstance(error, OutsideError) and error.__cause__ is None  # any other error may be one of the program
+    log.error("the run failed: %s", error, exc_info=None if explained else error)
     progress.event("error", step=progress.step, why=str(error))
     return "failed", str(error)

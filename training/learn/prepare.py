@@ -46,7 +46,7 @@ def _info(entry: bases.BaseModel, parameters: int) -> bases.ModelInfo:
         base=entry.name,
         licence=entry.licence,
         parameters=parameters,
-        note=entry.said,
+        note=entry.result_note,
         command=f"python -m training models prepare {entry.name}",
     )
 

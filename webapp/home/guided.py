@@ -140,8 +140,8 @@ def begin(request: HttpRequest, step: str) -> HttpResponse:
         tours.STEPS[step](user=user)
     except BadInput as error:
         return render(request, "home/tour_page.html", context(user, (step, error.why)), status=400)
-    card = next(card for card in cards(tours.of(user)) if card.name == step)
-    return redirect(card.address)
+    address = next(each.address for each in cards(tours.of(user)) if each.name == step)
+    return redirect(address)
 
 
 @require_POST

@@ -174,7 +174,7 @@ class Thought:
     """A move with private reasoning or a strategy, and what people read of it."""
 
     move: MatchMove
-    said: Sequence[Line]
+    lines: Sequence[Line]
 
 
 @dataclass(frozen=True)
@@ -211,12 +211,12 @@ def _revealed(match: Match, own_seat: MatchSeat, user: User) -> list[RevealedSea
 
 def _thoughts(match: Match) -> dict[int, list[Thought]]:
     """The thoughts of every seat, each beside what its move said and did, else what the game said of its step."""
-    said: dict[tuple[int, int | None], list[Line]] = defaultdict(list)
+    lines: dict[tuple[int, int | None], list[Line]] = defaultdict(list)
     for row in match.rows.filter(viewer=ALL).order_by("number"):
         author = row.message["author"]
         for line in row.lines:
-            said[row.step - 1, line.seat if author is None else author].append(line)
+            lines[row.step - 1, line.seat if author is None else author].append(line)
     thoughts: dict[int, list[Thought]] = defaultdict(list)
     for move in match.moves.exclude(private="", strategy="").order_by("number"):
-        thoughts[move.seat].append(Thought(move, said[move.step, move.seat] or said[move.step, None]))
+        thoughts[move.seat].append(Thought(move, lines[move.step, move.seat] or lines[move.step, None]))
     return thoughts

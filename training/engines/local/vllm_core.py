@@ -262,7 +262,7 @@ class _Scores:
         manager = engine.engine_core.engine_core.scheduler.kv_cache_manager
         runner = engine.model_executor.driver_worker.worker.model_runner
         self._find, self._compute = manager.get_computed_blocks, runner._get_prompt_logprobs_dict  # noqa: SLF001
-        manager.get_computed_blocks, runner._get_prompt_logprobs_dict = self._found, self._computed  # noqa: SLF001
+        manager.get_computed_blocks, runner._get_prompt_logprobs_dict = self._computed_blocks, self._computed  # noqa: SLF001
 
     def __contains__(self, name: str) -> bool:
         return name in self._prefixes
@@ -275,7 +275,7 @@ class _Scores:
         """Forget a request; do nothing if it asks for no score."""
         self._prefixes.pop(name, None)
 
-    def _found(self, request: Any) -> Any:
+    def _computed_blocks(self, request: Any) -> Any:
         prefix = self._prefixes.get(_own_name(request.request_id))
         return self._find(request if prefix is None else _Beginning(request, prefix))
 

@@ -106,8 +106,8 @@ def team(chat: dict[str, Any], endpoint: dict[str, Any], replies: list[dict[str,
         for name in (ASSISTANT, USER_PROXY)
     ]
     longest = MaxMessageTermination(len(chat["seeds"]) + 1)  # the task is a message, too
-    said = TextMentionTermination(END, sources=[ASSISTANT, USER_PROXY])
-    return RoundRobinGroupChat(agents, termination_condition=said | longest)
+    end_mentioned = TextMentionTermination(END, sources=[ASSISTANT, USER_PROXY])
+    return RoundRobinGroupChat(agents, termination_condition=end_mentioned | longest)
 
 
 async def hold(chat: dict[str, Any], endpoint: dict[str, Any]) -> dict[str, Any]:

@@ -92,9 +92,9 @@ async def debate(question: Question, conversation: Conversation) -> Ending:
 
     async def speak(agent: str, memory: list[ChatMessage], text: str) -> str:
         memory.append(_user(text))
-        said = await conversation.ask(agent, memory)
-        memory.append(ChatMessage(role="assistant", content=said))
-        return said
+        reply = await conversation.ask(agent, memory)
+        memory.append(ChatMessage(role="assistant", content=reply))
+        return reply
 
     opening: dict[str, str] = {}
     negative = ""

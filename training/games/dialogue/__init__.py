@@ -5,12 +5,12 @@ from __future__ import annotations
 from training.games.base import GameSpec, sample_files, without
 from training.games.dialogue.game import HIGH, LOW, Dialogue
 from training.games.dialogue.markup import render
-from training.games.dialogue.settings import DialogueSettings, GivenTurn, Participant, Profile
+from training.games.dialogue.settings import DialogueSettings, EarlierTurn, Participant, Profile
 from training.games.dialogue.words import BY_NAME
 from training.games.log import read_settings
 from training.records import SPECTATOR, Scenario
 
-__all__ = ["SPEC", "Dialogue", "DialogueSettings", "GivenTurn", "Participant", "Profile"]
+__all__ = ["SPEC", "Dialogue", "DialogueSettings", "EarlierTurn", "Participant", "Profile"]
 
 STRANGERS = ("Person A", "Person B")
 """The names at the seats of strangers, who know nothing of each other."""

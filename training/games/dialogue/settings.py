@@ -43,7 +43,7 @@ class Participant(Settings):
     )
 
 
-class GivenTurn(Settings):
+class EarlierTurn(Settings):
     """One turn before the game begins."""
 
     seat: Literal[0, 1] = Field(description="Who did it.")
@@ -79,7 +79,7 @@ class DialogueSettings(Settings):
         max_length=400,
         description="For random order: the seats as they acted in a recorded conversation, then by seed.",
     )
-    given: tuple[GivenTurn, ...] = Field(
+    given: tuple[EarlierTurn, ...] = Field(
         default=(), max_length=4, description="Up to two rounds that were spoken before the game begins."
     )
     turn_limit: int = Field(default=20, ge=2, le=400, description="Turns of both seats together.")
@@ -112,7 +112,7 @@ class DialogueSettings(Settings):
             raise ValueError("fixed_order states a random order; set order to random")
         for turn in self.given:
             if turn.kind in ("speak", "nonverbal", "action") and not turn.text.strip():
-                raise ValueError(f"a given turn of kind {turn.kind} needs text")
+                raise ValueError(f"an earlier turn of kind {turn.kind} needs text")
             if turn.kind == "leave":
                 raise ValueError("nobody can have left before the game begins")
         return self

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from training.games.actions import clean, how_to
 from training.games.dialogue.markup import render
-from training.games.dialogue.settings import DialogueSettings, GivenTurn, Profile
+from training.games.dialogue.settings import DialogueSettings, EarlierTurn, Profile
 from training.records import ALL, SPECTATOR, Action, Seat, Viewer
 
 Names = Sequence[str]
@@ -138,7 +138,7 @@ def rules(settings: DialogueSettings, actions: Sequence[Action]) -> str:
 # --- what happens ----------------------------------------------------------------------------------------------------
 
 
-def earlier_turns(names: Names, turns: Sequence[GivenTurn]) -> str:
+def earlier_turns(names: Names, turns: Sequence[EarlierTurn]) -> str:
     """Return the rounds before the game, one line per turn."""
     lines = [f"{names[turn.seat]} {deed(turn.kind, clean(turn.text))}" for turn in turns]
     return "\n".join(["So far:", *lines])

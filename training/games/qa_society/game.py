@@ -68,7 +68,7 @@ class QaSociety(LoggedGame):
         self._gone: set[Seat] = set()
         self._search: Search | None = None
         self._latest: Reply | None = None
-        self._asks = self._searches = self._found = self._turns = 0
+        self._asks = self._searches = self._results = self._turns = 0
         self._final: Reply | None = None
         self._evidence: dict[Seat, tuple[Passage, ...]] = {}  # what a seat read last
         self._moment = ""
@@ -158,7 +158,7 @@ class QaSociety(LoggedGame):
             "hedged": float(final.kind == "hedge"),
             "asks": float(self._asks),
             "searches": float(self._searches),
-            **({"found": self._found / self._searches} if self._searches else {}),
+            **({"found": self._results / self._searches} if self._searches else {}),
             "turns": float(self._turns),
             "end_effort": float(self._end == "effort"),
             "end_length": float(self._end == "length"),
@@ -263,7 +263,7 @@ class QaSociety(LoggedGame):
     def _receive(self, move: Move) -> None:
         """Show the result of a search to the seat that searched, which moves again."""
         passages = [clean(line) for line in str(move.args.get("passages", "")).splitlines() if clean(line)]
-        self._found += bool(passages)
+        self._results += bool(passages)
         why = LATE if move.origin == "timeout" else clean(str(move.args.get("why", "")))
         text = words.failure(why) if why else words.retrieval(passages)
         shown = table.results(passages, why)

@@ -159,6 +159,6 @@ def over(why: str, final: Reply | None) -> str:
 
 def score(settings: QaSocietySettings, final: Reply | None, f1: float, searches: int, result: float) -> str:
     """Return how the game was scored, for viewers who may see everything."""
-    said = f"The final answer is {final.text!r}" if final else "There is no final answer"
+    final_answer = f"The final answer is {final.text!r}" if final else "There is no final answer"
     right = " or ".join(repr(clean(answer)) for answer in settings.answers)
-    return f"{said}; right is {right}. F1 {f1:.2f}, searches {searches}: the return is {result:.2f}."
+    return f"{final_answer}; right is {right}. F1 {f1:.2f}, searches {searches}: the return is {result:.2f}."

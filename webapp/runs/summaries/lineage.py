@@ -66,7 +66,7 @@ def note(base: str) -> str:
     """
     entry = bases.find(base)
     if entry is not None:
-        return entry.said
+        return entry.result_note
     checkpoint = Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=base).first()
     try:
         return bases.read_info(Path(checkpoint.path)).note if checkpoint is not None else ""

@@ -45,10 +45,10 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """One turn of the record. `said` and `done` are empty where the answer could not be parsed."""
+    """One turn of the record. `speech` and `done` are empty where the answer could not be parsed."""
 
     seat: Seat
-    said: str = ""
+    speech: str = ""
     done: str = ""
 
     def target(self, verb: str) -> str | None:
@@ -118,7 +118,7 @@ def _answer(seat: Seat, response: str, reading: Reading, where: str) -> Answer:
     except (ValueError, KeyError, TypeError, RecursionError):
         reading.notice(where, "an answer that is not JSON with an action; the player does nothing there")
         return Answer(seat)
-    return Answer(seat, done=str(content)) if kind == "action" else Answer(seat, said=str(content))
+    return Answer(seat, done=str(content)) if kind == "action" else Answer(seat, speech=str(content))
 
 
 # --- the game --------------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def _followed(
     key: str, names: list[str], answers: list[Answer], winners: set[Seat], fixed: list[dict[str, Any]], where: str
 ) -> tuple[DatasetLine, Ignored]:
     """Return the game with the random outcomes that `fixed` states."""
-    longest = max((len(answer.said) for answer in answers), default=0)
+    longest = max((len(answer.speech) for answer in answers), default=0)
     settings = {**SETTINGS, "fixed": fixed, "max_chars": max(1000, longest)}
     start = werewolf.scenario(key, ROLES, names, settings)
     reader = _Reader(names, answers, fixed, winners, where)
@@ -216,7 +216,7 @@ class _Reader:
         """
         if "speak" in offered:
             self._ignore(answer.done)
-            return werewolf.speak(answer.said)
+            return werewolf.speak(answer.speech)
         for verb in ("save", "poison") if "pass" in offered else offered:
             target = answer.target(verb)
             if target not in self._names:
@@ -228,7 +228,7 @@ class _Reader:
                     f"turn {self.at} is '{verb} {target}', which Parley's rules do not allow there", self._where
                 )
             return move
-        self._ignore(answer.said or answer.done)
+        self._ignore(answer.speech or answer.done)
         return Move(action="pass") if "pass" in offered and answer.done else None
 
     def _ignore(self, words: str) -> None:
@@ -255,7 +255,7 @@ class _Reader:
     def _likeliest(self, voting: Event, leaders: Sequence[str]) -> list[str]:
         """Return the tied players, first those that do not act afterwards, or that the witch saved."""
         answers, saved = self._answers[self.at :], None
-        if voting == "prey" and answers and ROLES[answers[0].seat] == "witch" and not answers[0].said:
+        if voting == "prey" and answers and ROLES[answers[0].seat] == "witch" and not answers[0].speech:
             saved, answers = (
                 answers[0].target("save"),
                 answers[1:],

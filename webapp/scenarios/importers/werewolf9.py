@@ -151,16 +151,16 @@ class _Reader:
 
     def __init__(self, state: Mapping[str, Any], audio: Mapping[str, Any], where: str) -> None:
         self._state, self._where = state, where
-        self._said: dict[str, str] = {}
+        self._speeches: dict[str, str] = {}
         self._unplayed = dict.fromkeys((*_actions(state), *audio))  # in the order of the file
         spoke: dict[tuple[str, int], list[Seat]] = defaultdict(list)
         for key, entry in audio.items():
             match = SPEECH.fullmatch(key)
             assert match, "other keys are unknown entries"
-            self._said[key] = need(entry, "text", str, f"{where}, audio, {key}")
+            self._speeches[key] = need(entry, "text", str, f"{where}, audio, {key}")
             if match[3] == "is speaking":
                 spoke["runoff" if match[4] else "speakers", int(match[1])].append(int(match[2]) - 1)
-        self.longest = max(map(len, self._said.values()), default=0)
+        self.longest = max(map(len, self._speeches.values()), default=0)
         self.fixed = [{"event": event, "day": day, "seats": seats} for (event, day), seats in spoke.items()]
 
     def decide(self, offers: werewolf.Offers, phase: str) -> Mapping[Seat, Move | None]:
@@ -196,7 +196,7 @@ class _Reader:
         }
         key = f"{begin} {words[kind]}"
         self._unplayed.pop(key, None)
-        return werewolf.speak(self._said.get(key, ""))
+        return werewolf.speak(self._speeches.get(key, ""))
 
     def _aimed(self, offered: Mapping[str, Action], name: str, number: object, entry: str) -> Move | None:
         """Return a recorded action at a player or at nobody (-1); None where nothing is recorded."""
