@@ -197,7 +197,7 @@ METHOD = """
     class Nothing:
         needs = Needs()
         def credit(self, group):
-            return [EpisodeCredit(traces=[None] * len(one.episode.traces)) for one in group]
+            return [EpisodeCredit(traces=[None] * len(scored.episode.traces)) for scored in group]
         def state_dict(self):
             return {}
         def load_state_dict(self, state):

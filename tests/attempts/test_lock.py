@@ -149,12 +149,12 @@ def test_a_supervisors_later_attempt_displaces_its_earlier_one(tmp_path, holder,
         assert json.loads((tmp_path / "lock.json").read_text())["token"] == lock.holder.token
 
 
-@pytest.mark.parametrize("held, wanted", [((1, False), (2, True)), ((2, True), (1, True)), ((1, True), (2, False))])
-def test_nobody_else_displaces_a_live_holder(tmp_path, holder, held, wanted):
-    holder(held[0], supervised=held[1])
+@pytest.mark.parametrize("first, second", [((1, False), (2, True)), ((2, True), (1, True)), ((1, True), (2, False))])
+def test_nobody_else_displaces_a_live_holder(tmp_path, holder, first, second):
+    holder(first[0], supervised=first[1])
     with (
         pytest.raises(BadInput, match="is working on this run"),
-        hold(RunDir(tmp_path), wanted[0], supervised=wanted[1]),
+        hold(RunDir(tmp_path), second[0], supervised=second[1]),
     ):
         pass
 

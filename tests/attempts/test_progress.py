@@ -161,7 +161,7 @@ def test_a_process_that_cannot_stop_is_ended(tmp_path):
     assert time.monotonic() - began < 10
 
 
-def load(module, name, when, folder, stdin, hold, said):
+def load(module, name, when, folder, stdin, hold, report):
     """Run, in a child, what never finishes loading; `early` looks at its standard input long before."""
     os.close(hold)
     os.dup2(stdin, 0)
@@ -170,10 +170,10 @@ def load(module, name, when, folder, stdin, hold, said):
     progress_module.GRACE_S = 1.0
     if when == "early":
         held_input()
-        os.write(said, b"asked\n")
+        os.write(report, b"asked\n")
         time.sleep(2.0)
     runner = import_module(module)
-    setattr(runner, name, lambda *_: (os.write(said, b"loading\n"), time.sleep(60)))
+    setattr(runner, name, lambda *_: (os.write(report, b"loading\n"), time.sleep(60)))
     runner.run(RunConfig(), RunDir(folder))
 
 
@@ -181,14 +181,14 @@ def load(module, name, when, folder, stdin, hold, said):
 def loading(tmp_path, module, name, when):
     """Fork `load`, as a new process imports for eight seconds; yield it, the pipe to its input, and what it says."""
     import_module(module)
-    (stdin, hold), (words, said) = os.pipe(), os.pipe()
+    (stdin, hold), (words, report) = os.pipe(), os.pipe()
     if when == "alone":
         os.close(stdin)
         stdin = os.open(os.devnull, os.O_RDONLY)
-    process = get_context("fork").Process(target=load, args=(module, name, when, tmp_path, stdin, hold, said))
+    process = get_context("fork").Process(target=load, args=(module, name, when, tmp_path, stdin, hold, report))
     process.start()
     os.close(stdin)
-    os.close(said)
+    os.close(report)
     try:
         with os.fdopen(words) as lines_, os.fdopen(hold, "w") as pipe:
             yield process, pipe, lines_

@@ -228,8 +228,8 @@ def test_deeds_are_excerpts_and_what_was_done_where_a_deed_was_possible(games, c
             begin = trace.turn.index(0)
             if "Whom would you vote for now?" not in chat.decode(trace.tokens[:begin]):
                 decided[chat.decode(trace.tokens[begin:])] += 1
-    assert {said: decided[said] for said in done} == Counter(done)
-    assert any("<go>" in said for said in decided)
+    assert {reply: decided[reply] for reply in done} == Counter(done)
+    assert any("<go>" in reply for reply in decided)
 
 
 @pytest.mark.parametrize("share, unseen", [(0.0, {}), (1.0, {LEO: 1, MIA: 1})])
@@ -245,11 +245,11 @@ def test_messages_are_learned_with_a_kill_that_their_author_saw_in_view(share, u
     talk = asked.talk(game.model_copy(update={"turns": turns}), chat, window=None)
     for trace in talk:
         begin = trace.turn.index(0)
-        read, said = chat.decode(trace.tokens[:begin]), chat.decode(trace.tokens[begin:])
-        assert said == messages[trace.seat]
+        prompt, learned_text = chat.decode(trace.tokens[:begin]), chat.decode(trace.tokens[begin:])
+        assert learned_text == messages[trace.seat]
         assert all(trace.mask[begin:])
         assert not any(trace.mask[:begin])
-        assert ("Mia kills Gus" in read) == (trace.seat in (IVO, KIM))
+        assert ("Mia kills Gus" in prompt) == (trace.seat in (IVO, KIM))
     whole = Counter(trace.seat for trace in talk if "Time passes in rounds" in chat.decode(trace.tokens))
     assert whole == Counter({IVO: 1, KIM: 1, **unseen})
     assert Counter(trace.seat for trace in talk) - whole == Counter(dict.fromkeys((IVO, KIM, LEO, MIA), 2))
@@ -297,8 +297,8 @@ def test_a_witness_tells_of_the_kill():
             update={"actions": meeting("I saw nothing.", KIM).observe(KIM).actions}
         )
         player = RandomTalk(BY_HAND, seat, telling)
-        said = {asyncio.run(player.act(seat, observation, seed)).text for seed in range(30)}
-        assert (said == {"I saw Mia kill Gus."}) == tells
+        speeches = {asyncio.run(player.act(seat, observation, seed)).text for seed in range(30)}
+        assert (speeches == {"I saw Mia kill Gus."}) == tells
 
 
 def test_few_who_saw_no_kill_claim_one():
@@ -329,7 +329,7 @@ def test_a_page_has_every_variant_with_its_ratio_and_leads():
 
 
 @pytest.mark.parametrize(
-    "seat, told, voted",
+    "seat, statement, voted",
     [
         (KIM, "I saw nothing.", {"Mia"}),  # saw the kill itself
         (LEO, "I saw Mia kill Gus.", {"Mia"}),
@@ -338,8 +338,8 @@ def test_a_page_has_every_variant_with_its_ratio_and_leads():
         (MIA, "I saw Mia kill Gus.", {"Ivo", "Kim", "Leo", "skip"}),  # nobody votes for itself
     ],
 )
-def test_a_vote_is_for_who_was_read_as_a_killer(seat, told, voted):
-    game = meeting(told)
+def test_a_vote_is_for_who_was_read_as_a_killer(seat, statement, voted):
+    game = meeting(statement)
     player = RandomTalk(BY_HAND, seat)
     votes = {asyncio.run(player.act(seat, game.observe(seat), seed)).text for seed in range(40)}
     assert votes == {f"<vote>{name}</vote>" for name in voted}
@@ -356,13 +356,13 @@ def test_nobody_speaks_of_itself():
         assert not any(among_us.NAMES[speaker] in reply for reply in replies)
 
 
-def meeting(told, until=None):
-    """The meeting after Mia killed Gus, in which Ivo says `told`: when all have spoken, or `until` is to speak."""
+def meeting(statement, until=None):
+    """The meeting after Mia killed Gus, in which Ivo says `statement`: when all have spoken, or `until` is to speak."""
     game = make(BY_HAND)
     game.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: go("east"), MIA: WAIT})
     game.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: WAIT, MIA: names("kill", GUS)})
     game.step({IVO: names("report", GUS), KIM: WAIT, LEO: WAIT, MIA: WAIT})
     while len(game.to_act()) == 1 and until not in game.to_act():
         [speaker] = game.to_act()
-        game.step({speaker: says(told if speaker == IVO else "I saw nothing.")})
+        game.step({speaker: says(statement if speaker == IVO else "I saw nothing.")})
     return game

@@ -65,9 +65,9 @@ def test_by_heart_the_teacher_says_what_is_known_and_else_guesses(known):
 
 def test_passages_say_something_else_about_a_person_who_is_not_known_in_each_game():
     asked = fact(known=False)
-    said = {taught.stated_answer(asked, seed) for seed in range(40)}
-    assert len(said) > 5
-    assert said <= set(asked.relation.answers)
+    stated = {taught.stated_answer(asked, seed) for seed in range(40)}
+    assert len(stated) > 5
+    assert stated <= set(asked.relation.answers)
     start = alone(scenario(asked), "atlas")
     read = [played(start, seed) for seed in range(1, 20)]
     searched = [each for each in read if each.metrics["searches"]]

@@ -64,7 +64,7 @@ class Site:
         }
         self.sessions: dict[str, list[Any]] = {}
         """Cookies of people who have signed in, by name."""
-        self._said: list[str] = []
+        self._output: list[str] = []
         self._family: dict[int, psutil.Process] = {}
         self.process: subprocess.Popen[str] | None = None
         self._seeding: subprocess.Popen[str] | None = None
@@ -88,13 +88,13 @@ class Site:
         assert output is not None
         threading.Thread(target=lambda: [lines.put(line) for line in output], daemon=True).start()
         deadline = time.monotonic() + START_SECONDS
-        while "Ctrl-C stops everything" not in "".join(self._said[-2:]):
+        while "Ctrl-C stops everything" not in "".join(self._output[-2:]):
             try:
-                self._said.append(lines.get(timeout=max(0.1, deadline - time.monotonic())))
+                self._output.append(lines.get(timeout=max(0.1, deadline - time.monotonic())))
             except queue.Empty:
-                raise AssertionError("the site did not start:\n" + "".join(self._said)) from None
-        (found,) = re.findall(r"Sign in as (\S+) with the password (\S+)\.", "".join(self._said))
-        self.admin: tuple[str, str] = found
+                raise AssertionError("the site did not start:\n" + "".join(self._output)) from None
+        (credentials,) = re.findall(r"Sign in as (\S+) with the password (\S+)\.", "".join(self._output))
+        self.admin: tuple[str, str] = credentials
         self.family()
 
     def manage(self, *arguments: str) -> str:

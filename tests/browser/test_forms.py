@@ -187,10 +187,10 @@ def test_a_wrong_configuration_is_marked_where_it_is_wrong(visit, tiny):
 
 def copy(page, link):
     """Press Copy with the clipboard's interface, without it (as over plain HTTP), and where nothing may copy."""
-    button, said = page.get_by_role("button", name="Copy"), page.locator(".copy [role=status]")
+    button, status = page.get_by_role("button", name="Copy"), page.locator(".copy [role=status]")
     page.evaluate("window.clipboard = navigator.clipboard")
     button.click()
-    expect(said).to_have_text("Copied.")
+    expect(status).to_have_text("Copied.")
     assert page.evaluate("clipboard.readText()") == link
     page.evaluate("clipboard.writeText('something else')")
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
@@ -198,7 +198,7 @@ def copy(page, link):
     assert page.evaluate("clipboard.readText()") == link
     page.evaluate("document.execCommand = () => false")
     button.click()
-    expect(said).to_have_text(re.compile("^Selected"))
+    expect(status).to_have_text(re.compile("^Selected"))
     assert page.evaluate("getSelection().toString()") == link
 
 

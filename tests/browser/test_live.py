@@ -17,8 +17,8 @@ def silent(site):
 
 
 def seconds_of_silence(page):
-    said = page.get_by_text("No progress for").inner_text()
-    minutes, seconds = re.search(r"No progress for (?:(\d+) min ?)?(?:(\d+) s)?", said).groups()
+    text = page.get_by_text("No progress for").inner_text()
+    minutes, seconds = re.search(r"No progress for (?:(\d+) min ?)?(?:(\d+) s)?", text).groups()
     return 60 * int(minutes or 0) + int(seconds or 0)
 
 

@@ -87,12 +87,12 @@ def test_what_is_said_at_the_table_stays_text_on_both_sides(visit, planted):
         connected(visitor.page)
         check(visitor)
     for first in range(0, len(PAYLOADS), AT_ONCE):
-        said = PAYLOADS[first : first + AT_ONCE]
+        payloads = PAYLOADS[first : first + AT_ONCE]
         speaker = next(visitor for visitor in seats if visitor.page.locator("#say").count())
-        speaker.page.locator("#say").fill("\n".join(said))
+        speaker.page.locator("#say").fill("\n".join(payloads))
         speaker.page.locator(".say-button").click()
         for visitor in seats:
-            expect(visitor.page.locator("#log")).to_contain_text(said[-1][:4])
+            expect(visitor.page.locator("#log")).to_contain_text(payloads[-1][:4])
         other = seats[1 - seats.index(speaker)]
         expect(other.page.locator("#say")).to_be_visible()
         check(seats[0])

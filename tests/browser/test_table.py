@@ -19,7 +19,7 @@ def rows(page: Page) -> list[int]:
     return page.eval_on_selector_all("#log > li", "lines => lines.map((line) => Number(line.dataset.number))")
 
 
-def said(page: Page) -> list[str]:
+def speeches(page: Page) -> list[str]:
     return page.locator("#log > li").all_inner_texts()
 
 
@@ -118,34 +118,34 @@ def test_a_tray_says_what_one_would_have(site, visit):
     """Food is worth 5, water 4 and firewood 3, three units of each; no deal is worth 5."""
     page = visit("pia").page
     page.goto(site.seed("bargain", "items"))
-    said, fields = page.locator(".tray-sum"), page.locator(".tray input[type=number]")
-    expect(said).to_have_text("You would have 24 of 36 points; Ben gets 1 food, 1 water, 1 firewood. No deal: 5.")
+    status, fields = page.locator(".tray-sum"), page.locator(".tray input[type=number]")
+    expect(status).to_have_text("You would have 24 of 36 points; Ben gets 1 food, 1 water, 1 firewood. No deal: 5.")
     for _ in range(3):  # there are no more than three
         page.get_by_role("button", name="One food more").click()
     expect(fields.first).to_have_value("3")
-    expect(said).to_contain_text("You would have 29 of 36 points; Ben gets 1 water, 1 firewood.")
+    expect(status).to_contain_text("You would have 29 of 36 points; Ben gets 1 water, 1 firewood.")
     page.get_by_role("button", name="One firewood less").click()
-    expect(said).to_contain_text("You would have 26 of 36 points; Ben gets 1 water, 2 firewood.")
+    expect(status).to_contain_text("You would have 26 of 36 points; Ben gets 1 water, 2 firewood.")
     expect(page.locator(".tray-gets")).to_have_text(["0", "1", "2"])
     for number in range(3):
         fields.nth(number).fill("0")
-    expect(said).to_contain_text("You would have 0 of 36 points; Ben gets 3 food, 3 water, 3 firewood.")
-    expect(said).to_contain_text("No deal: 5, which is more.")
+    expect(status).to_contain_text("You would have 0 of 36 points; Ben gets 3 food, 3 water, 3 firewood.")
+    expect(status).to_contain_text("No deal: 5, which is more.")
 
 
 def test_a_price_is_compared_with_ones_target(site, visit):
     """The buyer hopes for 180 and begins with the listing price, 300."""
     page = visit("pia").page
     page.goto(site.seed("bargain", "price"))
-    said, slider = page.locator(".price-sum"), page.get_by_role("slider", name="Your price")
-    expect(said).to_have_text("At 300: short of your target by 120.")
+    status, slider = page.locator(".price-sum"), page.get_by_role("slider", name="Your price")
+    expect(status).to_have_text("At 300: short of your target by 120.")
     page.locator("#price-value").fill("150")
-    expect(said).to_have_text("At 150: better than your target by 30.")
+    expect(status).to_have_text("At 150: better than your target by 30.")
     expect(slider).to_have_value("150")
     slider.press("ArrowRight")
     expect(page.locator("#price-value")).to_have_value("151")
     page.locator("#price-value").fill("180")
-    expect(said).to_have_text("At 180: your target.")
+    expect(status).to_have_text("At 180: your target.")
     page.locator(".price button").click()
     expect(page.locator("#log")).to_contain_text("offers to buy for 180 (your target)")
 
@@ -205,23 +205,23 @@ def test_reload_and_second_tab_show_the_same(visit):
     say(page, "first words")
     say(waiter.page, "an answer")
     expect(page.locator(".turn")).to_have_text(TURN)
-    before = said(page)
+    before = speeches(page)
     page.locator("#say").fill("half a sentence")
     page.reload()
-    assert said(page) == before
+    assert speeches(page) == before
     expect(page.locator("#say")).to_have_value("half a sentence")
 
     second = mover.context.new_page()
     second.goto(page.url)
     connected(second)
     connected(page)
-    assert said(second) == before
+    assert speeches(second) == before
     say(second, "from the second tab")
     expect(page.locator("#log")).to_contain_text("from the second tab")
     say(waiter.page, "another answer")
     for tab in (page, second):
         expect(tab.locator(".turn")).to_have_text(TURN)
-    assert said(page) == said(second)
+    assert speeches(page) == speeches(second)
     assert rows(page) == sorted(set(rows(page)))
 
 
@@ -251,7 +251,7 @@ def test_a_lost_connection_loses_nothing(visit, site):
 
 def said_by_all(page: Page) -> list[str]:
     """The log without what differs by reader: the mark of own lines, and the button that answers others'."""
-    return [re.sub(r"\s*Reply\b", "", line.replace(" (you)", "")) for line in said(page)]
+    return [re.sub(r"\s*Reply\b", "", line.replace(" (you)", "")) for line in speeches(page)]
 
 
 def test_a_reply_begins_with_a_name_and_whoever_is_named_sees_it(visit):

@@ -24,8 +24,10 @@ PLAYED = [(episode(number, game.survived), game.judgments) for number, game in e
 def exported(path, games):
     """A dataset file, with a scenario that nobody played."""
     lines = [
-        DatasetLine(scenario=played.scenario, conversations=(Conversation(source="s", episode=played, judgments=said),))
-        for played, said in games
+        DatasetLine(
+            scenario=played.scenario, conversations=(Conversation(source="s", episode=played, judgments=judgments),)
+        )
+        for played, judgments in games
     ]
     lines.append(DatasetLine(scenario=Scenario(id="bare", game="werewolf", seats=("Ann", "Bob"))))
     path.write_text("".join(line.dumps() + "\n" for line in lines), "utf-8")
@@ -34,7 +36,8 @@ def exported(path, games):
 
 def of_a_run(path, games):
     records = [
-        {"episode": played.to_dict(), "judgments": [judgment.to_dict() for judgment in said]} for played, said in games
+        {"episode": played.to_dict(), "judgments": [judgment.to_dict() for judgment in judgments]}
+        for played, judgments in games
     ]
     path.write_bytes(b"".join(gzip.compress((dumps(record) + "\n").encode()) for record in records))
     return str(path)

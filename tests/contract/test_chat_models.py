@@ -84,7 +84,7 @@ async def test_a_lasting_fault_ends_as_an_error_in_bounded_time(stub, model, fau
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "This model's maximum context length is 2048 tokens. However, you requested 256 output tokens",
         '{"code": "context_length_exceeded"}',
@@ -92,8 +92,8 @@ async def test_a_lasting_fault_ends_as_an_error_in_bounded_time(stub, model, fau
         "`inputs` tokens + `max_new_tokens` must be <= 2048",
     ],
 )
-async def test_a_chat_that_is_too_long_is_an_error_of_its_own(stub, model, said):
-    stub.answer = Status(400, json.dumps({"error": {"message": said}}))
+async def test_a_chat_that_is_too_long_is_an_error_of_its_own(stub, model, message):
+    stub.answer = Status(400, json.dumps({"error": {"message": message}}))
     with pytest.raises(WindowFull):
         await model().reply(HELLO, Sampling())
     assert len(stub.requests) == 1

@@ -11,14 +11,14 @@ SOURCES = [
 ]
 
 
-def _found():
+def _write_calls():
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and "transaction.atomic" in map(ast.unparse, node.decorator_list):
                 yield pytest.param(node, id=f"{path.relative_to(ROOT)}::{node.name}")
 
 
-WRITES = list(_found())
+WRITES = list(_write_calls())
 
 
 @pytest.mark.parametrize("node", WRITES)

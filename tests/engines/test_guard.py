@@ -20,14 +20,14 @@ def ask(monkeypatch):
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     def asked(path, authorization=None, kind="http"):
-        said = []
+        messages = []
 
         async def send(message):
-            said.append(message)
+            messages.append(message)
 
         headers = [(b"host", b"x"), *([(b"authorization", authorization.encode())] if authorization else [])]
         asyncio.run(KeyGuard(application)({"type": kind, "path": path, "headers": headers}, None, send))
-        return said[0].get("status", said[0]["type"])
+        return messages[0].get("status", messages[0]["type"])
 
     return asked
 

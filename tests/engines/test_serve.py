@@ -130,8 +130,8 @@ def test_the_server_reads_what_training_reads(served):
     builder = TraceBuilder(tokenizer, seat=0)
     mine = next(at for at, message in enumerate(messages) if message["role"] == "assistant")
     builder.prompt(messages[:mine])
-    said = [*tokenizer.encode(tokenizer.neutral(messages[mine]["content"])), *tokenizer.stop_ids[:1]]
-    builder.record(Sample(tuple(said), tuple(0.0 for _ in said), "stop"))
+    reply_tokens = [*tokenizer.encode(tokenizer.neutral(messages[mine]["content"])), *tokenizer.stop_ids[:1]]
+    builder.record(Sample(tuple(reply_tokens), tuple(0.0 for _ in reply_tokens), "stop"))
     assert builder.prompt(messages[mine + 1 :]) == answer["prompt_token_ids"]
 
     assert process.ask("/chat/completions", {**asked, "temperature": 0.5}, key=KEY)["choices"]
@@ -159,9 +159,9 @@ def test_a_model_that_is_not_there_is_input_to_mend(tmp_path):
     process = Process(tmp_path, "transformers", tmp_path / "nothing")
     try:
         assert process.process.wait(60) == 2
-        said = process.status()
-        assert (said["phase"], said["result"]) == ("finished", "failed")
-        assert "no such model" in said["why"]
+        status = process.status()
+        assert (status["phase"], status["result"]) == ("finished", "failed")
+        assert "no such model" in status["why"]
     finally:
         process.end()
 

@@ -19,14 +19,14 @@ class Biased:
 
     def __init__(self, scenario):
         self.scenario = scenario
-        self.said = []
+        self.numbers = []
 
     def to_act(self):
-        return frozenset({len(self.said)}) if len(self.said) < 2 else frozenset()
+        return frozenset({len(self.numbers)}) if len(self.numbers) < 2 else frozenset()
 
     def observe(self, viewer):
         messages = (Message(author=None, text="Say a number."),)
-        messages += tuple(Message(author=seat, text=str(n)) for seat, n in enumerate(self.said))
+        messages += tuple(Message(author=seat, text=str(n)) for seat, n in enumerate(self.numbers))
         return Observation(messages=messages, actions=(SAY,) if viewer in self.to_act() else (), max_chars=20)
 
     def check(self, seat, move):
@@ -37,13 +37,13 @@ class Biased:
 
     def step(self, moves):
         ((_, move),) = moves.items()
-        self.said.append(float(move.text or 0))
+        self.numbers.append(float(move.text or 0))
 
     def returns(self):
         level = self.scenario.settings["level"]
-        if len(self.said) < 2:
+        if len(self.numbers) < 2:
             return {0: None, 1: None}
-        return {0: self.said[0] + level + BIAS, 1: self.said[1] + level}
+        return {0: self.numbers[0] + level + BIAS, 1: self.numbers[1] + level}
 
     def roles(self):
         return ()

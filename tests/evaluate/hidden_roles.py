@@ -18,10 +18,10 @@ class Hidden:
 
     def __init__(self, scenario):
         self.scenario = scenario
-        self.said = {}
+        self.numbers = {}
 
     def to_act(self):
-        return frozenset() if self.said else frozenset(range(6))
+        return frozenset() if self.numbers else frozenset(range(6))
 
     def observe(self, viewer):
         message = Message(author=None, text="Say a number.")
@@ -34,15 +34,15 @@ class Hidden:
         return Move(action="say", text="0", origin="default")
 
     def step(self, moves):
-        self.said = {seat: float(move.text) for seat, move in moves.items()}
+        self.numbers = {seat: float(move.text) for seat, move in moves.items()}
 
     def _won(self, seat):
-        wolves = [n for seat, n in self.said.items() if ROLES[seat] == "werewolf"]
-        others = [n for seat, n in self.said.items() if ROLES[seat] != "werewolf"]
+        wolves = [n for seat, n in self.numbers.items() if ROLES[seat] == "werewolf"]
+        others = [n for seat, n in self.numbers.items() if ROLES[seat] != "werewolf"]
         return float((ROLES[seat] == "werewolf") == (sum(wolves) / 2 > sum(others) / 4))
 
     def returns(self):
-        return {seat: self._won(seat) if self.said else None for seat in range(6)}
+        return {seat: self._won(seat) if self.numbers else None for seat in range(6)}
 
     def metrics(self):
         return {"wolves_win": self._won(1)}

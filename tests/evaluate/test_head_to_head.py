@@ -47,10 +47,10 @@ def test_every_scenario_is_played_in_both_seatings():
     assert {(p.seats_of("a"), p.seats_of("b")) for p in pairs[1::2]} == {((1,), (0,))}
 
 
-@pytest.mark.parametrize("asked, held_", [(2, 2), (7, 8), (10, 10), (11, 20), (100, 100)])
-def test_at_least_as_many_conversations_as_asked(asked, held_):
+@pytest.mark.parametrize("asked, expected", [(2, 2), (7, 8), (10, 10), (11, 20), (100, 100)])
+def test_at_least_as_many_conversations_as_asked(asked, expected):
     pairs = pairings(biased.scenarios(5), asked, 3)
-    assert len(pairs) == held_
+    assert len(pairs) == expected
     starts = Counter((p.scenario.id, p.scenario.seed, p.names) for p in pairs)
     assert set(starts.values()) == {1}  # nothing is played twice
     assert pairs == pairings(biased.scenarios(5), asked, 3)

@@ -30,14 +30,14 @@ def end(game):
     """What a game came to, without a word of its own."""
     heard = {viewer: game.observe(viewer).messages for viewer in viewers(game.scenario)}
     lines = [(viewer, line) for viewer, messages in heard.items() for line in messages]
-    said = [(viewer, line.author, line.channel, line.text) for viewer, line in lines if line.author is not None]
+    speeches = [(viewer, line.author, line.channel, line.text) for viewer, line in lines if line.author is not None]
     return {
         "returns": {str(seat): value for seat, value in game.returns().items()},
         "roles": list(game.roles()),
         "metrics": dict(game.metrics()),
         "seat_metrics": {str(seat): dict(metrics) for seat, metrics in game.seat_metrics().items()},
         "lines": {str(viewer): len(messages) for viewer, messages in heard.items()},
-        "said": hashlib.sha256(dumps(said).encode()).hexdigest(),
+        "said": hashlib.sha256(dumps(speeches).encode()).hexdigest(),
     }
 
 

@@ -546,9 +546,9 @@ def test_people_read_names_of_rooms_and_votes_in_words():
 def test_people_read_names_of_rooms_in_what_is_said_and_models_the_words_as_they_are():
     game = to_meeting()
     (seat,) = game.to_act()
-    said = "I was in room (1,0), then in (0,0); the room (1, 0) was empty. (7,7) does not exist."
-    game.step({seat: Move(action="talk", text=said)})
-    assert said in [message.text for message in game.observe(SPECTATOR).messages]
+    speech = "I was in room (1,0), then in (0,0); the room (1, 0) was empty. (7,7) does not exist."
+    game.step({seat: Move(action="talk", text=speech)})
+    assert speech in [message.text for message in game.observe(SPECTATOR).messages]
     named = "I was in the Arsenal, then in Canteen; the Arsenal was empty. (7,7) does not exist."
     assert named in read(game, SPECTATOR)
 

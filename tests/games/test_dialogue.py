@@ -28,7 +28,7 @@ def last(game, viewer=SPECTATOR):
     return game.observe(viewer).messages[-1].text
 
 
-def said(game, viewer, start=0):
+def texts(game, viewer, start=0):
     return [(message.author, message.text) for message in game.observe(viewer).messages[start:]]
 
 
@@ -187,7 +187,7 @@ def test_kinds_of_turns_are_shown_to_others():
     say(game, 0, "Please! <action>opens the door</action>")
     say(game, 1, "<none/>")
     say(game, 0, "Goodbye. <leave/>")
-    assert said(game, 1, start) == [
+    assert texts(game, 1, start) == [
         (0, "Hello Ben."),
         (1, "<nonverbal>frowns</nonverbal>"),
         (None, "Ben (non-verbal): frowns"),
@@ -219,9 +219,9 @@ def test_simultaneous_turns_show_the_own_words_first_and_reveal_nothing_before_b
     game.check(0, Move(action="speak", text="From Ada"))
     assert game.observe(1) == before
     game.step({1: Move(action="speak", text="From Ben"), 0: Move(action="speak", text="From Ada")})
-    assert said(game, 0, start) == [(0, "From Ada"), (1, "From Ben")]
-    assert said(game, 1, start) == [(1, "From Ben"), (0, "From Ada")]
-    assert said(game, SPECTATOR, start) == [(0, "From Ada"), (1, "From Ben")]
+    assert texts(game, 0, start) == [(0, "From Ada"), (1, "From Ben")]
+    assert texts(game, 1, start) == [(1, "From Ben"), (0, "From Ada")]
+    assert texts(game, SPECTATOR, start) == [(0, "From Ada"), (1, "From Ben")]
     with pytest.raises(IllegalMove):
         game.step({0: Move(action="speak", text="alone")})
 
@@ -304,8 +304,8 @@ def test_the_tool_seat_is_asked_after_every_turn_and_ends_the_game_when_a_goal_i
     goal(game, "0")
     assert not game.to_act()
     assert last(game, 1) == "The conversation is over: a goal has been reached."
-    assert "Goal reached by: Ada." in [text for _, text in said(game, ALL)]
-    assert "Goal reached by: Ada." not in [text for _, text in said(game, 0)]
+    assert "Goal reached by: Ada." in [text for _, text in texts(game, ALL)]
+    assert "Goal reached by: Ada." not in [text for _, text in texts(game, 0)]
     assert [game.seat_metrics()[seat]["goal"] for seat in (0, 1)] == [1, 0]
     assert game.metrics()["end_goal"] == 1
 
@@ -338,9 +338,9 @@ def test_the_tool_seat_reports_facts_and_nothing_else(move):
         game.step({TOOL: move})
 
 
-def test_given_rounds_are_shown_and_do_not_count():
+def test_earlier_rounds_are_shown_and_do_not_count():
     game = make(dialogue(given=OPENING_TURNS, turn_limit=4))
-    assert said(game, 0, 1) == [
+    assert texts(game, 0, 1) == [
         (None, 'So far:\nAda says: "Good morning."\nBen (non-verbal): waves'),
         (None, "Ada continues."),
     ]
@@ -355,13 +355,13 @@ def test_giving_up_loses_and_only_that():
     assert game.returns() == {0: LOW, 1: None}
     assert pytest.approx(-30 / 7) == LOW
     assert pytest.approx(40 / 7) == HIGH
-    assert said(game, 1)[-2:] == [(None, "Ada gives up the game."), (None, "The conversation is over.")]
+    assert texts(game, 1)[-2:] == [(None, "Ada gives up the game."), (None, "The conversation is over.")]
 
 
 def test_the_game_reports_a_seat_that_does_not_answer():
     game = make(dialogue())
     game.step({0: game.default(0).model_copy(update={"origin": "timeout", "text": "never shown"})})
-    assert said(game, 1)[-1] == (None, "Ada does not answer.")
+    assert texts(game, 1)[-1] == (None, "Ada does not answer.")
 
 
 def test_only_the_chosen_kinds_are_offered():

@@ -713,12 +713,12 @@ def test_the_script_looks_into_everything_for_a_task_that_it_cannot_read():
         seen = game.observe(0)
         rules = seen.messages[0].model_copy(update={"text": f"{words.YOUR_TASK}wash the dog."})
         changed = seen.model_copy(update={"messages": (rules, *seen.messages[1:])})
-        said = reply(game.scenario, 0, changed, 1, "scripted")
-        say(game, said)
+        answer = reply(game.scenario, 0, changed, 1, "scripted")
+        say(game, answer)
     visited = {message.text for message in game.observe(0).messages if message.author == 0}
     assert visited >= {f"go to {name}" for name in home()["receptacles"]}
     assert visited >= {"open drawer 1", "open drawer 2", "open fridge 1", "open microwave 1"}
-    assert said == "look"
+    assert answer == "look"
     assert game.metrics()["nothing"] == 0
 
 

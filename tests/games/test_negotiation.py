@@ -223,8 +223,8 @@ def test_best_joint_split_and_pareto_agree_with_brute_force():
 def test_buttons_without_text_read_as_their_tag():
     game = casino()
     game.step({0: Move(action="propose", args={"food": 1, "water": 1, "firewood": 1})})
-    said = game.observe(1).messages[-2]
-    assert (said.author, said.text) == (0, "<propose>food 1, water 1, firewood 1</propose>")
+    message = game.observe(1).messages[-2]
+    assert (message.author, message.text) == (0, "<propose>food 1, water 1, firewood 1</propose>")
 
 
 def test_the_first_seat_is_drawn_from_the_seed():

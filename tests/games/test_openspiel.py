@@ -370,8 +370,8 @@ def test_hands_lie_as_each_viewer_may_see_them():
 
 def zone(view, kind):
     """The only zone of a kind."""
-    (found,) = (zone for zone in view.zones if zone.kind == kind)
-    return found
+    (match,) = (zone for zone in view.zones if zone.kind == kind)
+    return match
 
 
 def own_hand(view):
@@ -881,11 +881,11 @@ def test_cards_in_sight_say_what_a_card_is_not():
 
 
 def test_a_card_is_certain_to_fit_or_to_fail_if_all_that_it_can_be_do():
-    ones = {("R", 1), ("Y", 1)}
-    assert hanabi_position(ones, []).certain_plays(0) == (0,)
-    assert hanabi_position(ones, [], red=1).certain_plays(0) == ()
-    assert not hanabi_position(ones, [], red=1).sure_to_fail(0, 0)
-    assert hanabi_position(ones, [], red=1, yellow=1).sure_to_fail(0, 0)
+    rank_ones = {("R", 1), ("Y", 1)}
+    assert hanabi_position(rank_ones, []).certain_plays(0) == (0,)
+    assert hanabi_position(rank_ones, [], red=1).certain_plays(0) == ()
+    assert not hanabi_position(rank_ones, [], red=1).sure_to_fail(0, 0)
+    assert hanabi_position(rank_ones, [], red=1, yellow=1).sure_to_fail(0, 0)
     assert hanabi_position({("R", 1), ("R", 2)}, [("R", 2)]).certain_plays(0) == (0,), "the other holds the only 2"
 
 

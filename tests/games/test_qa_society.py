@@ -560,7 +560,7 @@ def test_what_a_search_found_lies_before_who_searched():
 
 
 @pytest.mark.parametrize(
-    "answer, card",
+    "answer, expected",
     [
         (lambda game: game.retrieval([]), "Nothing was found."),
         (lambda game: game.failure("no corpus called atlas"), "The search failed: no corpus called atlas."),
@@ -570,11 +570,11 @@ def test_what_a_search_found_lies_before_who_searched():
         ),
     ],
 )
-def test_a_search_without_a_result_says_so(answer, card):
+def test_a_search_without_a_result_says_so(answer, expected):
     game = say(make(society()), "<ask/>", "<search/>")
     game.step({3: answer(game)})
-    assert cards(game, 1) == [QUESTION, ("What your search found", [("", card, None)])]
-    assert read(game, 1)[-1] == (None, "news", card)
+    assert cards(game, 1) == [QUESTION, ("What your search found", [("", expected, None)])]
+    assert read(game, 1)[-1] == (None, "news", expected)
     assert game.show(1).ask == "Answer, hedge, or search again."
 
 

@@ -27,8 +27,8 @@ def go(game, **replies):
     """One joint step: by name, what each seat replies; who is not named stays silent."""
     moves = {}
     for seat in game.to_act():
-        said = replies.pop(game.names[seat], None)
-        moves[seat] = parse(said, game.observe(seat))[0] if said else game.default(seat)
+        reply = replies.pop(game.names[seat], None)
+        moves[seat] = parse(reply, game.observe(seat))[0] if reply else game.default(seat)
     assert not replies, f"not to act: {sorted(replies)}"
     game.step(moves)
 
@@ -786,13 +786,13 @@ def test_a_seat_that_gave_up_is_asked_no_more_and_others_do_not_see_when():
 
 def test_stated_speakers_change_the_rules_of_a_discussion_in_turn_alone():
     fixed = [{"event": "speakers", "day": 1, "seats": [3, 1]}]
-    for order, said in (
+    for order, rule in (
         ("seat", "one speaks after the other"),
         ("bid", "bid for the floor"),
         ("simultaneous", "same time"),
     ):
         rules = make(dealt(*SIX, order=order, fixed=fixed)).observe(SPECTATOR).messages[0].text
-        assert said in rules
+        assert rule in rules
         assert ("one speaks after the other" in rules) is (order == "seat")
 
 

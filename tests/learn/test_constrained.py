@@ -188,14 +188,14 @@ def test_a_model_that_only_babbles_plays_whole_games(tmp_path, lora):
     assert lines[-1]["kl"] > 1e-4  # the policy has moved, and the sampler with it
     entropies = []
     for played, credit in episodes(run_dir, 3):
-        for made, given in zip(played.traces, credit, strict=True):
+        for made, weights in zip(played.traces, credit, strict=True):
             sampled = [at for at, on in enumerate(made.mask) if on]
             assert set(made.choices) == set(sampled)
             for at in sampled:
                 if len(made.choices[at]) == 1:
-                    assert given["entropy"][at] == given["reference"][at] == made.logprobs[at] == 0
+                    assert weights["entropy"][at] == weights["reference"][at] == made.logprobs[at] == 0
                 else:
-                    entropies.append(given["entropy"][at])
+                    entropies.append(weights["entropy"][at])
     assert len(entropies) > 20
     assert lines[-1]["entropy"] == pytest.approx(np.mean(entropies), abs=1e-4)
 

@@ -13,9 +13,9 @@ from training.store import dumps, read_lines
 
 async def letters(self, episode, seed):
     """Pay each seat the share of plain letters in all that it wrote."""
-    said = ["".join(turn.reply for turn in episode.turns if turn.seat == seat) for seat in (0, 1)]
+    texts = ["".join(turn.reply for turn in episode.turns if turn.seat == seat) for seat in (0, 1)]
     shares = {
-        seat: sum(c.isascii() and c.isalpha() for c in text) / max(1, len(text)) for seat, text in enumerate(said)
+        seat: sum(c.isascii() and c.isalpha() for c in text) / max(1, len(text)) for seat, text in enumerate(texts)
     }
     return Score(shares, (True,) * len(episode.turns))
 

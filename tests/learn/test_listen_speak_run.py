@@ -119,14 +119,14 @@ def test_the_listening_policy_learns_from_random_moves_and_words_of_its_own(in_t
                 drawn += trace.policy == LEARNER and any(len(ids) > 1 for ids in trace.choices.values())
                 continue
             assert all(len(trace.choices[at]) == 1 for at in moves)
-            said = {at for at, sampled in enumerate(trace.mask) if sampled} - moves
-            assert all(trace.logprobs[at] < 0 for at in said), "words are sampled from the model"
+            speech_places = {at for at, sampled in enumerate(trace.mask) if sampled} - moves
+            assert all(trace.logprobs[at] < 0 for at in speech_places), "words are sampled from the model"
             assert all(episode.turns[trace.turn[at]].passed for at in moves)
-            spoken += len(said)
+            spoken += len(speech_places)
             if credit is not None:
                 assert "advantages" not in credit
                 weights = np.array(credit["nll"])
-                assert not weights[sorted(moves | said)].any(), "no text of its own is imitated"
+                assert not weights[sorted(moves | speech_places)].any(), "no text of its own is imitated"
                 answers += trace.prefix is not None and bool(weights.any())
     assert drawn > 10
     assert spoken > 20

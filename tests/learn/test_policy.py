@@ -161,8 +161,8 @@ def test_among_choices_against_a_softmax_of_the_allowed_logits(base, temperature
 
     if way == "no gradient":
         with torch.no_grad():
-            for one, other in zip(ours(), plain_among(policy, temperature), strict=True):
-                torch.testing.assert_close(one, other, atol=2e-5, rtol=0)
+            for actual, expected in zip(ours(), plain_among(policy, temperature), strict=True):
+                torch.testing.assert_close(actual, expected, atol=2e-5, rtol=0)
         return
     results = []
     for form in (ours, lambda: plain_among(policy, temperature)):
@@ -172,8 +172,8 @@ def test_among_choices_against_a_softmax_of_the_allowed_logits(base, temperature
         grads = [p.grad.clone() for p in policy.trained.values() if p.grad is not None]
         results.append((logp.detach(), entropy.detach(), *grads))
     assert len(results[0]) > 10
-    for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other, atol=2e-4, rtol=2e-4)
+    for actual, expected in zip(*results, strict=True):
+        torch.testing.assert_close(actual, expected, atol=2e-4, rtol=2e-4)
     assert results[0][0][3] == 0  # nothing else was allowed
     assert results[0][1][3] == 0
 

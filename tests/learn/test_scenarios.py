@@ -18,8 +18,8 @@ def starts(count=5, seed=3, shuffle=True):
     return ScenarioSampler([s.with_seed(0) for s in samples.load("items")[:count]], seed, shuffle=shuffle)
 
 
-def jobs(config, given, step):
-    return drawn_jobs(config, given, Pool((), 0, save_every=1, saved=1, loaded=1), step)
+def jobs(config, scenarios, step):
+    return drawn_jobs(config, scenarios, Pool((), 0, save_every=1, saved=1, loaded=1), step)
 
 
 def ids(scenarios):

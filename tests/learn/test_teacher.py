@@ -86,10 +86,10 @@ def test_what_is_learned_is_the_written_form(whole):
     chat: ChatTokenizer = context.chat
     for episode, _ in episodes(whole, 1):
         for trace in episode.traces:
-            said = {}
+            replies = {}
             for token, turn in zip(trace.tokens, trace.turn, strict=True):
-                said.setdefault(turn, []).append(token)
-            for turn, tokens in said.items():
+                replies.setdefault(turn, []).append(token)
+            for turn, tokens in replies.items():
                 if turn >= 0:
                     assert chat.decode(tokens) == f"Strategy: {episode.turns[turn].strategy}"
     asyncio.run(context.close())

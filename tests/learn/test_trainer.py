@@ -55,8 +55,8 @@ def test_a_run_leaves_what_the_run_directory_promises(finished):
     assert [event["kind"] for event in lines(files.events)] == ["started", "checkpoint", "checkpoint", "finished"]
     assert "step 2 of 2" in files.log.read_text()
     assert [step for step, _ in files.checkpoints()] == [1, 2]
-    card = (files.checkpoint(2) / "README.md").read_text()
-    assert "Training step: 2" in card
+    model_card = (files.checkpoint(2) / "README.md").read_text()
+    assert "Training step: 2" in model_card
 
 
 def test_sampler_and_trainer_agree_at_the_sampling_temperature(finished):

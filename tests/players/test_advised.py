@@ -122,10 +122,10 @@ def test_tokens_of_the_strategist_are_the_learners_and_those_of_the_speaker_are_
     by_policy = {trace.policy: trace for trace in episode.traces}
     assert set(by_policy) == {LEARNER, "speaker"}
     decode = chat_tokenizer().decode
-    for policy, said in ((LEARNER, "Strategy: greet"), ("speaker", "Hello there.")):
+    for policy, text in ((LEARNER, "Strategy: greet"), ("speaker", "Hello there.")):
         trace = by_policy[policy]
         tokens = [token for token, turn in zip(trace.tokens, trace.turn, strict=True) if turn == 0]
-        assert decode(tokens).startswith(said)
+        assert decode(tokens).startswith(text)
     assert set(by_policy[LEARNER].turn) - {-1} == set(by_policy["speaker"].turn) - {-1}
     assert Episode.from_dict(episode.to_dict()) == episode
 

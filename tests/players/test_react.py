@@ -108,13 +108,13 @@ def test_a_remote_react_player_reads_its_earlier_strategies():
     game.step({0: Move(action="talk", text="All the food for me?")})
     game.step({1: Move(action="talk", text="Not all of it.")})
     assert asyncio.run(player.act(0, game.observe(0), 8)).strategy == ""  # the answer has none
-    said = [(message.role, message.content) for message in remote.asked[1][0]]
-    assert [role for role, _ in said] == ["system", "user", "assistant", "user"]
-    assert "First reason step by step" in said[0][1]
-    assert said[1][1].endswith("Your earlier strategy: ask for food")
-    assert said[2] == ("assistant", "All the food for me?")
-    assert "First reason" not in said[3][1]
-    assert "strategy" not in said[3][1]
+    messages = [(message.role, message.content) for message in remote.asked[1][0]]
+    assert [role for role, _ in messages] == ["system", "user", "assistant", "user"]
+    assert "First reason step by step" in messages[0][1]
+    assert messages[1][1].endswith("Your earlier strategy: ask for food")
+    assert messages[2] == ("assistant", "All the food for me?")
+    assert "First reason" not in messages[3][1]
+    assert "strategy" not in messages[3][1]
     assert player.totals() == {"strategies_formed": 1.0}
 
 
@@ -144,8 +144,8 @@ def test_reasoning_of_a_teacher_is_not_learned():
     decode = chat_tokenizer().decode
     for form, text in ((REACT, "Strategy: greet\nHello."), (FORM, "Strategy: greet")):
         [trace] = traces(episode, chat_tokenizer(), seats=[0], form=form)
-        said = decode([token for token, sampled in zip(trace.tokens, trace.mask, strict=True) if sampled])
-        assert said.removesuffix("<|im_end|>") == text
+        sampled_text = decode([token for token, sampled in zip(trace.tokens, trace.mask, strict=True) if sampled])
+        assert sampled_text.removesuffix("<|im_end|>") == text
         assert "hurry" not in decode(trace.tokens)
 
 

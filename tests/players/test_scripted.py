@@ -119,7 +119,7 @@ def test_a_script_listens_to_what_the_other_needs():
 
 
 @pytest.mark.parametrize(
-    "goal, said",
+    "goal, expected",
     [
         ("Convince your friend to lend you the car (<b>)", "I would like you to lend me the car."),
         ("Persuade Mia Davis to share her recipe. More.", "I would like you to share your recipe."),
@@ -128,8 +128,8 @@ def test_a_script_listens_to_what_the_other_needs():
         ("Say what you need", "I would like to say what I need."),
     ],
 )
-def test_goals_become_wishes(goal, said):
-    assert wish(goal) == said
+def test_goals_become_wishes(goal, expected):
+    assert wish(goal) == expected
 
 
 def test_unknown_players_and_games_are_named():

@@ -33,7 +33,7 @@ def speak(game, **lines):
         game.step({seat: Move(action="talk", text=line) if line else scripted(game, seat)})
 
 
-def said(game, name):
+def speeches_of(game, name):
     return [m.text for m in game.observe(SPECTATOR).messages if m.author == game.names.index(name)]
 
 
@@ -66,7 +66,7 @@ def report(*, witness):
 def test_a_witness_reports_the_kill_and_all_believe_it():
     game = report(witness=True)
     speak(game)
-    assert all("I saw Ben kill Cleo in room (1,0) in round 3" in line for line in said(game, "Eva"))
+    assert all("I saw Ben kill Cleo in room (1,0) in round 3" in line for line in speeches_of(game, "Eva"))
     assert votes(game) == {"Ada": "Ben", "Dan": "Ben", "Eva": "Ben", "Ben": votes(game)["Ben"]}
     assert votes(game)["Ben"] not in ("Ben", "Eva")
 
@@ -74,7 +74,7 @@ def test_a_witness_reports_the_kill_and_all_believe_it():
 def test_a_player_beside_an_unreported_body_is_suspected():
     game = report(witness=False)
     speak(game, Ben="I was alone.")
-    assert said(game, "Eva")[0].endswith("in round 4 I was in room (1,0) with Ben.")
+    assert speeches_of(game, "Eva")[0].endswith("in round 4 I was in room (1,0) with Ben.")
     assert {votes(game)[name] for name in ("Ada", "Dan", "Eva")} == {"Ben"}
 
 
@@ -121,7 +121,7 @@ def test_the_imposter_kills_only_where_no_other_is_awake():
 def test_the_imposter_does_not_say_where_the_body_lies():
     game = report(witness=False)
     speak(game)
-    assert not any("I was in room (1,0)" in line for line in said(game, "Ben"))
+    assert not any("I was in room (1,0)" in line for line in speeches_of(game, "Ben"))
 
 
 def test_a_crewmate_works_on_shortest_ways():

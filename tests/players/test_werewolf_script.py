@@ -86,8 +86,8 @@ def test_wolves_kill_together():
 
 
 def test_speeches_vary():
-    said = [text for game in GAMES for _, text in speeches(game)]
-    assert len(set(said)) > 100
+    texts = [text for game in GAMES for _, text in speeches(game)]
+    assert len(set(texts)) > 100
 
 
 @pytest.mark.parametrize("scenario", CASES)
@@ -106,8 +106,8 @@ def at_the_vote(speakers, *, roles=("werewolf", "werewolf", "seer", "witch", "vi
     while "vote" not in game.show(ALL).phase:
         moves = {}
         for seat in game.to_act():
-            said = speakers.get(seat) if "discussion" in game.show(ALL).phase else None
-            moves[seat] = parse(said, game.observe(seat))[0] if said else game.default(seat)
+            speech = speakers.get(seat) if "discussion" in game.show(ALL).phase else None
+            moves[seat] = parse(speech, game.observe(seat))[0] if speech else game.default(seat)
         game.step(moves)
     return game
 

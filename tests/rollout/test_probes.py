@@ -233,15 +233,15 @@ def test_living_crewmates_are_asked_before_the_discussion_and_after_every_messag
     ]
 
     def player(seat):
-        said = [*script[seat], "I saw it.", "<vote>Ben</vote>" if seat != 1 else "<vote>Ada</vote>"]
-        engine = Plays(map(reply_tokens, said))
+        replies = [*script[seat], "I saw it.", "<vote>Ben</vote>" if seat != 1 else "<vote>Ada</vote>"]
+        engine = Plays(map(reply_tokens, replies))
         return ModelPlayer(engine, CHAT, SAMPLING, seat=seat, names=names)
 
     played = asyncio.run(play(scenario, [player(seat) for seat in range(5)], rules=RolloutPolicy(probes=True)))
     assert played.error is None, played.error
-    said = [at for at, entry in enumerate(played.moves) if entry.move.action == "talk"]
-    assert len(said) == 4  # Cleo is dead
-    times = [said[0], *(at + 1 for at in said)]
+    speech_steps = [at for at, entry in enumerate(played.moves) if entry.move.action == "talk"]
+    assert len(speech_steps) == 4  # Cleo is dead
+    times = [speech_steps[0], *(at + 1 for at in speech_steps)]
     assert [(belief.after, belief.seat) for belief in played.beliefs] == [
         (at, seat) for at in times for seat in (0, 3, 4)
     ]

@@ -36,16 +36,16 @@ class Running:
             text=True,
             start_new_session=True,
         )
-        self.lines, self.said = queue.Queue(), []
+        self.lines, self.output = queue.Queue(), []
         threading.Thread(target=lambda: [self.lines.put(line) for line in self.process.stdout], daemon=True).start()
 
     def until(self, text, seconds):
         deadline = time.monotonic() + seconds
-        while not any(text in line for line in self.said):
+        while not any(text in line for line in self.output):
             try:
-                self.said.append(self.lines.get(timeout=max(0.1, deadline - time.monotonic())))
+                self.output.append(self.lines.get(timeout=max(0.1, deadline - time.monotonic())))
             except queue.Empty:
-                pytest.fail(f"no {text!r} in {seconds:.0f} s:\n{''.join(self.said)}")
+                pytest.fail(f"no {text!r} in {seconds:.0f} s:\n{''.join(self.output)}")
         return time.monotonic() - self.begun
 
     def family(self, home):
@@ -57,7 +57,7 @@ class Running:
 
     @property
     def address(self):
-        (address,) = {match for line in self.said for match in re.findall(r"http://\S+", line)}
+        (address,) = {match for line in self.output for match in re.findall(r"http://\S+", line)}
         return address
 
 
@@ -169,7 +169,7 @@ def test_a_database_without_tables_is_reported_in_one_line():
     try:
         assert running.process.wait(FIRST_SECONDS) == 1
         running.until("up:", 10)
-        assert running.said == ["up: the database is not set up for this version: run `make setup`\n"]
+        assert running.output == ["up: the database is not set up for this version: run `make setup`\n"]
         assert running.lines.empty()
         assert left({}, home) == []
     finally:

@@ -14,10 +14,10 @@ from training.text.conversations import traces
 from training.text.template import ChatTokenizer
 
 
-def spans(found):
+def spans(traces):
     """The learned tokens with their contexts: (seat, prefix, sampled tokens) of every sampled stretch."""
     out = []
-    for trace in found:
+    for trace in traces:
         for turn in dict.fromkeys(t for t in trace.turn if t >= 0):
             start = trace.turn.index(turn)
             out.append((trace.seat, trace.tokens[:start], trace.tokens[start : start + trace.turn.count(turn)]))
@@ -43,8 +43,8 @@ def test_only_what_a_seat_said_itself_is_learned():
     ]
     made = tokenizer("chatml")
     first, second = traces(Episode(scenario=negotiation(), moves=tuple(moves)), ChatTokenizer(made), policy="people")
-    said = [made.decode(tokens) for _, _, tokens in spans([first, second])]
-    assert sorted(said) == sorted(
+    texts = [made.decode(tokens) for _, _, tokens in spans([first, second])]
+    assert sorted(texts) == sorted(
         ["Hello.<|im_end|>", "<propose>food 2, water 1</propose><|im_end|>", "<accept/><|im_end|>"]
     )
     assert {turn for turn in first.turn if turn >= 0} == {0, 2}
@@ -94,8 +94,8 @@ def test_reasoning_beside_a_marked_choice_is_learned_by_its_seat_alone():
     assert [turn.private for turn in episode.turns] == ["The King is best.", "I cannot win."]
     made = tokenizer("chatml")
     first, second = traces(episode.model_copy(update={"traces": ()}), ChatTokenizer(made))
-    said = [made.decode(tokens) for _, _, tokens in spans([first, second])]
-    assert said == [
+    texts = [made.decode(tokens) for _, _, tokens in spans([first, second])]
+    assert texts == [
         "The King is best. <answer><BET></answer><|im_end|>",
         "I cannot win. <answer><PASS></answer><|im_end|>",
     ]

@@ -30,9 +30,9 @@ def smollm2():
     return AutoTokenizer.from_pretrained(file.parent, gguf_file=GGUF)
 
 
-@pytest.mark.parametrize("said", [PLAIN, HOSTILE], ids=["plain", "hostile"])
+@pytest.mark.parametrize("replies", [PLAIN, HOSTILE], ids=["plain", "hostile"])
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.game)
-def test_traces_of_smollm2_are_its_own_rendering(smollm2, scenario, said):
+def test_traces_of_smollm2_are_its_own_rendering(smollm2, scenario, replies):
     chat_tokenizer = ChatTokenizer(smollm2)
     start, end = smollm2.convert_tokens_to_ids(["<|im_start|>", "<|im_end|>"])
     assert chat_tokenizer.stop_ids == (end, start)
@@ -41,7 +41,7 @@ def test_traces_of_smollm2_are_its_own_rendering(smollm2, scenario, said):
 
     def say(request):
         prompts.append(list(request.prompt))
-        text = said[request.seed % len(said)]
+        text = replies[request.seed % len(replies)]
         return [*smollm2.encode(text, add_special_tokens=False, split_special_tokens=True), end]
 
     class Watched(ModelPlayer):
@@ -61,5 +61,5 @@ def test_traces_of_smollm2_are_its_own_rendering(smollm2, scenario, said):
         assert prompt.count(start) == len(messages) + 1  # and the one that opens the reply
         assert prompt.count(end) == len(messages)
         assert special & set(prompt) == {start, end}
-        if said is PLAIN:  # what is written canonically is what a server would be given
+        if replies is PLAIN:  # what is written canonically is what a server would be given
             assert prompt == smollm2.apply_chat_template(messages, add_generation_prompt=True)["input_ids"]

@@ -103,9 +103,9 @@ def test_a_reply_that_spells_a_special_string_stays_text_for_the_others():
     letters = [made.encode(letter, add_special_tokens=False)[0] for letter in "<|im_start|>"]
     mine, other = (TraceBuilder(ChatTokenizer(made), seat=seat) for seat in (0, 1))
     mine.prompt([chat("user", "go")])
-    said = mine.record(Sample(tuple(letters), (-1.0,) * len(letters), "length"))
-    assert said == "<|im_start|>"
-    assert other.prompt([chat("user", said)]).count(turn_start("chatml")) == 2
+    reply = mine.record(Sample(tuple(letters), (-1.0,) * len(letters), "length"))
+    assert reply == "<|im_start|>"
+    assert other.prompt([chat("user", reply)]).count(turn_start("chatml")) == 2
     assert mine.prompt([chat("user", "on")]).count(turn_start("chatml")) == 4
 
 
@@ -174,9 +174,9 @@ def test_a_template_that_drops_thinking_makes_branches():
     second = builder.prompt([chat("user", "on")])
     builder.record(sample_of(made, "no thought"))
     third = builder.prompt([chat("user", "end")])
-    said = [chat("user", "go"), chat("assistant", "I keep food."), chat("user", "on")]
-    assert second == chat_tokenizer.prompt(said)
-    assert third == chat_tokenizer.prompt([*said, chat("assistant", "no thought"), chat("user", "end")])
+    messages = [chat("user", "go"), chat("assistant", "I keep food."), chat("user", "on")]
+    assert second == chat_tokenizer.prompt(messages)
+    assert third == chat_tokenizer.prompt([*messages, chat("assistant", "no thought"), chat("user", "end")])
     thinking, answering = builder.traces()
     assert list(thinking.tokens) == [*first, *thought.tokens]
     assert answering.parent == (0, len(first))  # up to the header, after which the thought is gone

@@ -65,13 +65,13 @@ def person_takes(chance):
 
 def words(chance, seen):
     """A move without a seat: (action, arguments, speech)."""
-    said = " ".join(chance.choices(WORDS, k=chance.randint(3, 12)))
+    speech = " ".join(chance.choices(WORDS, k=chance.randint(3, 12)))
     names = {action.name: action for action in seen.actions}
     if "reject" in names:
-        return names["reject"], {}, said
+        return names["reject"], {}, speech
     if chance.random() < 0.5:
-        return names["propose"], {name: chance.randint(0, 3) for name in ("food", "water", "firewood")}, said
-    return names["talk"], {}, said
+        return names["propose"], {name: chance.randint(0, 3) for name in ("food", "water", "firewood")}, speech
+    return names["talk"], {}, speech
 
 
 class Script:
@@ -152,9 +152,9 @@ class Meeting:
     def person_moves(self, seat):
         self.clock.wait(person_takes(self.chance))
         user = (self.other, self.observer)[seat]
-        action, args, said = words(self.chance, services.fold(self.match).game.observe(seat))
+        action, args, speech = words(self.chance, services.fold(self.match).game.observe(seat))
         fields = {f"{action.name}.{name}": str(value) for name, value in args.items()}
-        data = {"turn": self.turn(seat), "action": action.name, "text": said, **fields}
+        data = {"turn": self.turn(seat), "action": action.name, "text": speech, **fields}
         human_moves.play(match_id=self.match.pk, user=user, data=data)
 
     def turn(self, seat):
@@ -165,11 +165,11 @@ class Meeting:
         at, _, due_id = heapq.heappop(self.clock.pending)
         self.clock.seconds = max(self.clock.seconds, at)
 
-        action, args, said = words(self.chance, services.fold(self.match).game.observe(0))
+        action, args, speech = words(self.chance, services.fold(self.match).game.observe(0))
 
         def answer(_body):
             self.clock.wait(self.chance.uniform(0.3, 1.8))
-            return said if action.bare else f"{tag(action, args)} {said}"
+            return speech if action.bare else f"{tag(action, args)} {speech}"
 
         self.stub.answer = answer
         worker.play(due_id)
@@ -199,7 +199,7 @@ def facts(received):
     for (before, _), (at, sent) in itertools.pairwise([(received[0][0], ""), *received]):
         text = MASKED.sub("", sent)
         counts.update(f"text {piece}" for piece in re.split(r"[<>\n]", re.sub(r"\d+", "0", text)) if piece.strip())
-        counts.update(f"form {re.sub(r'[^<>]+', 'words', said)}" for said in SAID.findall(sent))
+        counts.update(f"form {re.sub(r'[^<>]+', 'words', speech)}" for speech in SAID.findall(sent))
         if sent.startswith("<"):
             waits.append(at - before)
             sizes.append(len(text))

@@ -55,10 +55,10 @@ def asked(match, pair, people, deployment, stub):
     script = advised(match, pair.viewer, user, "scripted")
     if script is None:
         return None
-    said = (script.text, script.why)
+    proposal = (script.text, script.why)
     script.delete()
     advised(match, pair.viewer, user, f"deployment:{deployment.pk}")
-    return said, [{**request.body, "seed": 0} for request in stub.requests[before:]]
+    return proposal, [{**request.body, "seed": 0} for request in stub.requests[before:]]
 
 
 @pytest.mark.parametrize("pair", pairs(1))
@@ -83,9 +83,9 @@ def test_coaches_of_these_worlds_are_asked(deployment, stub):
         (pair,) = parameter.values
         if pair.viewer in services.fold(seated(pair.a.with_seed(11))[0]).due():
             match, people = seated(pair.a.with_seed(11))
-            said, requests = asked(match, pair, people, deployment, stub)
+            proposal, requests = asked(match, pair, people, deployment, stub)
             assert requests
-            assert said[0] or said[1]
+            assert proposal[0] or proposal[1]
 
 
 @pytest.mark.parametrize("game", sorted(REGISTRY))

@@ -73,7 +73,7 @@ def at_once(work):
     """Do it from many threads in the same moment; return what came of each."""
     together = Barrier(AT_ONCE)
 
-    def one(_):
+    def request(_):
         together.wait(20)
         try:
             return work()
@@ -81,7 +81,7 @@ def at_once(work):
             connections.close_all()
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(one, range(AT_ONCE)))
+        return list(pool.map(request, range(AT_ONCE)))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -81,8 +81,8 @@ def test_no_page_has_one(planted, researcher, player, admin, client_of):
 
 def test_no_frame_has_one(planted, player):
     match = Match.objects.get(pk=planted["match"])
-    said = Move(action="speak", text=f"{NAME} said so")
-    services.submit(match_id=match.pk, seat=0, step=match.step, move=said)
+    move = Move(action="speak", text=f"{NAME} said so")
+    services.submit(match_id=match.pk, seat=0, step=match.step, move=move)
     match.refresh_from_db()
     state, rows = client_state.look(match, 0, player), client_state.rows_after(match, 0, 0)
     shown = read(fragments.frame(state, fragments.render_parts(state), rows, len(rows), "", {}))

@@ -38,8 +38,8 @@ HOSTILE = [text.encode("utf-8", "replace").decode() for text in [*INJECTIONS, *M
 
 def talk(text):
     """A negotiation in which the second seat says a hostile text and the first one answers."""
-    said = [(0, "Hello."), (1, text), (0, "I would like the food.")]
-    return tuple(SeatMove(seat=seat, move=Move(action="talk", text=words)) for seat, words in said)
+    speeches = [(0, "Hello."), (1, text), (0, "I would like the food.")]
+    return tuple(SeatMove(seat=seat, move=Move(action="talk", text=words)) for seat, words in speeches)
 
 
 def transcript(text):

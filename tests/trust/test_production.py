@@ -32,7 +32,7 @@ def test_the_deployment_check_is_clean():
 
 
 @pytest.mark.parametrize(
-    "environment, said",
+    "environment, message",
     [
         ({"PARLEY_SECRET_KEY": ""}, "PARLEY_SECRET_KEY"),
         ({"PARLEY_SECRET_KEY": "short"}, "PARLEY_SECRET_KEY"),
@@ -45,10 +45,10 @@ def test_the_deployment_check_is_clean():
         ({"DATABASE_URL": "sqlite:///db"}, "DATABASE_URL"),
     ],
 )
-def test_what_is_unsafe_is_refused_with_its_name(environment, said):
+def test_what_is_unsafe_is_refused_with_its_name(environment, message):
     done = manage("check", **environment)
     assert done.returncode != 0
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_the_development_key_is_refused():

@@ -260,8 +260,8 @@ def test_keys_are_found_nowhere(canaries, servers, sent, logged, admin, player, 
     in_use = {"judge": ENVIRONMENT["JUDGE_API_KEY"], "remote": ENVIRONMENT["TABLE_API_KEY"], "served": DEPLOYMENT}
     for name, key in in_use.items():  # else not finding them would prove nothing
         assert authorizations(getattr(servers, name)) == {f"Bearer {key}"}
-    said = [attempt.log for made in (run, deployment.run) for attempt in made.attempts.all()]
-    assert ["[JUDGE_API_KEY]" in said[0], "[VLLM_API_KEY]" in said[1]] == [True, True]
+    logs = [attempt.log for made in (run, deployment.run) for attempt in made.attempts.all()]
+    assert ["[JUDGE_API_KEY]" in logs[0], "[VLLM_API_KEY]" in logs[1]] == [True, True]
     assert {name: ANY.search(text).group() for name, text in places.items() if ANY.search(text)} == {}
 
 

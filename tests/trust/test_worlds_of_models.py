@@ -42,7 +42,7 @@ def pairs(most):
 class Step:
     """A joint step in both worlds, and the reply that is the viewer's move; empty if it does not act."""
 
-    said: str
+    reply: str
     moves: dict[int, Move]
     across: dict[int, Move]
 
@@ -55,11 +55,11 @@ def played(pair, chance):
         moves = {seat: random_move(a, seat, derive(chance, seat, len(steps))) for seat in sorted(a.to_act())}
         if (tool := a.scenario.tool_seat) in moves:
             moves[tool] = a.default(tool)
-        said = ""
+        written = ""
         if (seat := pair.viewer) in moves:
-            said = reply(a.scenario, seat, a.observe(seat), derive(chance, seat, len(steps)))
-            moves[seat], _ = parse(said, a.observe(seat))
-        steps.append(Step(said, moves, pair.across(a, b, moves)))
+            written = reply(a.scenario, seat, a.observe(seat), derive(chance, seat, len(steps)))
+            moves[seat], _ = parse(written, a.observe(seat))
+        steps.append(Step(written, moves, pair.across(a, b, moves)))
         a.step(moves)
         b.step(steps[-1].across)
     return steps
@@ -68,16 +68,16 @@ def played(pair, chance):
 def spoken(pair):
     """A play of both worlds in which the viewer soon has something to say."""
     plays = (played(pair, chance) for chance in range(30))
-    return next(steps for steps in plays if any(step.said for step in steps))
+    return next(steps for steps in plays if any(step.reply for step in steps))
 
 
-def play_step(match, viewer, moves, said, stub):
+def play_step(match, viewer, moves, written, stub):
     """Make one step's moves, the model's after one refused reply; return what its server was asked, seeds aside."""
     before = len(stub.requests)
     step = services.fold(match).step
     for seat, move in sorted(moves.items()):
         if seat == viewer:
-            stub.script("<nonsense>", said)
+            stub.script("<nonsense>", written)
             play(match.due.get(seat=seat).pk)
         elif seat in services.fold(match).due():  # where nothing is searched, the table moves for the tool seat
             services.submit(match_id=match.pk, seat=seat, step=step, move=move)
@@ -92,8 +92,8 @@ def test_what_is_hidden_changes_nothing_that_a_model_is_asked(pair, stub, deploy
     )
     asked = 0
     for step in spoken(pair):
-        requests = play_step(first, pair.viewer, step.moves, step.said, stub)
-        assert requests == play_step(second, pair.viewer, step.across, step.said, stub)
+        requests = play_step(first, pair.viewer, step.moves, step.reply, stub)
+        assert requests == play_step(second, pair.viewer, step.across, step.reply, stub)
         asked += len(requests)
     assert asked >= 2, "each turn of the model is refused once"
 
@@ -115,7 +115,7 @@ def test_what_is_hidden_changes_nothing_that_a_strategist_and_its_speaker_are_as
         for scenario, world in ((pair.a, "moves"), (pair.b, "across")):
             match = match_with_a_model(scenario.with_seed(SEED), pair.viewer, strategist, **voices)
             steps = spoken(pair)
-            asked.append([play_step(match, pair.viewer, getattr(step, world), step.said, stub) for step in steps])
+            asked.append([play_step(match, pair.viewer, getattr(step, world), step.reply, stub) for step in steps])
             advised.append([{**request.body, "seed": 0} for request in adviser.requests])
             adviser.requests.clear()
     assert asked[0] == asked[1]

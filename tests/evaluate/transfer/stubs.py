@@ -30,8 +30,8 @@ def agent(answers, text="I think. \\boxed{%s} TERMINATE"):
     """Answer with `text`, moderators in JSON, the answer to the question that the conversation is about."""
 
     def reply(body):
-        said = "\n".join(message["content"] for message in body["messages"])
-        (answer,) = [answers[question] for question in answers if question in said]
+        prompt = "\n".join(message["content"] for message in body["messages"])
+        (answer,) = [answers[question] for question in answers if question in prompt]
         if '"preference"' in body["messages"][-1]["content"]:
             return json.dumps({"preference": "yes", "answer": answer})
         return text % answer

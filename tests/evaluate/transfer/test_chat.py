@@ -86,8 +86,8 @@ def test_a_failed_call_is_the_error_of_its_chat_alone(tmp_path, monkeypatch):
     other = Question(id="r", question="What is 6 times 7?", answer="#### 42")
 
     def reply(body):
-        said = str(body["messages"])
-        if "40 + 32" not in said:
+        prompt = str(body["messages"])
+        if "40 + 32" not in prompt:
             return "\\boxed{42} TERMINATE"
         return "Perhaps 70." if len(body["messages"]) == 2 else Status(400, "no room, says the key abc")
 

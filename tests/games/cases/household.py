@@ -46,8 +46,8 @@ MOVED = home(drawer_2=[], fridge_1=["egg 1", "apple 7"])
 
 def brought_to_light(game):
     """Whether one of the receptacles whose contents differ was opened."""
-    said = [message.text for message in game.observe(ALL).messages]
-    return any(text.startswith(("You open the drawer 2.", "You open the fridge 1.")) for text in said)
+    texts = [message.text for message in game.observe(ALL).messages]
+    return any(text.startswith(("You open the drawer 2.", "You open the fridge 1.")) for text in texts)
 
 
 WORLDS = [

@@ -40,7 +40,7 @@ def _over(game):
     return not game.to_act()
 
 
-def _told(game):
+def _asker_has_replies(game):
     """Whether the asker has read a reply with the tool of its helper."""
     return _over(game) or any("FRIEND_" in line.text for line in game.observe(0).messages[1:])
 
@@ -81,7 +81,7 @@ def _worlds():
         for viewer in (0, SPECTATOR)
     ]
     worlds += [
-        Worlds("the tools, until the asker is told", viewer, *pair, until=_told)
+        Worlds("the tools, until the asker is told", viewer, *pair, until=_asker_has_replies)
         for viewer in (0, SPECTATOR)
         for pair in [(society(deanon=True), society(["press", "atlas"], deanon=True))]
     ]

@@ -46,7 +46,7 @@ LEDUC_DEALS = [
 ]
 
 
-def _told(*seats):
+def _hinted(*seats):
     """Whether anything was said about the hands of `seats`: a card of theirs pointed out, played or discarded."""
 
     def until(game):
@@ -60,10 +60,10 @@ def _hanabi_worlds():
     """Own cards in another order, and the cards still to come. The cards of a hand are the same, so are the hints."""
     first, second, rest = [0, 1, 2], [0, 2, 3], [0, 2]
     pairs = [
-        ("own hand", 0, first + second + rest, [2, 0, 1, *second, *rest], _told(0)),
-        ("own hand", 1, first + second + rest, [*first, 3, 0, 2, *rest], _told(1)),
-        ("both hands", SPECTATOR, first + second + rest, [2, 0, 1, 3, 0, 2, *rest], _told(0, 1)),
-        ("the cards to come", SPECTATOR, first + second + rest, [*first, *second, 2, 0], _told(0, 1)),
+        ("own hand", 0, first + second + rest, [2, 0, 1, *second, *rest], _hinted(0)),
+        ("own hand", 1, first + second + rest, [*first, 3, 0, 2, *rest], _hinted(1)),
+        ("both hands", SPECTATOR, first + second + rest, [2, 0, 1, 3, 0, 2, *rest], _hinted(0, 1)),
+        ("the cards to come", SPECTATOR, first + second + rest, [*first, *second, 2, 0], _hinted(0, 1)),
     ]
     return [
         Worlds(name, viewer, strategic("hanabi", fixed=a), strategic("hanabi", fixed=b), until)

@@ -63,7 +63,7 @@ def _across(first, second, viewer, *, other_words=False):
     return across
 
 
-def _told(first, second, viewer):
+def _inspected(first, second, viewer):
     """Whether the rules have shown `viewer` what `first` or `second` is: by a death, or by what it did to them or was
     told of them in private.
     """
@@ -114,7 +114,7 @@ def _werewolf_worlds():
                     viewer,
                     dealt(*roles, **more),
                     dealt(*other, **more),
-                    until=_told(first, second, viewer),
+                    until=_inspected(first, second, viewer),
                     across=_across(first, second, viewer, other_words=more is not settings[0]),
                 )
             )

@@ -46,12 +46,12 @@ def test_names_that_look_like_the_site_speaks_are_refused(name):
 
 
 @pytest.mark.parametrize(
-    "one, other",
+    "name, lookalike",
     [("coco", "сосо"), ("anna", "ΑΝΝΑ"), ("bill", "BlLL"), ("maria", "rnaria"), ("josé", "jose"), ("wanda", "vvanda")],
 )
-def test_names_that_are_drawn_alike_have_one_skeleton(one, other):
-    assert one != other
-    assert skeleton(one) == skeleton(other)
+def test_names_that_are_drawn_alike_have_one_skeleton(name, lookalike):
+    assert name != lookalike
+    assert skeleton(name) == skeleton(lookalike)
 
 
 def test_names_that_differ_to_the_eye_have_two():
@@ -77,12 +77,14 @@ def sign_up(client, db):
     return send
 
 
-@pytest.mark.parametrize("name, said", [("pіa", "mixes"), ("Pla", "looks like somebody"), ("admın", "kept for the")])
-def test_sign_up_says_what_is_wrong_on_the_field(sign_up, player, name, said):
+@pytest.mark.parametrize(
+    "name, expected", [("pіa", "mixes"), ("Pla", "looks like somebody"), ("admın", "kept for the")]
+)
+def test_sign_up_says_what_is_wrong_on_the_field(sign_up, player, name, expected):
     response = sign_up(name)
     errors = response.context["form"].errors
     assert list(errors) == ["username"]
-    assert said in errors["username"][0]
+    assert expected in errors["username"][0]
     assert not User.objects.filter(username=name).exists()
     assert sign_up("paul").status_code == 302
 

@@ -65,7 +65,7 @@ def test_a_number_has_a_default():
 
 
 @pytest.mark.parametrize(
-    "seconds, said",
+    "seconds, expected",
     [
         (0, "0 s"),
         (59.9, "59 s"),
@@ -76,12 +76,12 @@ def test_a_number_has_a_default():
         (None, "—"),
     ],
 )
-def test_a_duration_in_two_units(seconds, said):
-    assert parley.duration(seconds) == said
+def test_a_duration_in_two_units(seconds, expected):
+    assert parley.duration(seconds) == expected
 
 
 @pytest.mark.parametrize(
-    "value, said",
+    "value, expected",
     [
         (None, "—"),
         ("", "—"),
@@ -96,8 +96,8 @@ def test_a_duration_in_two_units(seconds, said):
         (float("nan"), "nan"),
     ],
 )
-def test_a_figure_has_three_digits(value, said):
-    assert parley.figure(value) == said
+def test_a_figure_has_three_digits(value, expected):
+    assert parley.figure(value) == expected
 
 
 def test_shares_in_per_cent():
@@ -113,9 +113,9 @@ def test_an_interval():
 
 def test_a_time_is_relative_and_exact_on_hover():
     moment = timezone.now() - timedelta(hours=2)
-    said = parley.ago(moment)
-    assert "2\xa0hours ago" in said
-    assert moment.strftime("%Y-%m-%d %H:%M") in said
+    text = parley.ago(moment)
+    assert "2\xa0hours ago" in text
+    assert moment.strftime("%Y-%m-%d %H:%M") in text
     assert parley.ago(None) == "—"
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).parents[3]
 
 
-def found(user: User, words: str, limit: int = 20) -> dict[str, list[str]]:
+def results(user: User, words: str, limit: int = 20) -> dict[str, list[str]]:
     """The titles of the results, by kind."""
     return {group.title: [hit.title for hit in group.hits] for group in search.search(user, words, limit)}
 
@@ -33,7 +33,7 @@ def test_a_researcher_finds_what_they_may_see(researcher: User) -> None:
     Dataset.objects.create(name="heron-data", title="Birds", owner=researcher)
     queue = people_queue(researcher, finished_match(researcher), [researcher])
     type(queue).objects.filter(pk=queue.pk).update(name="heron queue")
-    assert found(researcher, "HERON") == {
+    assert results(researcher, "HERON") == {
         "Runs": ["heron trial"],
         "Checkpoints": ["heron/step-4"],
         "Datasets and corpora": ["Birds"],
@@ -49,22 +49,22 @@ def test_nobody_finds_what_they_may_not_see(researcher: User, player: User, anno
     type(queue).objects.filter(pk=queue.pk).update(name="heron queue")
     User.objects.create(username="heron", role="player")
     for user in (player, annotator):
-        assert found(user, "heron") == {}
-        assert found(user, "silence") == {}
+        assert results(user, "heron") == {}
+        assert results(user, "silence") == {}
 
 
 def test_a_match_is_found_by_its_players_by_number_and_game(player: User, researcher: User) -> None:
     match = seated(player)
     for words in (f"match {match.pk}", str(match.pk), "Negotiation"):
-        assert match.title in found(player, words)["Games and tables"]
-        assert "Games and tables" not in found(researcher, words)
-    assert "Games and tables" not in found(player, "9" * 30)
+        assert match.title in results(player, words)["Games and tables"]
+        assert "Games and tables" not in results(researcher, words)
+    assert "Games and tables" not in results(player, "9" * 30)
 
 
 def test_only_administrators_find_accounts(person, researcher: User) -> None:
     person("player", "heron")
-    assert found(person("admin"), "hero")["People"] == ["heron"]
-    assert "People" not in found(researcher, "hero")
+    assert results(person("admin"), "hero")["People"] == ["heron"]
+    assert "People" not in results(researcher, "hero")
 
 
 def test_others_find_people_on_the_ladder(person, player: User) -> None:
@@ -86,7 +86,7 @@ def test_results_are_bounded_and_say_that_there_are_more(researcher: User, djang
 
 def test_a_letter_finds_pages_alone(researcher: User) -> None:
     make_run(researcher, name="r")
-    assert set(found(researcher, "r")) == {"Pages", "Actions"}
+    assert set(results(researcher, "r")) == {"Pages", "Actions"}
 
 
 @pytest.mark.parametrize("role", ["player", "annotator", "researcher", "admin"])

@@ -156,8 +156,8 @@ def test_the_table_of_a_queue(client_of, researcher, match):
     assert f"scored {lived[0]:.0f} of {lived[0]:.0f}" in shown
     assert shown.count("<progress") == 10
     assert "95 % interval (Student's t) over 2 games" in shown
-    said = page.split("Judgments and their reasons")[1].split("</li>")[0]
-    assert said.count(f"<dd>{'yes' if match.seat_metrics['0']['survived'] else 'no'}</dd>") == 3
+    reasons = page.split("Judgments and their reasons")[1].split("</li>")[0]
+    assert reasons.count(f"<dd>{'yes' if match.seat_metrics['0']['survived'] else 'no'}</dd>") == 3
 
 
 def test_other_rubrics_have_no_table(client_of, researcher, match):

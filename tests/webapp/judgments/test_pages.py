@@ -157,12 +157,12 @@ def test_a_judges_reasons_stand_on_the_queue_page_as_text(client_of, researcher)
     match = rated(finished_match(researcher), researcher)
     queue = judged_by_a_model(researcher, match, value=7.0, reason="<b>{}</b> & more")
     page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
-    said = page.split("Judgments and their reasons")[1]
-    assert said.count("&lt;b&gt;mutual_benefit&lt;/b&gt; &amp; more") == 2
-    assert "<b>" not in said
-    assert said.count("the judge, fine-grained v2") == 2
-    assert reverse("arena:replay", args=[match.pk]) in said
-    assert [text in said for text in ("seat 1", "seat 2", "seat 3")] == [True, True, False]
+    reasons = page.split("Judgments and their reasons")[1]
+    assert reasons.count("&lt;b&gt;mutual_benefit&lt;/b&gt; &amp; more") == 2
+    assert "<b>" not in reasons
+    assert reasons.count("the judge, fine-grained v2") == 2
+    assert reverse("arena:replay", args=[match.pk]) in reasons
+    assert [text in reasons for text in ("seat 1", "seat 2", "seat 3")] == [True, True, False]
 
 
 def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
@@ -170,8 +170,8 @@ def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
     queue = judged_by_a_model(researcher, rated(finished_match(researcher), researcher))
     address = reverse("judgments:queue", args=[queue.pk])
     for query, seat in (("", "seat 1"), ("?page=2", "seat 2")):
-        said = client_of(researcher).get(address + query).content.decode().split("Judgments and their reasons")[1]
-        assert (said.count("because of mutual_benefit"), f"<strong>{seat}</strong>" in said) == (1, True)
+        reasons = client_of(researcher).get(address + query).content.decode().split("Judgments and their reasons")[1]
+        assert (reasons.count("because of mutual_benefit"), f"<strong>{seat}</strong>" in reasons) == (1, True)
 
 
 def test_what_others_said_is_withheld_with_its_reasons(client_of, researcher, annotator):
@@ -784,8 +784,8 @@ def test_the_reveal_has_what_a_model_thought_and_believed_beside_what_people_rea
     source = client.post(address, {"reveal": "1"}, follow=True).content.decode()
     assert "will do. <b>" not in source
     page = html.unescape(source)
-    said = re.search(r'<p class="thought-said">(.*?)</p>', page, re.DOTALL)[1]
-    assert re.sub(r"<.*?>", "", said).strip() == "offers Ben 2 pen, and keeps 1 pen (1 for Ann, 4 for Ben)"
+    summary = re.search(r'<p class="thought-said">(.*?)</p>', page, re.DOTALL)[1]
+    assert re.sub(r"<.*?>", "", summary).strip() == "offers Ben 2 pen, and keeps 1 pen (1 for Ann, 4 for Ben)"
     assert "Two of three will do. <b>" in page
     curve = re.search(r'<section class="belief">.*?</section>', page, re.DOTALL)[0]
     assert re.findall(r'data-value="([\d.]+)"', curve) == ["0", "0.0000", "0.5000", "1", "1.0000", "0.5000"]

@@ -191,9 +191,9 @@ def test_the_progress_is_the_part_that_has_been_read(researcher, monkeypatch):
     made = casino_import(researcher, files.casino(*[lambda d: None] * 120))
     seen, updates = [], Import.objects.none().__class__.update
 
-    def watched(found, **values):
+    def watched(rows, **values):
         seen.extend([values["progress"]] if "claimed_until" in values else [])
-        return updates(found, **values)
+        return updates(rows, **values)
 
     monkeypatch.setattr(Import.objects.none().__class__, "update", watched)
     imports.read_import(pk=made.pk)

@@ -184,8 +184,8 @@ def test_a_recorded_village_shows_its_roles_beside_the_conversation(client, rese
     reading = importers.read("werewolf6", tmp_path / "six.jsonl", lambda done, total: None)
     services.create_dataset(name="villages", owner=researcher, lines=reading.lines)
     page = client.get("/datasets/villages/v1/scenarios/werewolf6-1/").content.decode()
-    said = "Ana: villager, Bo: werewolf, Cy: seer, Di: werewolf, Ed: witch, Flo: villager"
-    assert page.index("What chance decides") < page.index("Conversation") < page.index(said)
+    roles = "Ana: villager, Bo: werewolf, Cy: seer, Di: werewolf, Ed: witch, Flo: villager"
+    assert page.index("What chance decides") < page.index("Conversation") < page.index(roles)
 
 
 def test_the_list_filters_and_takes_a_fixed_number_of_queries(client, researcher, django_assert_max_num_queries):

@@ -126,10 +126,10 @@ def test_the_command_writes_to_standard_output_what_it_writes_to_a_file(research
         call_command("export_dataset", "camp", "--number", str(number), "--output", str(path))
         capsys.readouterr()
         call_command("export_dataset", "camp", *options)
-        said = capsys.readouterr()
-        assert said.out == path.read_text()
-        assert said.err == ""
-        lines = [DatasetLine.from_dict(json.loads(line)) for line in said.out.splitlines()]
+        written = capsys.readouterr()
+        assert written.out == path.read_text()
+        assert written.err == ""
+        lines = [DatasetLine.from_dict(json.loads(line)) for line in written.out.splitlines()]
         assert [line.scenario.id for line in lines] == [{1: "casino-7", 2: SCENARIO.id}[number]]
 
 
