@@ -59,15 +59,10 @@ def story(settings: DialogueSettings, viewer: Viewer) -> str:
 
 def rules(settings: DialogueSettings) -> tuple[str, ...]:
     """Return how the talk runs, for people."""
-    order = {
-        "alternating": "You take turns.",
-        "simultaneous": "Both act at the same time, without seeing what the other does in that turn.",
-        "random": "Who has the next turn is drawn by chance.",
-    }[settings.order]
     each = f", at most {settings.turns_per_seat} for each" if settings.turns_per_seat else ""
     reached = ", when a goal is reached" if settings.goal_check else ""
     return (
-        f"{order} There are at most {settings.turn_limit} turns{each}.",
+        f"{words.ORDER[settings.order]} There are at most {settings.turn_limit} turns{each}.",
         f"Stay in your role and pursue your goal. In a turn you {_doing(settings)}.",
         f"The conversation ends earlier when somebody leaves{reached}, or when both stay silent twice.",
     )

@@ -119,18 +119,22 @@ def _everybody(settings: DialogueSettings, names: Names) -> str:
     return "\n\n".join(blocks)
 
 
+ORDER = {
+    "alternating": "You take turns.",
+    "simultaneous": "Both act at the same time, without seeing what the other does in that turn.",
+    "random": "Who has the next turn is drawn by chance.",
+}
+"""Who acts when, by the setting `order`."""
+
+
 def rules(settings: DialogueSettings, actions: Sequence[Action]) -> str:
     """Return how the talk runs, generated from the settings."""
-    order = {
-        "alternating": "You take turns.",
-        "simultaneous": "Both act at the same time, without seeing what the other does in that turn.",
-        "random": "Who has the next turn is drawn by chance.",
-    }[settings.order]
     each = f", and each person at most {settings.turns_per_seat}" if settings.turns_per_seat else ""
     reached = ", when a goal is reached" if settings.goal_check else ""
     return (
-        f"{order} A turn has at most {settings.max_chars} characters. There are at most {settings.turn_limit} turns in "
-        f"all{each}. The conversation ends earlier when somebody leaves{reached} or when both stay silent twice.\n"
+        f"{ORDER[settings.order]} A turn has at most {settings.max_chars} characters. There are at most "
+        f"{settings.turn_limit} turns in all{each}. The conversation ends earlier when somebody leaves{reached} or "
+        "when both stay silent twice.\n"
         f"How to act:\n{how_to(actions)}"
     )
 
