@@ -22,6 +22,7 @@ from typing import Any
 
 from bench import asked
 from bench.deduction import numbers
+from bench.forms import chosen_forms
 from bench.rows import UNWATCHED, against, metrics_of, over_seeds, run, stored_row
 from bench.starts import Start, prepare
 from training.dataset import DatasetLine
@@ -85,9 +86,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     if arguments.dir is None:
         raise BadInput("training runs need a directory", "--dir")
     folder = arguments.dir.absolute()
-    forms = arguments.forms.split(",") if arguments.forms else list(VARIANTS)
-    if unknown := [form for form in forms if form not in VARIANTS]:
-        raise BadInput(f"unknown variant {unknown[0]!r}; known: {', '.join(VARIANTS)}", "--forms")
+    forms = chosen_forms(arguments.forms, VARIANTS)
     steps = arguments.steps or STEPS
     start = prepare(START, folder / "start")
     rows: dict[str, list[dict[str, Any]]] = {form: [] for form in forms}

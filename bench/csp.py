@@ -21,6 +21,7 @@ from typing import Any
 
 from bench import real_questions, taught
 from bench.facts import CORPORA, RELATIONS, World, scenario
+from bench.forms import chosen_forms
 from bench.rows import UNWATCHED, over_seeds, run, stored_row
 from training.dataset import DatasetLine
 from training.errors import BadInput
@@ -80,9 +81,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     if arguments.dir is None:
         raise BadInput("training runs need a directory", "--dir")
     folder = arguments.dir.absolute()
-    forms = arguments.forms.split(",") if arguments.forms else list(FORMS)
-    if unknown := [form for form in forms if form not in FORMS]:
-        raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(FORMS)}", "--forms")
+    forms = chosen_forms(arguments.forms, FORMS)
     epochs = arguments.steps or EPOCHS
     start = taught.prepare(WORLD, folder / "start", (EXERCISES, ROUNDS), PASSAGES, RECIPE, STAGES)
     write_questions(folder / "questions")

@@ -21,6 +21,7 @@ from statistics import fmean
 from typing import Any
 
 from bench.advice import Customer, Start, Wordless, bargains, errands, labels, named, played, prepare
+from bench.forms import chosen_forms
 from bench.homes import Resident, chores, words
 from bench.rows import UNWATCHED, metrics_of, over_seeds, run, stored_row
 from training.dataset import Conversation, DatasetLine
@@ -150,9 +151,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         raise BadInput("training runs need a directory", "--dir")
     task, folder = tasks()[arguments.part], arguments.dir.absolute()
     known = [NONE, *((SFT, TEACHER) if task.teacher else ()), *task.forms]
-    forms = arguments.forms.split(",") if arguments.forms else known
-    if unknown := [form for form in forms if form not in known]:
-        raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(known)}", "--forms")
+    forms = chosen_forms(arguments.forms, known)
     steps = arguments.steps or task.steps
     start = prepare(folder / "start", task.train, task.start, task.form)
     rows: list[dict[str, Any]] = []

@@ -20,6 +20,7 @@ from statistics import fmean, median
 from typing import Any
 
 from bench import among_us, baselines, csp, epo, strategic
+from bench.forms import chosen_forms
 from bench.rows import against, bargaining, metrics_of, over_seeds, run, stored_row
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
@@ -54,9 +55,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     if arguments.part in apart or arguments.part.startswith("epo_"):
         return apart.get(arguments.part, epo.main)(arguments)
     known = _known(arguments.part)
-    forms = arguments.forms.split(",") if arguments.forms else list(known)
-    if unknown := [form for form in forms if form not in known]:
-        raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(known)}", "--forms")
+    forms = chosen_forms(arguments.forms, known)
     _one_thread()
     if arguments.part == "toy":
         return toy(forms, arguments.seeds, arguments.steps)

@@ -19,6 +19,7 @@ from statistics import fmean
 from typing import Any
 
 from bench.forms import FORMS as CREDIT
+from bench.forms import chosen_forms
 from bench.rows import UNWATCHED, against, metrics_of, over_seeds, run, stored_row
 from bench.starts import BOARD, DECISIONS_FIRST, Start, prepare
 from training.errors import BadInput
@@ -177,9 +178,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     if arguments.dir is None:
         raise BadInput("training runs need a directory", "--dir")
     task, folder = TASKS[arguments.part], arguments.dir.absolute()
-    forms = arguments.forms.split(",") if arguments.forms else [task.form]
-    if unknown := [form for form in forms if form not in FORMS]:
-        raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(FORMS)}", "--forms")
+    forms = chosen_forms(arguments.forms, FORMS, default=[task.form])
     steps = arguments.steps or (task.compared if len(forms) > 1 else task.steps)
     base = prepare(task.start, folder / "start")
     before = stored_row(folder / "before", {}, lambda: task.measure(base, 0))

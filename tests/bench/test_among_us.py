@@ -138,7 +138,7 @@ def test_every_variant_has_a_configuration(variant, tmp_path):
 
 
 def test_an_unknown_variant_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="unknown variant 'RL\\+S'"):
+    with pytest.raises(BadInput, match="unknown form 'RL\\+S'"):
         among_us.main(Namespace(dir=tmp_path, forms="RL+S", seeds=1, steps=0))
 
 
