@@ -1,7 +1,9 @@
 """Runs small enough for a test: a random Llama that babbles at a short negotiation, on one thread."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 
 from tests.toy_models import write_random_llama
@@ -9,6 +11,7 @@ from training import samples
 from training.attempts.start import start
 from training.config import RunConfig, parse
 from training.games import make
+from training.learn import playing
 from training.rundir import RunDir
 from training.store import dumps
 
@@ -52,6 +55,19 @@ def make_run(root: Path, *, steps: int = 3, babble: str = "words", **sections) -
         config[name] = {**config.get(name, {}), **values} if isinstance(values, dict) else values
     run_dir = RunDir(root / "run")
     return start(parse(config), run_dir, root), run_dir
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, *steps: int) -> None:
+    """Ask a run to stop as it is about to play each of these steps, once each and in this order."""
+    stops, play = list(steps), playing.play
+
+    async def stopping(context: Any, progress: Any, step: int, begun: Any) -> Any:
+        if stops and step == stops[0]:
+            stops.pop(0)
+            progress.attempt.ask("stop")
+        return await play(context, progress, step, begun)
+
+    monkeypatch.setattr(playing, "play", stopping)
 
 
 def another(run_dir: RunDir, folder: Path) -> RunDir:

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from tests.learn.small_runs import another, make_run
+from tests.learn.small_runs import another, make_run, stop_at
 from tests.learn.test_probes import records
 from tests.learn.test_trainer import lines
 from tests.toy_models import write_random_llama
 from tests.trust.test_kill_resume import final_bits, history, numbers
 from training import games
 from training.attempts.start import reopen
-from training.learn import playing, trainer
+from training.learn import trainer
 from training.records import LEARNER, Episode, Scenario
 from training.store import dumps
 
@@ -158,16 +158,7 @@ def test_a_run_with_a_trained_imposter_that_stops_in_every_phase_ends_with_the_s
     in_turn, tmp_path, monkeypatch
 ):
     parts = another(in_turn, tmp_path)
-    stops = [2, 3, 4, 5, 6, 7, 8]
-    play = playing.play
-
-    async def stopping(context, progress, step, begun):
-        if stops and step == stops[0]:
-            stops.pop(0)
-            progress.attempt.ask("stop")
-        return await play(context, progress, step, begun)
-
-    monkeypatch.setattr(playing, "play", stopping)
+    stop_at(monkeypatch, 2, 3, 4, 5, 6, 7, 8)
     assert [trainer.run(reopen(parts), parts)["step"] for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]
     assert trainer.run(reopen(parts), parts)["result"] == "succeeded"
     assert [numbers(line) for line in history(parts)] == [numbers(line) for line in history(in_turn)]

@@ -9,14 +9,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests.learn.small_runs import another, make_run
+from tests.learn.small_runs import another, make_run, stop_at
 from tests.toy_models import write_random_llama
 from tests.trust.test_kill_resume import final_bits, history, numbers
 from training.attempts.start import reopen
 from training.errors import BadInput
 from training.evaluate.iterations import iterations
 from training.games import make
-from training.learn import checkpoint, playing, trainer
+from training.learn import checkpoint, trainer
 from training.records import LEARNER, Episode, Scenario
 from training.store import dumps, read_lines
 
@@ -230,16 +230,8 @@ def test_past_selves_come_and_go_with_the_phases(tmp_path):
 
 def test_a_run_that_stops_in_every_phase_ends_with_the_same_bits(whole, tmp_path, monkeypatch):
     parts = another(whole, tmp_path)
-    stops = [2, 3, 4, 6, 7, 8]  # inside the phases; 3 and 7 are just after the ends of two (the next is entered)
-    play = playing.play
-
-    async def stopping(context, progress, step, begun):
-        if stops and step == stops[0]:
-            stops.pop(0)
-            progress.attempt.ask("stop")
-        return await play(context, progress, step, begun)
-
-    monkeypatch.setattr(playing, "play", stopping)
+    # inside the phases; 3 and 7 are just after the ends of two (the next is entered)
+    stop_at(monkeypatch, 2, 3, 4, 6, 7, 8)
     assert [trainer.run(reopen(parts), parts)["step"] for _ in range(6)] == [1, 2, 3, 5, 6, 7]
     assert trainer.run(reopen(parts), parts)["result"] == "succeeded"
     assert [numbers(line) for line in history(parts)] == [numbers(line) for line in history(whole)]

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from tests.learn.small_runs import another, make_run
+from tests.learn.small_runs import another, make_run, stop_at
 from tests.learn.test_constrained import episodes
 from tests.stub import Stub
 from tests.trust.test_kill_resume import final_bits, history, numbers
 from training import rewards
 from training.attempts.start import reopen
 from training.games import lookup
-from training.learn import playing, trainer
+from training.learn import trainer
 from training.methods.advantages import reinforce_returns
 from training.opponent_sections import TEACHER
 from training.records import LEARNER
@@ -97,16 +97,7 @@ def test_what_is_learned_is_the_written_form(whole):
 
 def test_rounds_that_stop_go_on_to_the_same_bits(whole, tmp_path, monkeypatch):
     parts = another(whole, tmp_path)
-    stops = [1, 2, 3]
-    play = playing.play
-
-    async def stopping(context, progress, step, begun):
-        if stops and step == stops[0]:
-            stops.pop(0)
-            progress.attempt.ask("stop")
-        return await play(context, progress, step, begun)
-
-    monkeypatch.setattr(playing, "play", stopping)
+    stop_at(monkeypatch, 1, 2, 3)
     for _ in range(3):
         assert trainer.run(reopen(parts), parts)["result"] == "stopped"
     assert trainer.run(reopen(parts), parts)["result"] == "succeeded"

@@ -90,6 +90,13 @@ RECORD: dict[str, Any] = {
 }
 
 
+def untouched(form: Any) -> dict[str, Any]:
+    """The data of the form of a new run, as a browser sends it back without a change."""
+    values = {field.html_name: field.value() for part in (form.start, form.rest) for field in part}
+    kept = {name: value for name, value in values.items() if value is not None and value is not False}
+    return {name: "on" if value is True else value for name, value in kept.items()}
+
+
 def make_run(owner: Any, **fields: Any) -> Run:
     """A run that nobody works on."""
     defaults = {"kind": "train", "name": "made", "queue": "train-cpu", "config": CONFIG, "state": "stopped"}

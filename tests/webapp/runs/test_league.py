@@ -15,6 +15,7 @@ from tests.webapp.runs.making import (
     make_league,
     make_league_game,
     make_run,
+    untouched,
 )
 from training.config import parse
 from training.errors import BadInput
@@ -198,18 +199,6 @@ def form_of(client, query):
     return response.context["form"], response.content.decode()
 
 
-def filled(form):
-    data = {}
-    for part in (form.start, form.rest):
-        for field in part:
-            value = field.value()
-            if value is True:
-                data[field.html_name] = "on"
-            elif value is not None and value is not False:
-                data[field.html_name] = value
-    return data
-
-
 def test_one_click_from_a_checkpoint_opens_a_run_against_it_alone(client, base, researcher):
     trained = presets.PRESETS["quick"].config()
     checkpoint = make_checkpoint(make_run(researcher, config=trained, name="teacher"), step=20)
@@ -219,7 +208,7 @@ def test_one_click_from_a_checkpoint_opens_a_run_against_it_alone(client, base, 
     form, shown = form_of(client, f"?{query}")
     assert f"Find the weakness of {checkpoint}" in shown
     assert 'class="presets"' not in shown, "a preset would replace the opponent"
-    response = client.post(reverse("runs:new") + f"?{query}", filled(form))
+    response = client.post(reverse("runs:new") + f"?{query}", untouched(form))
     assert response.status_code == 302, {
         **response.context["form"].start.errors,
         **response.context["form"].rest.errors,
@@ -330,7 +319,7 @@ def test_the_games_of_a_league_count_for_the_quota(researcher, settings):
 
 def test_an_opponent_that_is_no_checkpoint_is_refused(client, base):
     form, _ = form_of(client, "?preset=quick&opponents=1")
-    data = filled(form) | {'config-["opponents", 0, "source"]': "run-99-step-1"}
+    data = untouched(form) | {'config-["opponents", 0, "source"]': "run-99-step-1"}
     response = client.post(reverse("runs:new") + "?preset=quick&opponents=1", data)
     assert response.status_code == 400
     assert "is no player, checkpoint, base model or address" in response.content.decode()

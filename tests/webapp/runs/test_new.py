@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from tests.webapp.arena.conftest import dialogue, negotiation
-from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
+from tests.webapp.runs.making import make_checkpoint, make_episode, make_run, untouched
 from training.cli import main
 from training.config import CONFIGS, RunConfig
 from training.dataset import DatasetLine
@@ -40,16 +40,7 @@ def filled(client, query=""):
     """The form as a browser would send it back untouched."""
     response = client.get(reverse("runs:new") + query)
     assert response.status_code == 200
-    form = response.context["form"]
-    data = {}
-    for part in (form.start, form.rest):
-        for field in part:
-            value = field.value()
-            if value is True:
-                data[field.html_name] = "on"
-            elif value is not None and value is not False:
-                data[field.html_name] = value
-    return data
+    return untouched(response.context["form"])
 
 
 def send(client, data, query=""):
