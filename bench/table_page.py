@@ -71,7 +71,7 @@ class Table:
                 return
             time.sleep(LATER_S)
             for seat in due:
-                self.services.submit(match_id=match.pk, seat=seat, step=match.step, move=chosen(state.game, seat))
+                self.services.submit(match_id=match.pk, seat=seat, step=match.step, move=next_move(state.game, seat))
 
     def person_moves(self, number: int) -> None:
         """Press an available control, a different one at each move, and fill in text where the game reads it."""
@@ -132,7 +132,7 @@ class Table:
         }
 
 
-def chosen(game: Any, seat: int) -> Move:
+def next_move(game: Any, seat: int) -> Move:
     """The move of the game's scripted player, else a random one; the default where neither can be read."""
     if seat == game.scenario.tool_seat:
         default: Move = game.default(seat)
@@ -146,18 +146,18 @@ def chosen(game: Any, seat: int) -> Move:
         return fallback
 
 
-def starts() -> list[Scenario]:
+def table_scenarios() -> list[Scenario]:
     """One scenario for every set of zones with which the samples and the default start of a game begin."""
     make = import_module("training.games").make
-    chosen_starts: dict[tuple[str, frozenset[str]], Scenario] = {}
+    by_zones: dict[tuple[str, frozenset[str]], Scenario] = {}
     for spec in REGISTRY.values():
         plain = [spec.start(spec.players[0])] if spec.start else []
         for scenario in [*(for_game(spec.name) if spec.samples else ()), *plain]:
             if scenario is not None:
                 seeded = scenario.with_seed(SEED)
                 kinds = frozenset(zone.kind for zone in make(seeded).show(0).zones)
-                chosen_starts.setdefault((spec.name, kinds), seeded)
-    return list(chosen_starts.values())
+                by_zones.setdefault((spec.name, kinds), seeded)
+    return list(by_zones.values())
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -173,8 +173,8 @@ def _measure(arguments: Namespace) -> dict[str, Any]:
         browser = vitals.launch(started, arguments.chromium)
         address = f"http://127.0.0.1:{port}"
         for screen, (width, height) in SCREENS.items():
-            for scenario in starts():
-                number, session = seated(scenario)
+            for scenario in table_scenarios():
+                number, session = start_match(scenario)
                 context = browser.new_context(viewport={"width": width, "height": height})
                 context.add_cookies([{"name": "session", "value": session, "url": address}])
                 row = Table(context.new_page(), address, scenario, number).play(arguments.moves)
@@ -184,7 +184,7 @@ def _measure(arguments: Namespace) -> dict[str, Any]:
     return {"seed": SEED, **summary(rows)}
 
 
-def seated(scenario: Scenario) -> tuple[int, str]:
+def start_match(scenario: Scenario) -> tuple[int, str]:
     """Set up a running match of a new person at the first seat; return its number and the person's session."""
     tables, models = import_module("webapp.arena.setup.tables"), import_module("webapp.accounts.models")
     person = models.User.objects.create(username=f"p{models.User.objects.count()}", role="player")

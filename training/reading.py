@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from training.errors import BadInput
 
 NO_FIELD = "there is no such field"
-"""What is said of a field that a record does not have."""
+"""The error of a field that a record does not have."""
 
 
 def explain(error: ValidationError) -> tuple[str, str]:

@@ -98,7 +98,7 @@ Suit = Literal["red", "yellow", "green", "white", "blue"]
 class Card(Record):
     """A playing card. `face` is its rank, empty for a card that lies face down; `suit` is its colour where it is known.
 
-    `known` is what its holder has been told of it, in short words: `red`, `not red`, `1`. `options` are its buttons.
+    `known` is what its holder knows of it from hints, in short words: `red`, `not red`, `1`. `options` are its buttons.
     """
 
     face: str = ""

@@ -46,7 +46,7 @@ def test_a_corpus_is_uploaded_indexed_before_ones_eyes_and_searched(visit, name)
     progress = page.get_by_role("progressbar", name="Progress of the BM25 index")
     expect(progress.or_(page.locator("#state", has_text="built in"))).to_be_visible()  # it may be quick
     expect(page.locator("#state")).to_contain_text("built in")
-    expect(page.locator("#said")).to_contain_text("BM25: ready")
+    expect(page.locator("#corpus-status")).to_contain_text("BM25: ready")
     search(page, "iron tower")
     first = page.locator("#results-bm25 li").first
     expect(first).to_contain_text("Eiffel Tower")
@@ -68,7 +68,7 @@ def test_a_dense_index_is_asked_for_and_searched_beside_bm25(visit, name):
     page = visit("rosa").page
     upload(page, name, *TOWERS)
     page.locator("#build-dense").click()
-    expect(page.locator("#said")).to_contain_text("dense vectors: ready", timeout=ENCODING)
+    expect(page.locator("#corpus-status")).to_contain_text("dense vectors: ready", timeout=ENCODING)
     search(page, "kitten")
     expect(page.locator("#results-bm25")).to_contain_text("No passage shares a word")
     expect(page.locator("#results-dense li").first).to_contain_text("The cat", timeout=ENCODING)
@@ -80,7 +80,7 @@ def test_a_refused_corpus_says_where_and_its_name_is_free_again(visit, name):
     expect(page.get_by_role("alert")).to_contain_text("towers.jsonl line 3, text:")
     page.get_by_role("link", name="upload it again").click()
     upload(page, name, *TOWERS)
-    expect(page.locator("#said")).to_contain_text("BM25: ready")
+    expect(page.locator("#corpus-status")).to_contain_text("BM25: ready")
     asked = []
     page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
     page.get_by_role("button", name="Delete").click()

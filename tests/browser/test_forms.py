@@ -89,7 +89,7 @@ def test_a_wrong_file_is_refused_with_its_place_and_stores_nothing(visit, name):
     page.get_by_label("File").set_input_files(file(json.dumps(broken)))
     page.get_by_label("Name").fill(name)
     page.get_by_role("button", name="Read it").click()
-    expect(page.locator("#said")).to_contain_text("nothing can be stored")
+    expect(page.locator("#import-status")).to_contain_text("nothing can be stored")
     expect(page.locator("#state tbody")).to_contain_text("value2issue")
     expect(page.get_by_role("button", name="Store it")).to_have_count(0)
     page.goto(f"/datasets/?q={name}")

@@ -44,7 +44,9 @@ def import_conversations(page: Page) -> None:
     page.get_by_label("File").set_input_files(file)
     page.get_by_label("Name").fill(NAME)
     page.get_by_role("button", name="Read it").click()
-    expect(page.locator("#said")).to_contain_text(f"{DIALOGUES} scenarios and {DIALOGUES} conversations were read")
+    expect(page.locator("#import-status")).to_contain_text(
+        f"{DIALOGUES} scenarios and {DIALOGUES} conversations were read"
+    )
     page.get_by_role("button", name="Store it").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"{NAME} v1")
 

@@ -51,7 +51,7 @@ def decisive(summary: Mapping[str, Any], side: Iterable[str] = ()) -> str:
 
 
 def distinct(first: str, second: str) -> tuple[str, str]:
-    """Return the names of both models, told apart if they are the same."""
+    """Return the names of both models, distinguished if they are the same."""
     return (first, second) if first != second else (f"{first} (measured)", f"{second} (opponent)")
 
 

@@ -25,7 +25,7 @@ from training.store import check_file, loads
 
 
 class Entry(NamedTuple):
-    """One entry of a file as it stands there, its place (`nq.jsonl line 7`), and what tells it from the others."""
+    """One entry of a file as it stands there, its place (`nq.jsonl line 7`), and what identifies it."""
 
     where: str
     key: str

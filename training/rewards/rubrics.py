@@ -282,7 +282,7 @@ ASKED_FIRST: tuple[str, ...] = (
     "voting_manipulation",
     "recognising_deception",
 )
-"""Dimensions of the rubrics above of which players are asked first, one of each rubric and role; others are on wish."""
+"""Dimensions of the rubrics above that players are asked first, one of each rubric and role; others on request."""
 
 QUALITY: tuple[str, ...] = (
     "It is not what a participant in this situation would naturally say or do.",

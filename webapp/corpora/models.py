@@ -100,7 +100,7 @@ class IndexQuerySet(models.QuerySet["Index"]):
         )
 
     def claimed(self) -> IndexQuerySet:
-        """Those whose worker has not ended its process yet; it may have been told to stop."""
+        """Those whose worker has not ended its process yet; it may have been asked to stop."""
         return self.filter(claimed_until__gte=Now())
 
 

@@ -234,7 +234,7 @@ def forget_uploads() -> int:
 def forget(*, pk: int) -> bool:
     """Delete a file without corpora from the storage, with its indexes; return whether that was done.
 
-    The row goes last. A worker that builds an index is told to stop, and the clock tries again.
+    The row goes last. A worker that builds an index is asked to stop, and the clock tries again.
     """
     file = CorpusFile.objects.select_for_update(skip_locked=True).unused().filter(pk=pk).first()
     if file is None:

@@ -116,7 +116,7 @@ def _rows(corpus: Corpus, *, may_change: bool) -> list[Row]:
 
 
 def _states(corpus: Corpus) -> str:
-    """The state of the corpus in words, with which a page is told of a change."""
+    """The state of the corpus in words, by which a page notices a change."""
     states = [f"{index.get_kind_display()}: {index.state}" for index in corpus.file.indexes.all()]
     return "refused" if corpus.problem else ", ".join(states)
 

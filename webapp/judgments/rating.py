@@ -83,7 +83,7 @@ class RatedSeat:
 
     @property
     def more(self) -> list[forms.BoundField]:
-        """The questions that are asked on wish."""
+        """The questions that are asked on request."""
         return [field for field in self.values or () if not self.asked_first or field.name not in ASKED_FIRST]
 
 

@@ -101,7 +101,7 @@ def test_a_watched_page_hears_of_each_change_once(client):
     index = indexing.claim(pk=Index.objects.get().pk, host="here")
     indexing.beat(index=index, phase="words", done=2, total=3)
     building = asked_by(page).content.decode()
-    assert '<p id="said" hx-swap-oob="innerHTML">BM25: building</p>' in building
+    assert '<p id="corpus-status" hx-swap-oob="innerHTML">BM25: building</p>' in building
     assert '<progress value="2" max="3"' in building
     assert "Splitting the passages into words: 2 of 3" in building
     indexing.beat(index=index, phase="scores", done=2, total=9)

@@ -73,7 +73,7 @@ def test_a_watched_import_reports_each_state_once(client):
     assert asked_by(page).status_code == 204, "nothing is new"
     Import.objects.filter(pk=made.pk).update(state="reading", progress=0.25)
     reading = asked_by(page).content.decode()
-    assert '<p id="said" hx-swap-oob="innerHTML">' in reading
+    assert '<p id="import-status" hx-swap-oob="innerHTML">' in reading
     assert "Reading and checking" in reading
     Import.objects.filter(pk=made.pk).update(progress=0.5)
     further = asked_by(reading).content.decode()

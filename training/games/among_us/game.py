@@ -56,7 +56,7 @@ class AmongUs(LoggedGame):
         self._ballots: dict[Seat, Ballot] = {}  # of the last vote
         self._silent: list[Seat] = []
         self._fresh: frozenset[Seat] = frozenset()  # who has not moved since the last vote
-        self._clock: dict[Viewer, int] = {}  # the last round that a viewer was told of
+        self._clock: dict[Viewer, int] = {}  # the last round of which a viewer has read
         self._open()
         self._ask()
 
@@ -146,7 +146,7 @@ class AmongUs(LoggedGame):
         )
 
     def _titled(self, viewer: Viewer) -> tuple[str, Literal["", "day", "vote", "over"]]:
-        """Return the title and the mood of the phase; the round is the last one that the viewer was told of."""
+        """Return the title and the mood of the phase; the round is the last one of which the viewer has read."""
         if self._end:
             return "", "over"
         if self._meeting is None:
@@ -171,7 +171,7 @@ class AmongUs(LoggedGame):
         return (rooms, around if viewer in self._fresh else around.model_copy(update={"shape": "row"}))
 
     def _circle(self, viewer: Viewer) -> Circle:
-        """Return the circle with what `viewer` may know: its own end, and those that everybody was told of."""
+        """Return the circle with what `viewer` may know: its own end, and those that were announced."""
         left, roles = dict(self._left), dict.fromkeys(self._left, "crewmate")
         knows = self._sees_all(viewer) or bool(self._end)
         for seat, role in enumerate(self.roles()):
@@ -195,7 +195,7 @@ class AmongUs(LoggedGame):
         return Reply(reply.text, tuple(lines))
 
     def _deed(self, seat: Seat, action: Action, move: Move) -> str:
-        """Return what a seat does in the rooms; what is done in a meeting is told by the game."""
+        """Return what a seat does in the rooms; the game announces what is done in a meeting."""
         return table.deed(self.world, seat, move) if self._meeting is None else ""
 
     def probes(self) -> Mapping[Seat, Probe]:

@@ -190,7 +190,7 @@ class QaSociety(LoggedGame):
     # --- for people ---
 
     def show(self, viewer: Viewer) -> TableView:
-        """Return the question with what the viewer was told or has found."""
+        """Return the question with the replies or passages that the viewer has read."""
         plays = viewer in range(len(self.names))
         informed = viewer in self._evidence
         return TableView(
@@ -206,7 +206,7 @@ class QaSociety(LoggedGame):
         )
 
     def _shown(self, viewer: Viewer) -> tuple[Passages, ...]:
-        """Return what the viewer was told or found last; what all were, to viewers who may see everything."""
+        """Return what the viewer read last, replies or passages; all seats' for viewers who may see everything."""
         asked = self.settings.asking
         return tuple(
             table.evidence(self.names, seat, passages, sees_replies=asked and seat == ASKER, mine=seat == viewer)

@@ -1,4 +1,4 @@
-"""A society as people see it: the question, what a seat was told or has found, and how the answer did."""
+"""A society as people see it: the question, the replies and passages that a seat has read, and the score."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def brief(settings: QaSocietySettings, names: Names, seat: Seat) -> Brief:
 
 
 def ask(settings: QaSocietySettings, seat: Seat, *, informed: bool) -> str:
-    """Return what a seat is to do now; `informed`: it was told replies, or what a search brought."""
+    """Return what a seat is to do now; `informed`: it has read replies, or the result of a search."""
     if settings.asking and seat == ASKER:
         return "Answer, hedge, or ask again." if informed else "Ask the helpers, or answer at once."
     if tool_of(settings, seat):
@@ -111,7 +111,7 @@ def results(passages: Collection[str], why: str) -> tuple[Passage, ...]:
 
 
 def evidence(names: Names, seat: Seat, passages: tuple[Passage, ...], *, sees_replies: bool, mine: bool) -> Passages:
-    """Return what a seat was `told` by helpers, or found, titled for itself (`mine`) or for others."""
+    """Return the replies (`sees_replies`) or passages that a seat read, titled for itself (`mine`) or for others."""
     if sees_replies:
         return Passages(title="What the helpers say" if mine else f"What {names[seat]} was told", passages=passages)
     return Passages(title="What your search found" if mine else f"What {names[seat]} found", passages=passages)

@@ -143,7 +143,7 @@ class Werewolf(LoggedGame):
         )
 
     def _deed(self, seat: Seat, action: Action, move: Move) -> str:
-        """Return a bid; all other moves are told by the game's next sentence."""
+        """Return a bid; the game's next sentence announces all other moves."""
         return f"bids {move.args['level']} for the floor" if action.name == "bid" else ""
 
     def probes(self) -> Mapping[Seat, Probe]:
