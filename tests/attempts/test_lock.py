@@ -85,8 +85,8 @@ def test_a_process_with_the_number_of_the_dead_holder_is_not_the_holder(tmp_path
     with hold(RunDir(tmp_path)):
         data = json.loads((tmp_path / "lock.json").read_text())
     (tmp_path / "lock.json").write_text(json.dumps({**data, "started": data["started"] - 1000}))
-    with hold(RunDir(tmp_path)):
-        pass
+    with hold(RunDir(tmp_path)) as lock:
+        assert (lock.holder.pid, lock.holder.started) == (data["pid"], data["started"])
 
 
 @pytest.mark.parametrize("age, stale", [(5, False), (40, True)])

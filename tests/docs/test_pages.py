@@ -65,7 +65,9 @@ def test_only_what_changed_is_written(tmp_path):
 
 
 def test_notebooks_are_stored_without_outputs_and_shown_as_pages():
-    for path in build.NOTEBOOKS.glob("*.ipynb"):
+    notebooks = list(build.NOTEBOOKS.glob("*.ipynb"))
+    assert len(notebooks) == 3
+    for path in notebooks:
         cells = json.loads(path.read_text())["cells"]
         code = [cell for cell in cells if cell["cell_type"] == "code"]
         assert code, path.name

@@ -832,7 +832,6 @@ def test_the_review_of_kuhn_poker_goes_by_what_the_player_knew():
         "better: folds",
     )
     assert review.tallies[0].cells == ("0.00", "1.00"), "a King may be bet"
-    assert game.show(1) == game.show(1)
 
 
 def test_leduc_poker_is_solved_and_its_values_hang_together():
@@ -933,11 +932,11 @@ def test_the_review_of_hanabi_says_what_was_certain():
 
 
 @pytest.mark.parametrize("size", HANABI)
-@pytest.mark.parametrize("seed", range(6))
-def test_what_is_certain_in_hanabi_happens(size, seed):
+def test_what_is_certain_in_hanabi_happens(size):
     """Whatever was certain to fit did so, and whatever was certain to fail cost a life."""
-    game, _ = played(strategic("hanabi", size=size), seed)
-    for review in game.analysis():
-        for move in review.moves:
-            assert "was certain to fit" not in move.detail or "which fits" in move.text
-            assert "was certain to fail" not in move.detail or "does not fit" in move.text
+    games = (played(strategic("hanabi", size=size), seed)[0] for seed in range(14))
+    moves = [move for game in games for review in game.analysis() for move in review.moves]
+    for certain, result in (("was certain to fit", "which fits"), ("was certain to fail", "does not fit")):
+        texts = [move.text for move in moves if certain in move.detail]
+        assert texts, f"no random game has a card that {certain}"
+        assert all(result in text for text in texts)

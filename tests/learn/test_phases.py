@@ -93,6 +93,7 @@ def test_each_phase_has_its_players(whole):
         ({"phase RL", "phase L"}, "werewolf"),
         ({"phase turn", "phase L"}, "villager"),
     ]
+    assert sorted(episodes(whole)) == list(range(1, 9))
     for step, records in episodes(whole).items():
         others, role = names[(step - 1) // 2]
         for record in records:

@@ -84,6 +84,7 @@ def test_what_is_learned_is_the_written_form(whole):
     config = reopen(whole)
     context = trainer.build(config, whole, None)
     chat: ChatTokenizer = context.chat
+    learned = 0
     for episode, _ in episodes(whole, 1):
         for trace in episode.traces:
             replies = {}
@@ -92,6 +93,8 @@ def test_what_is_learned_is_the_written_form(whole):
             for turn, tokens in replies.items():
                 if turn >= 0:
                     assert chat.decode(tokens) == f"Strategy: {episode.turns[turn].strategy}"
+                    learned += 1
+    assert learned
     asyncio.run(context.close())
 
 

@@ -480,6 +480,7 @@ def test_an_episode_says_which_weights_sampled_it(finished):
     # step n plays with the weights after step n - 1, in every turn
     _, run_dir, _ = finished
     attempt = run_dir.attempt(1)
+    assert {line["step"] for line in lines(attempt.index)} == {1, 2}
     for line in lines(attempt.index):
         record = read_member(attempt.root / "episodes" / line["file"], line["offset"], line["length"])
         for trace in record["episode"]["traces"]:

@@ -251,9 +251,12 @@ def test_a_speaker_that_cannot_write_strategies_is_refused_by_its_field(sections
 def test_one_model_learns_strategies_and_replies_together(tmp_path):
     made, run_dir = make_run(tmp_path, steps=1, speaker={"source": "self"}, method={"name": "epo"})
     assert trainer.run(made, run_dir)["result"] == "succeeded"
+    rewarded = 0
     for episode, credit in episodes(run_dir, 1):
         assert {trace.policy for trace in episode.traces} == {LEARNER}
         for trace, of_trace in zip(episode.traces, credit, strict=True):
             assert len(of_trace["reinforce"]) == len(trace.tokens)
             sampled = [place for place, value in enumerate(trace.mask) if value]
             assert all(of_trace["reinforce"][place] for place in sampled) or not any(of_trace["reinforce"])
+            rewarded += any(of_trace["reinforce"])
+    assert rewarded, "without a reward other than the mean nothing would be learned"

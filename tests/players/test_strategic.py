@@ -17,7 +17,7 @@ from training.games.openspiel import equilibria
 from training.games.openspiel.script.hanabi import read_turn
 from training.players import table
 from training.players.strategic import poker_state
-from training.records import Message, Move, Observation
+from training.records import Move, Observation
 from training.seeding import derive
 from training.text.refusals import Refusal, with_refusals
 
@@ -228,4 +228,3 @@ def test_the_hanabi_script_reads_both_hands():
     assert [card.face for card in theirs] == ["Y2", "R1", "Y1"]
     assert [(card.place, card.colours, card.ranks) for card in mine] == [(n, ("R", "Y"), ("1", "2")) for n in range(3)]
     assert stacks == ["R0", "Y0"]
-    assert isinstance(seen.messages[-1], Message)

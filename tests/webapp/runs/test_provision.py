@@ -46,6 +46,7 @@ def test_regions_are_those_of_the_solver_with_their_borders():
 
 
 def test_labels_lie_in_regions_of_their_profiles_alone():
+    labels = 0
     for guess in range(0, 101, 5):
         for cost in (0, 1, 5, 10, 25, 60):
             game = ProvisionGame((Fraction(1, 2),) * 2, Fraction(guess, 100), Fraction(cost, 100))
@@ -56,6 +57,8 @@ def test_labels_lie_in_regions_of_their_profiles_alone():
                 words = {word.replace(",", "") for word in re.findall(r"\((.*?)\)", label.text)}
                 listed = {"".join(profile) for profile in there.equilibria()}
                 assert listed - {"SS"} == words, (guess, cost, label)
+                labels += 1
+    assert labels > 100
 
 
 # --- the page --------------------------------------------------------------------------------------------------------

@@ -97,13 +97,22 @@ def test_a_head_to_heads_number_has_the_interval_of_its_result(researcher: Any) 
     )
 
 
-@pytest.mark.parametrize("reference", ["run:999999 reward", "run:{run} nothing", "run:{run} reward @9"])
-def test_a_number_that_is_not_there_is_refused_in_place(client: Client, researcher: Any, reference: str) -> None:
+@pytest.mark.parametrize(
+    "reference, why",
+    [
+        ("run:999999 reward", "there is no run 999999"),
+        ("run:{run} nothing", "run {run} has no number nothing"),
+        ("run:{run} reward @9", "run {run} has no number reward at step 9"),
+    ],
+)
+def test_a_number_that_is_not_there_is_refused_in_place(
+    client: Client, researcher: Any, reference: str, why: str
+) -> None:
     run = run_with(researcher, 0.5)
     text = "{{ " + reference.format(run=run.pk) + " }}"
     answer = client.post(reverse("runs:new-report"), {"title": "x", "text": text})
     assert answer.status_code == 400
-    assert "there is no run" in answer.content.decode() or "has no number" in answer.content.decode()
+    assert why.format(run=run.pk) in answer.content.decode()
     assert not Report.objects.exists()
     assert 'role="alert"' in client.post(reverse("runs:preview-report"), {"text": text}).content.decode()
 
