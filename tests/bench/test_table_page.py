@@ -22,6 +22,6 @@ def test_each_limit_counts(worse):
 
 
 def test_every_game_is_measured_and_negotiation_in_both_forms():
-    games = [scenario.game for scenario in table_page.starts()]
+    games = [scenario.game for scenario in table_page.table_scenarios()]
     assert set(games) == set(REGISTRY)
     assert games.count("negotiation") == 2

@@ -245,11 +245,11 @@ def test_a_lost_connection_loses_nothing(visit, site):
         for page in (pia.page, ben.page):
             expect(page.locator("#log")).to_contain_text(re.compile("while you were away|after the storm"))
         assert rows(pia.page)[: len(shown)] == shown
-        assert said_by_all(pia.page) == said_by_all(ben.page)
+        assert common_speeches(pia.page) == common_speeches(ben.page)
         pia.forget("WebSocket connection", "ERR_", "[object Event]")  # the browser, and htmx about the same event
 
 
-def said_by_all(page: Page) -> list[str]:
+def common_speeches(page: Page) -> list[str]:
     """The log without what differs by reader: the mark of own lines, and the button that answers others'."""
     return [re.sub(r"\s*Reply\b", "", line.replace(" (you)", "")) for line in speeches(page)]
 

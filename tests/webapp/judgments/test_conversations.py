@@ -300,8 +300,8 @@ def queue_over(owner, annotator, name="seats", **judged):
     return services.create_queue(name=name, owner=owner, rubric_version=version(), annotators=[annotator], **judged)
 
 
-def told_by(queue, user, client):
-    """What the queue's page and the API tell a person: results, authors, judgments, and those of the API."""
+def visible_counts(queue, user, client):
+    """How much the queue's page and the API show a person: results, authors, judgments, and those of the API."""
     shown = client.get(reverse("judgments:queue", args=[queue.pk])).context
     listed = Caller(user).get(f"judgments?queue={queue.pk}").json()["items"]
     return len(shown["results"]), len(shown["comparison"].authors), len(shown["judgments"]), len(listed)
@@ -315,13 +315,13 @@ def test_a_queue_tells_nothing_of_seats_that_wait_in_another_queue(kind, client_
     for target in queue.targets.with_games():
         services.annotate(target=target, by=researcher, values=values(5))
     client = client_of(other_researcher)
-    assert 0 not in told_by(queue, other_researcher, client)
+    assert 0 not in visible_counts(queue, other_researcher, client)
     theirs = queue_over(researcher, other_researcher, **judged)
-    assert told_by(queue, other_researcher, client) == (0, 0, 0, 0)
-    assert 0 not in told_by(queue, researcher, client_of(researcher))
+    assert visible_counts(queue, other_researcher, client) == (0, 0, 0, 0)
+    assert 0 not in visible_counts(queue, researcher, client_of(researcher))
     for target in theirs.targets.with_games():
         services.annotate(target=target, by=other_researcher, values=values(3))
-    assert 0 not in told_by(queue, other_researcher, client)
+    assert 0 not in visible_counts(queue, other_researcher, client)
 
 
 @pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])
@@ -507,12 +507,12 @@ def test_a_queue_tells_and_exports_nothing_of_seats_that_wait_as_a_copy(kind, cl
     judge_all(queue, researcher)
     made, _ = export.store(queue=queue, name="judged", by=researcher)
     client, address = client_of(other_researcher), reverse("judgments:queue-export", args=[queue.pk])
-    assert 0 not in told_by(queue, other_researcher, client)
+    assert 0 not in visible_counts(queue, other_researcher, client)
     copies = conversation_queue(researcher, made, [other_researcher])
-    assert told_by(queue, other_researcher, client) == (0, 0, 0, 0)
+    assert visible_counts(queue, other_researcher, client) == (0, 0, 0, 0)
     assert "queue “imported” first" in client.post(address, {"name": "again"}).content.decode()
     judge_all(copies, other_researcher)
-    assert 0 not in told_by(queue, other_researcher, client)
+    assert 0 not in visible_counts(queue, other_researcher, client)
     assert client.post(address, {"name": "again"}).status_code == 302
 
 
