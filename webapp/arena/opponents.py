@@ -30,14 +30,14 @@ def with_voice(model: str, speaker: str, source: str) -> str:
 
 
 def names(spec: GameSpec) -> tuple[str, ...]:
-    """The players available for this game; only registered games have a script."""
-    everywhere = EVERYWHERE if spec.name in REGISTRY else (CHANCE,)
+    """The players available for this game."""
+    everywhere = EVERYWHERE if spec.script else (CHANCE,)
     return (*everywhere, *spec.opponents)
 
 
 def substitute(game: str) -> str:
     """The player for an empty or abandoned seat: the game's script, or the random player if it has none."""
-    return SCRIPT if game in REGISTRY else CHANCE
+    return SCRIPT if game in REGISTRY and REGISTRY[game].script else CHANCE
 
 
 def choices(spec: GameSpec) -> list[tuple[str, str]]:

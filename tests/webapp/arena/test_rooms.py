@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -227,6 +228,15 @@ def test_opponents_of_a_game_are_offered_by_readable_names(client_of, player, sa
     match = table(player, bots=2)
     seat = match.seats.get(seat=1)
     assert seat.who == "a random player"
+
+
+def test_a_game_without_a_script_has_random_players_in_its_place(monkeypatch):
+    """A game of another package need not have one."""
+    assert (opponents.substitute("vigil"), opponents.names(vigil.SPEC)[:2]) == ("scripted", ("scripted", "random"))
+    monkeypatch.setitem(REGISTRY, "vigil", replace(vigil.SPEC, script=""))
+    assert opponents.substitute("vigil") == "random"
+    assert opponents.names(REGISTRY["vigil"]) == ("random", "mcts:100", "nash")
+    assert opponents.substitute("openspiel:othello") == opponents.substitute("gone") == "random"
 
 
 # --- links ---

@@ -116,6 +116,7 @@ SPEC = GameSpec(
     deadline_s=60,
     actions=("name", "answer"),
     marks=("A", "B", "C", "D"),
+    script="training.players.random:make",
     opponents=("mcts:100", "nash"),
 )
 NAMES = ("Ada", "Bo", "Cy", "Di", "Eve", "Flo", "Gus", "Hal", "Ida", "Jo", "Kim", "Lou")
