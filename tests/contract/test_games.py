@@ -19,6 +19,7 @@ from training.games.base import FORFEIT
 from training.games.log import Settings
 from training.players import make as player
 from training.records import ALL, SPECTATOR, Scenario, SeatMove
+from training.rewards.rubrics import RUBRICS
 from training.text import choices
 from training.text.messages import chat
 from training.text.parsing import parse
@@ -70,6 +71,12 @@ def test_every_setting_has_a_bound(spec):
     schema = spec.settings.model_json_schema()
     wrong = sorted(unbounded(schema, schema.get("$defs", {})))
     assert not wrong, f"settings without a largest value, length or number of items (le, max_length): {wrong}"
+
+
+@pytest.mark.parametrize("spec", REGISTRY.values(), ids=lambda s: s.name)
+def test_rubrics_of_a_game_are_known(spec):
+    unknown = {*spec.rubrics, spec.rated_by} - {"", *RUBRICS}
+    assert not unknown, f"rubrics that training/rewards/rubrics.py does not have: {unknown}"
 
 
 @case

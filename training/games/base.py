@@ -141,6 +141,7 @@ class GameSpec:
     in which nobody can. `corpora`: of a `SearchingGame`, the name of the setting that lists the corpora that seats can
     search. `focus`: what takes the room at the table, the board or the conversation. `samples`: JSONL files of
     scenarios; a sample's name is its file's stem. `rubrics`: names of the rubrics that are about this game alone.
+    `rated_by`: the name of the rubric by which its players rate each other afterwards; empty if they do not.
     """
 
     name: str
@@ -177,6 +178,7 @@ class GameSpec:
     corpora: str = ""
     samples: tuple[Path, ...] = ()
     rubrics: tuple[str, ...] = ()
+    rated_by: str = ""
 
     def range_of(self, settings: Mapping[str, Any]) -> tuple[float, float]:
         """Return the lowest and the highest return of a seat under these settings."""

@@ -12,6 +12,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from training.errors import BadInput
+from training.games import REGISTRY
 from training.reading import Record
 
 
@@ -273,9 +274,6 @@ BEHAVIOURS = Rubric(
 RUBRICS: dict[str, Rubric] = {rubric.name: rubric for rubric in (SOTOPIA, CONDUCT, BEHAVIOURS)}
 """Parley's rubrics by name."""
 
-RATED_AFTER: dict[str, Rubric] = {"negotiation": CONDUCT, "dialogue": SOTOPIA, "werewolf": BEHAVIOURS}
-"""The rubric by game that its players use to rate each other afterwards; in other games there is no such rating."""
-
 ASKED_FIRST: tuple[str, ...] = (
     "mutual_benefit",
     "believability",
@@ -291,3 +289,8 @@ QUALITY: tuple[str, ...] = (
     "It degenerates: it repeats the instructions or itself, mixes languages or scripts, or runs in circles.",
 )
 """Criteria by which a turn fails as training data; any single one suffices."""
+
+
+def rated_after(game: str) -> Rubric | None:
+    """Return the rubric by which players rate each other after this game; None if they do not, or for no known game."""
+    return RUBRICS.get(REGISTRY[game].rated_by) if game in REGISTRY else None

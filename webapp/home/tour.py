@@ -16,7 +16,7 @@ from django.db import transaction
 from training.config import RunConfig
 from training.errors import BadInput
 from training.games import redrawn
-from training.rewards.rubrics import RATED_AFTER
+from training.rewards.rubrics import rated_after
 from training.seeding import rng
 from webapp.accounts.models import User
 from webapp.arena import access
@@ -162,7 +162,8 @@ def judge(*, user: User) -> None:
     seat = match.seats.filter(user=user).first()
     if seat is not None and not access.players_revealed(match, user):
         judging.reveal_unrated(by=seat)
-    rubric = RATED_AFTER[match.game].name
+    record = rated_after(match.game)
+    rubric = "" if record is None else record.name
     version = RubricVersion.objects.filter(rubric__name=rubric).order_by("-number").first()
     if version is None:
         raise BadInput(f"the rubric {rubric} is gone: make it again", "rubric")

@@ -18,7 +18,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from training.records import ALL, Message
-from training.rewards.rubrics import ASKED_FIRST, RATED_AFTER
+from training.rewards.rubrics import ASKED_FIRST, rated_after
 from training.rewards.rubrics import Rubric as RubricRecord
 from training.views import Line
 from webapp.accounts.models import User
@@ -135,7 +135,7 @@ def _transcript(match: Match, state: MatchState | None) -> Transcript:
 
 def rubric_after(match: Match) -> RubricVersion | None:
     """The newest version of the rubric that players use after this game, or None for a game without one."""
-    record = RATED_AFTER.get(match.game)
+    record = rated_after(match.game)
     versions = RubricVersion.objects.select_related("rubric").order_by("-number")
     return versions.filter(rubric__name=record.name).first() if record else None
 

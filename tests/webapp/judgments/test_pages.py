@@ -23,7 +23,7 @@ from tests.webapp.judgments.make import (
 from tests.webapp.runs.making import make_episode, make_run, village
 from training.games import REGISTRY as GAMES
 from training.records import ALL
-from training.rewards.rubrics import CONDUCT, RATED_AFTER, RUBRICS
+from training.rewards.rubrics import CONDUCT, rated_after
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.core import choices
@@ -731,9 +731,11 @@ def test_a_game_is_rated_by_its_own_rubric_or_by_the_guess_alone(client_of, rese
     assert 'name="guess1-person"' in page
 
 
-def test_every_rubric_after_a_game_is_a_game_and_a_shipped_rubric():
-    assert RATED_AFTER.keys() <= GAMES.keys()
-    assert {record.name for record in RATED_AFTER.values()} <= RUBRICS.keys()
+def test_players_rate_by_the_rubric_that_their_game_names():
+    named = {name: spec.rated_by for name, spec in GAMES.items() if spec.rated_by}
+    assert named == {"negotiation": "fine-grained", "dialogue": "sotopia", "werewolf": "werewolf-behaviours"}
+    assert {name: rated_after(name).name for name in named} == named
+    assert rated_after("kuhn_poker") is rated_after("gone") is None
 
 
 def test_revealing_without_rating_is_confirmed_and_excludes_a_later_vote(client_of, researcher, player):

@@ -66,4 +66,5 @@ SPEC = GameSpec(
     actions=("speak", "nonverbal", "action", "none", "leave"),
     script="training.games.dialogue.script:DialogueScript",
     samples=sample_files("dialogues"),
+    rated_by="sotopia",
 )

@@ -43,4 +43,5 @@ SPEC = GameSpec(
     actions=("talk", "propose", "accept", "reject", "walk_away"),
     script="training.games.negotiation.script:make",
     samples=sample_files("items", "prices"),
+    rated_by="fine-grained",
 )

@@ -52,4 +52,5 @@ SPEC = GameSpec(
     script="training.games.werewolf.script:WerewolfScript",
     samples=sample_files("werewolf"),
     rubrics=("werewolf-behaviours",),
+    rated_by="werewolf-behaviours",
 )

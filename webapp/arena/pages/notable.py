@@ -19,7 +19,7 @@ from statistics import fmean
 
 from training.games import lookup
 from training.records import SPECTATOR
-from training.rewards.rubrics import RATED_AFTER
+from training.rewards.rubrics import RUBRICS
 from training.views import TableView, Zone
 from webapp.accounts.models import User
 from webapp.arena.live import client_state
@@ -119,7 +119,7 @@ def games(user: User, *, most: int) -> list[NotableGame]:
 
 def ratings_of(matches: Sequence[Match]) -> dict[int, list[float]]:
     """The values of `PRAISED` that players gave each other after each match, each as a share of its scale."""
-    scales = {d.name: d for rubric in RATED_AFTER.values() for d in rubric.dimensions if d.name in PRAISED}
+    scales = {d.name: d for rubric in RUBRICS.values() for d in rubric.dimensions if d.name in PRAISED}
     rows = Match.objects.filter(pk__in=[match.pk for match in matches], seats__judgments__values__isnull=False)
     ratings: dict[int, list[float]] = defaultdict(list)
     for pk, values in rows.values_list("pk", "seats__judgments__values"):
