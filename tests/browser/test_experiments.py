@@ -7,7 +7,12 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
+from tests.browser.test_pages import SMALL, WIDE
 from tests.browser.visitor import Visitor
+
+WIDER = """() => [document.scrollingElement, ...document.querySelectorAll("#live .scroll")]
+  .filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.outerHTML.slice(0, 120))"""
+"""What scrolls sideways."""
 
 
 def test_a_study_is_made_opened_and_taken(visit: Callable[..., Visitor]) -> None:
@@ -40,6 +45,9 @@ def test_a_study_is_made_opened_and_taken(visit: Callable[..., Visitor]) -> None
     rosa.get_by_role("link", name="Monitor").click()
     expect(rosa.locator("#live")).to_contain_text("P-77")
     expect(rosa.locator("#live")).to_contain_text("Playing")
+    rosa.set_viewport_size(SMALL)
+    assert rosa.evaluate(WIDER) == []
+    rosa.set_viewport_size(WIDE)
     guest.on("dialog", lambda dialog: dialog.accept())
     guest.get_by_role("button", name="Give up").click()
     guest.get_by_role("button", name="Continue").click()
