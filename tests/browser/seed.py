@@ -7,6 +7,7 @@ needs to know, as JSON. What is made in one transaction is over before a worker 
 import json
 import sys
 import time
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -122,6 +123,60 @@ def silent_run() -> int:
     for step in (1, 2):
         Metric.objects.create(run=run, step=step, fence=1, at=Now(), values={"reward": step / 10, "step_s": 2.0})
     return run.pk
+
+
+def interrupted() -> int:
+    """A running run, which no worker of this site takes, whose first attempt has written steps 1 to 6."""
+    from tests.webapp.runs.making import make_run
+    from webapp.accounts.models import User
+
+    owner = User.objects.get(username="rosa")
+    run = make_run(owner, name="interrupted", queue="train-gpu", state="queued", steps=10)
+    _attempt_from(run.pk, 0, range(1, 7), reward=0.1)
+    return run.pk
+
+
+def resumed(run: str) -> int:
+    """Its second attempt, which goes on after step 3 and has written steps 4 and 5."""
+    from django.db import transaction
+
+    from webapp.runs import attempts
+    from webapp.runs.models import Attempt
+
+    with transaction.atomic():
+        first = Attempt.objects.get(run=int(run))
+        attempts.give_back(attempt=first, exit_code=1, why="it crashed")
+        _attempt_from(int(run), 3, (4, 5), reward=0.9)
+    return int(run)
+
+
+def resumed_further(run: str) -> int:
+    """Steps 6 and 7 of its second attempt."""
+    from webapp.runs.models import Attempt
+
+    _record(Attempt.objects.get(run=int(run), number=2), (6, 7), reward=0.9)
+    return int(run)
+
+
+def _attempt_from(run: int, start_step: int, steps: Iterable[int], *, reward: float) -> None:
+    from django.db.models.functions import Now
+
+    from webapp.runs import attempts
+    from webapp.runs.models import Attempt
+
+    attempt = attempts.claim(run_id=run, worker="nobody", host="elsewhere")
+    assert attempt is not None
+    attempts.started(attempt=attempt, pid=1, pid_started=1.0, start_step=start_step, code_version="")
+    _record(attempt, steps, reward=reward)
+    Attempt.objects.filter(pk=attempt.pk).update(lease_until=Now() + timedelta(hours=1))
+
+
+def _record(attempt: Any, steps: Iterable[int], *, reward: float) -> None:
+    from webapp.runs import attempts
+    from webapp.runs.batches import Batch
+
+    lines = [{"step": step, "at": time.time(), "reward": reward} for step in steps]
+    attempts.record(attempt=attempt, batch=Batch(metrics=lines, offsets={"metrics": max(steps)}))
 
 
 def head_to_head() -> int:

@@ -1,6 +1,7 @@
 """A run's page stays correct without a reload: silence, stopping, an unavailable site."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect
@@ -57,6 +58,30 @@ def test_a_run_that_is_over_is_not_asked_about_any_more(visit, site):
     page.wait_for_timeout(5000)
     after = len([address for address in visitor.requested if "/live/" in address or "metrics" in address])
     assert after == before
+
+
+def test_curves_stay_monotone_in_step_when_a_run_is_resumed(visit, site):
+    """A second attempt rewrites what came after its start: no step is drawn twice, and none before an earlier one."""
+    run = site.seed("interrupted")
+    page = visit("rosa").page
+    page.goto(f"/runs/{run}/")
+    expect(page.locator("#curves canvas").first).to_be_visible()
+    page.evaluate("""() => {
+      window.seen = [];
+      const take = series.take;
+      series.take = (run, data) => {
+        take(run, data);
+        seen.push({ steps: [...run.steps], rewards: [...run.series.get("reward")] });
+      };
+    }""")
+    for change, last in (("", 6), ("resumed", 5), ("resumed_further", 7)):
+        if change:
+            site.seed(change, run)
+        page.wait_for_function("last => window.seen.at(-1)?.steps.at(-1) === last", arg=last)
+    seen = page.evaluate("seen")
+    assert all(step < later for each in seen for step, later in pairwise(each["steps"]))
+    assert seen[0] == {"steps": [1, 2, 3, 4, 5, 6], "rewards": [0.1] * 6}
+    assert seen[-1] == {"steps": [1, 2, 3, 4, 5, 6, 7], "rewards": [0.1] * 3 + [0.9] * 4}
 
 
 def test_a_running_head_to_head_becomes_its_result_by_itself(visit, site):
