@@ -150,6 +150,9 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
     """Add the measurements of the site."""
     pages = add("pages", "the site's pages with 1,000 runs, 1,000,000 metric points and 10,000 matches")
     pages.add_argument("--repeats", type=COUNT, default=11, metavar="N", help="counted requests of each page (11)")
+    curves = add("curves", "the time until a run's curves of 100,000 steps are drawn in a browser")
+    curves.add_argument("--rounds", type=COUNT, default=5, metavar="N", help="counted visits (5)")
+    curves.add_argument("--chromium", default="", metavar="FILE", help="the browser, else one on the path")
     sockets = add("socket", "the latency from a player's move to the other player's socket")
     sockets.set_defaults(module="bench.sockets")
     sockets.add_argument("--moves", type=SEVERAL, default=200, metavar="N", help="counted moves of a run (200)")
