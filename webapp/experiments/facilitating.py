@@ -39,4 +39,4 @@ def replace(*, participant: Participant) -> None:
         raise BadInput("this participation has ended")
     if participant.stage == Stage.PLAY:
         states.hand_over(participant)
-    states.end(participant, Outcome.REMOVED)
+    states.end(participant, Outcome.REMOVED, participant.experiment.code_removed)

@@ -23,8 +23,8 @@ ROWS = {"rows": 6}
 TEXTS = ("title", "consent_text", "debriefing", "preregistration")
 STOPPING = ("per_arm", "closes_at", "wait_seconds", "shortest_wait_s", "repeats", "seed")
 PLATFORM = (
-    "code_completed", "code_waited", "code_attention", "completion_url", "id_parameter", "study_parameter",
-    "session_parameter", "requires_id",
+    "code_completed", "code_waited", "code_attention", "code_removed", "completion_url", "id_parameter",
+    "study_parameter", "session_parameter", "requires_id",
 )  # fmt: skip
 
 STATED = ("name", "scenario", "deadline_s", "shown_as", "fallback")

@@ -103,6 +103,12 @@ class Experiment(models.Model):
     code_completed = models.CharField("code when complete", max_length=60, blank=True)
     code_waited = models.CharField("code when no group could be formed", max_length=60, blank=True)
     code_attention = models.CharField("code after a failed attention check", max_length=60, blank=True)
+    code_removed = models.CharField(
+        "code when removed by the facilitator",
+        max_length=60,
+        blank=True,
+        help_text="Empty: whoever is removed reads that they should ask the researchers about payment.",
+    )
     completion_url = models.CharField(
         "completion address",
         max_length=400,
@@ -176,6 +182,11 @@ class Arm(models.Model):
         Without a shortest wait, such a table begins as soon as its participant is there.
         """
         return self.people == 1 and len(self.players) > 1 and self.shown_as != Match.ShownAs.MODEL
+
+    @property
+    def fallback_shows(self) -> bool:
+        """Whether the longest wait ends with a player who is no participant, whom participants may take for one."""
+        return bool(self.fallback) and self.people > 1 and self.shown_as != Match.ShownAs.MODEL
 
     @property
     def misleads(self) -> bool:

@@ -100,6 +100,25 @@ def test_the_way_back_to_the_platform_holds_the_code(researcher: User, client: C
     assert 'href="https://app.example/done?cc=A%20B"' in page(client, f"/experiments/take/{experiment.token}/")
 
 
+@pytest.mark.parametrize("code", ["", "GONE-7"])
+def test_who_is_removed_reads_so_with_the_code_or_what_to_do(researcher: User, client: Client, code: str) -> None:
+    experiment = making.opened(researcher, code_removed=code, code_completed="DONE", code_waited="WAITED")
+    agree(client, experiment, BROWSER)
+    client.post(f"/experiments/take/{experiment.token}/heartbeat/", {"stage": "wait", "visible": "1"})
+    participant = Participant.objects.select_related("group__match", "user").get()
+    assert participant.group is not None
+    facilitating.replace(participant=participant)
+    table = page(client, f"/play/{participant.group.match_id}/")
+    assert "Your participation has ended." in table
+    assert "Take your seat back" not in table
+    assert f'href="/experiments/take/{experiment.token}/"' in table
+    shown = page(client, f"/experiments/take/{experiment.token}/")
+    assert "removed you from the study" in shown
+    assert ("GONE-7" in shown) == bool(code)
+    assert ("ask the researchers about your payment" in shown) == (not code)
+    assert ("WAITED" in shown, "DONE" in shown) == (False, False)
+
+
 def test_no_page_after_the_game_says_who_the_others_were_before_the_debriefing(
     researcher: User, client: Client
 ) -> None:
