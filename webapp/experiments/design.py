@@ -13,6 +13,7 @@ from django.db.models import Max
 
 from training.errors import BadInput
 from webapp.accounts.models import User, new_token
+from webapp.arena.models import Match
 from webapp.arena.play import services
 from webapp.core import quotas
 from webapp.experiments import states
@@ -120,13 +121,31 @@ def missing(experiment: Experiment) -> list[str]:
 
 
 def warnings(experiment: Experiment) -> list[str]:
-    """What may spoil an experiment without keeping it from being opened, as sentences; empty if nothing."""
+    """What may spoil an experiment without keeping it from being opened, as sentences; empty if nothing.
+
+    Every participant reads the same in the waiting room, but how long they wait depends on who has to come.
+    """
     cautions = []
-    at_once = [arm.name for arm in experiment.arms.all() if arm.begins_at_once]
+    arms = list(experiment.arms.all())
+    at_once = [arm.name for arm in arms if arm.begins_at_once]
     if at_once and experiment.shortest_wait_s < SHORTEST_WAIT_S:
         cautions.append(
             f"The shortest wait is {experiment.shortest_wait_s} s. In {', '.join(at_once)}, a game needs no second "
             f"participant, and one that begins at once hints at a machine: {SHORTEST_WAIT_S} s or more hide it."
+        )
+    together = [arm.name for arm in arms if arm.people > 1 and arm.shown_as != Match.ShownAs.MODEL]
+    if at_once and together:
+        cautions.append(
+            f"Waits differ between the arms. In {', '.join(at_once)}, a game begins when the shortest wait of "
+            f"{experiment.shortest_wait_s} s ends; in {', '.join(together)}, only once another participant has come. "
+            "Whoever waits longer may conclude that they play with a person. Choose a shortest wait within which "
+            "participants arrive, and compare the waits of the arms in the export."
+        )
+    if replaced := [arm.name for arm in arms if arm.fallback_shows]:
+        cautions.append(
+            f"In {', '.join(replaced)}, the fallback takes empty seats when the longest wait of "
+            f"{experiment.wait_seconds} s ends. Whoever has waited for so long may conclude that they do not play with "
+            "people."
         )
     return cautions
 

@@ -66,6 +66,30 @@ def test_a_table_that_begins_at_once_is_warned_of(
     ] * warned
 
 
+@pytest.mark.parametrize(
+    "arms, warned",
+    [
+        ([(making.ALONE, "unknown", "")], []),
+        ([(making.PAIR, "unknown", "")], []),
+        ([(making.ALONE, "unknown", ""), (making.PAIR, "unknown", "")], ["Waits differ"]),
+        ([(making.ALONE, "model", ""), (making.PAIR, "unknown", "")], []),
+        ([(making.ALONE, "unknown", ""), (making.PAIR, "model", "")], []),
+        ([(making.PAIR, "person", "scripted:scripted")], ["In arm 0, the fallback"]),
+        ([(making.PAIR, "model", "scripted:scripted")], []),
+        ([(making.ALONE, "unknown", "scripted:scripted")], []),
+    ],
+)
+def test_waits_that_tell_partners_apart_are_warned_of(
+    researcher: User, arms: list[tuple[list[str], str, str]], warned: list[str]
+) -> None:
+    experiment = making.experiment(researcher, shortest_wait_s=20)
+    for number, (players, shown_as, fallback) in enumerate(arms):
+        making.arm(experiment, f"arm {number}", players, shown_as=shown_as, fallback=fallback)
+    texts = design.warnings(experiment)
+    assert len(texts) == len(warned)
+    assert all(text.startswith(start) for text, start in zip(texts, warned, strict=True))
+
+
 def test_the_shortest_wait_is_shorter_than_the_longest(researcher: User) -> None:
     assert Experiment(owner=researcher).shortest_wait_s == 20
     experiment = making.experiment(researcher, shortest_wait_s=60, wait_seconds=60)
