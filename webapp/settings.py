@@ -309,7 +309,7 @@ QUOTAS = _quotas(
         "requested_models": {"researcher": 5, "admin": 20},
         "advice_per_hour": {"guest": 60, "player": 120, "annotator": 120, "researcher": 300, "admin": 300},
         "alert_tests_per_hour": {"researcher": 20, "admin": 20},
-        "watcher_lines_per_hour": {"player": 120, "annotator": 120, "researcher": 300, "admin": 600},
+        "chat_messages_per_hour": {"player": 120, "annotator": 120, "researcher": 300, "admin": 600},
         "queues_per_hour": {"researcher": 60, "admin": 300},
         "api_keys": {"player": 50, "annotator": 50, "researcher": 50, "admin": 50},
     },

@@ -9,8 +9,8 @@
 
   // The newest line on the page: lines are appended in the order of their numbers.
   function last() {
-    const newest = section.querySelector("#watcher-lines > li:last-child");
-    return newest ? Number(newest.id.replace("watcher-line-", "")) : 0;
+    const newest = section.querySelector("#chat-messages > li:last-child");
+    return newest ? Number(newest.id.replace("chat-message-", "")) : 0;
   }
   section.addEventListener("htmx:wsOpen", (event) => {
     event.detail.socketWrapper.sendImmediately(JSON.stringify({ last: last() }));

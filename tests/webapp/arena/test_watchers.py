@@ -21,7 +21,7 @@ from webapp.arena.play import hosting, services
 from webapp.arena.setup import links, tables
 from webapp.arena.watching import access, consumers
 from webapp.arena.watching import services as watching
-from webapp.arena.watching.models import LONGEST, WatcherLine
+from webapp.arena.watching.models import LONGEST, ChatMessage
 
 pytestmark = pytest.mark.django_db
 CANARY = "canary-of-the-watchers"
@@ -72,7 +72,7 @@ def test_watchers_read_each_other(public, annotator, researcher, client_of):
 def test_no_player_reads_it_anywhere_while_the_game_goes_on(public, player, ben, annotator, client_of):
     before = [re.sub(r'data-now="[^"]*"|value="\w{64}"|"X-CSRFToken": "\w+"', "", page(client_of(user), public))
               for user in (player, ben)]  # fmt: skip
-    line = write(public, annotator)
+    message = write(public, annotator)
     for user, earlier in zip((player, ben), before, strict=True):
         client = client_of(user)
         now = re.sub(r'data-now="[^"]*"|value="\w{64}"|"X-CSRFToken": "\w+"', "", page(client, public))
@@ -81,8 +81,8 @@ def test_no_player_reads_it_anywhere_while_the_game_goes_on(public, player, ben,
             assert CANARY not in client.get(address, follow=True).content.decode()
         assert client.post(f"/play/{public.pk}/watchers/write/", {"text": "hello"}).status_code == 404
         for action in ("delete", "mute"):
-            assert client.post(f"/play/{public.pk}/watchers/{line.pk}/{action}/").status_code == 404
-    assert WatcherLine.objects.get().deleted_at is None
+            assert client.post(f"/play/{public.pk}/watchers/{message.pk}/{action}/").status_code == 404
+    assert ChatMessage.objects.get().deleted_at is None
 
 
 def test_no_player_reads_it_afterwards_either(public, player, ben, annotator, researcher, client_of):
@@ -100,9 +100,9 @@ def test_an_administrator_who_plays_is_a_player(person, ben, annotator, client_o
     places = [tables.Place(user=admin, consent=True), tables.Place(user=ben, consent=True)]
     start = tables.Start(negotiation())
     match = tables.create(host=admin, start=start, places=places, visibility="public", consent=True)
-    line = write(match, annotator)
+    message = write(match, annotator)
     assert CANARY not in page(client_of(admin), match)
-    assert client_of(admin).post(f"/play/{match.pk}/watchers/{line.pk}/delete/").status_code == 404
+    assert client_of(admin).post(f"/play/{match.pk}/watchers/{message.pk}/delete/").status_code == 404
 
 
 def test_who_was_sent_away_or_has_a_stand_in_stays_a_player(hosted, player, ben, annotator, client_of):
@@ -164,7 +164,7 @@ def test_a_line_that_is_empty_or_too_long_is_refused_in_place(public, annotator,
     assert why in answer.content.decode()
     assert 'role="alert"' in answer.content.decode()
     assert client_of(annotator).post(f"/play/{public.pk}/watchers/write/", {"text": text}).status_code == 400
-    assert not WatcherLine.objects.exists()
+    assert not ChatMessage.objects.exists()
 
 
 def test_nobody_writes_too_fast(public, annotator, researcher, monkeypatch):
@@ -179,10 +179,10 @@ def test_nobody_writes_too_fast(public, annotator, researcher, monkeypatch):
 
 
 def test_nobody_writes_more_than_their_quota(public, annotator, settings, monkeypatch):
-    settings.QUOTAS = {**settings.QUOTAS, "watcher_lines_per_hour": {"annotator": 2}}
+    settings.QUOTAS = {**settings.QUOTAS, "chat_messages_per_hour": {"annotator": 2}}
     write(public, annotator)
     write(public, annotator)
-    with pytest.raises(BadInput, match="limit of 2 lines"):
+    with pytest.raises(BadInput, match="limit of 2 messages"):
         write(public, annotator)
 
 
@@ -196,14 +196,14 @@ def test_nobody_writes_when_the_game_is_over(public, annotator):
 
 
 def test_a_host_who_does_not_play_and_administrators_moderate(hosted, annotator, researcher, person, client_of):
-    line, other = write(hosted, annotator), write(hosted, researcher, "well said")
-    address = f"/play/{hosted.pk}/watchers/{line.pk}"
+    message, other = write(hosted, annotator), write(hosted, researcher, "well said")
+    address = f"/play/{hosted.pk}/watchers/{message.pk}"
     assert client_of(researcher).post(f"{address}/delete/").status_code == 404
     assert ">Delete<" not in page(client_of(researcher), hosted)
     assert ">Delete<" in page(client_of(hosted.host), hosted)
     client_of(hosted.host).post(f"{address}/delete/")
-    line.refresh_from_db()
-    assert line.deleted_by == hosted.host
+    message.refresh_from_db()
+    assert message.deleted_by == hosted.host
     for user in (researcher, hosted.host):
         assert CANARY not in page(client_of(user), hosted)
         assert "deleted by a moderator" in page(client_of(user), hosted)
@@ -215,15 +215,15 @@ def test_a_host_who_does_not_play_and_administrators_moderate(hosted, annotator,
 
 
 def test_a_moderator_is_not_muted_by_another(hosted, person):
-    line = write(hosted, hosted.host)
+    message = write(hosted, hosted.host)
     with pytest.raises(BadInput, match="is a moderator"):
-        watching.mute(match=hosted, line_id=line.pk, by=person("admin"))
+        watching.mute(match=hosted, message_id=message.pk, by=person("admin"))
 
 
 def test_a_line_of_another_match_is_not_reached(hosted, public, annotator, client_of):
-    line = write(public, annotator)
-    client_of(hosted.host).post(f"/play/{hosted.pk}/watchers/{line.pk}/delete/")
-    assert WatcherLine.objects.get().deleted_at is None
+    message = write(public, annotator)
+    client_of(hosted.host).post(f"/play/{hosted.pk}/watchers/{message.pk}/delete/")
+    assert ChatMessage.objects.get().deleted_at is None
 
 
 # --- the socket ---
@@ -253,15 +253,15 @@ async def test_a_line_and_its_deletion_reach_other_watchers_by_hint(application,
     writer = await sync(make_person)("writer")
     old = await sync(write)(hosted, writer, "earlier")
     socket = await opened(application, await sync(client_of)(reader), hosted.pk, last=old.pk)
-    line = await sync(write)(hosted, writer, "<i>now</i>")
+    message = await sync(write)(hosted, writer, "<i>now</i>")
     frame = (await socket.hear())["text"]
-    assert 'hx-swap-oob="beforeend:#watcher-lines"' in frame
+    assert 'hx-swap-oob="beforeend:#chat-messages"' in frame
     assert "&lt;i&gt;now&lt;/i&gt;" in frame
     assert "earlier" not in frame
     assert ">Delete<" not in frame
-    await sync(watching.delete)(match=hosted, line_id=line.pk, by=host)
+    await sync(watching.delete)(match=hosted, message_id=message.pk, by=host)
     frame = (await socket.hear())["text"]
-    assert f'<li id="watcher-line-{line.pk}" class="row-line" hx-swap-oob="true">' in frame
+    assert f'<li id="chat-message-{message.pk}" class="row-line" hx-swap-oob="true">' in frame
     assert "now" not in frame
     await socket.leave()
 

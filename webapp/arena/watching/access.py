@@ -2,7 +2,7 @@
 
 A player of the match never does: not from another tab, not as its host or as an administrator, not after they were sent
 away, and not when the game is over. Guests see no match but their own. Matches of experiments and plays alone have no
-watchers' lines.
+watchers' messages.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ def may_read(match: Match, user: User) -> bool:
         return False
     if match.seats.filter(user=user).exists() or match.former_players.filter(user=user).exists():
         return False
-    if match.over and Match.objects.filter(pk=match.pk).unrevealed_to(user).exists():  # lines may say who plays
+    if match.over and Match.objects.filter(pk=match.pk).unrevealed_to(user).exists():  # messages may say who plays
         return False
     return Match.objects.visible_to(user).filter(pk=match.pk).exists()
 
 
 def is_muted(match: Match, user: User) -> bool:
     """Whether a moderator has muted this user beside the match."""
-    return match.watcher_mutes.filter(user=user).exists()
+    return match.chat_mutes.filter(user=user).exists()
 
 
 def may_moderate(match: Match, user: User) -> bool:
-    """Whether this user, who may read the lines, may delete them and mute their authors: the host, administrators."""
+    """Whether this user, who may read the messages, may delete them and mute their authors: hosts, administrators."""
     return user.is_admin or match.host_id == user.pk

@@ -1,4 +1,4 @@
-"""The watchers' socket: lines out, nothing in but the number of the last line that the page has.
+"""The watchers' socket: messages out, nothing in but the number of the last message that the page has.
 
 The socket and its group are separate, so that nothing that watchers write comes near a player's socket.
 """
@@ -29,7 +29,7 @@ class WatchersConsumer(MatchSocket):
 
     match: Match
     shown: dict[int, bool] | None = None
-    """Whether the page shows a line as deleted, by the line's number; None before the greeting."""
+    """Whether the page shows a message as deleted, by the message's number; None before the greeting."""
 
     @property
     def group(self) -> str:
@@ -38,16 +38,16 @@ class WatchersConsumer(MatchSocket):
 
     @property
     def greeted(self) -> bool:
-        """Whether the client has named its last line."""
+        """Whether the client has named its last message."""
         return self.shown is not None
 
     async def admit(self) -> bool:
-        """Whether the user is signed in and may read the lines."""
+        """Whether the user is signed in and may read the messages."""
         user = await self.signed_in()
         return user is not None and await self.readmit(user)
 
     async def readmit(self, user: User) -> bool:
-        """Whether the user may still read the lines."""
+        """Whether the user may still read the messages."""
         match = await database_sync_to_async(_readable, thread_sensitive=False)(user, self.match_id)
         if match is None:
             return False
@@ -60,23 +60,27 @@ class WatchersConsumer(MatchSocket):
         if last is None or self.greeted:  # a page greets once
             await self.close(STAY_AWAY)
             return
-        lines = await database_sync_to_async(services.lines, thread_sensitive=False)(self.match)
+        messages = await database_sync_to_async(services.messages, thread_sensitive=False)(self.match)
         async with self.refreshing:
-            self.shown = {line.pk: False for line in lines if line.pk <= last}
+            self.shown = {message.pk: False for message in messages if message.pk <= last}
         await self.refresh()
 
     async def refresh(self, *, within: float = 0.0) -> None:
-        """Send the lines that are new, and those that were deleted since they were sent."""
+        """Send the messages that are new, and those that were deleted since they were sent."""
         async with self.refreshing:
             if self.shown is None or self.closed:
                 return
-            lines = await database_sync_to_async(services.lines, thread_sensitive=False)(self.match)
-            new = [line for line in lines if line.pk not in self.shown]
-            deleted = [line for line in lines if line.deleted_at is not None and self.shown.get(line.pk) is False]
+            messages = await database_sync_to_async(services.messages, thread_sensitive=False)(self.match)
+            new = [message for message in messages if message.pk not in self.shown]
+            deleted = [
+                message
+                for message in messages
+                if message.deleted_at is not None and self.shown.get(message.pk) is False
+            ]
             moderates = access.may_moderate(self.match, self.user)
             render = database_sync_to_async(fragments.frame, thread_sensitive=False)
             html = await render(new, deleted, self.match, moderates=moderates)
-            self.shown = {line.pk: line.deleted_at is not None for line in lines}
+            self.shown = {message.pk: message.deleted_at is not None for message in messages}
             if html:
                 await self.send_frame(html)
 

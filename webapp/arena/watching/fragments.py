@@ -1,28 +1,28 @@
-"""The lines of watchers as HTML, for the page and for frames of the socket."""
+"""The messages of watchers as HTML, for the page and for frames of the socket."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from django.template.loader import render_to_string
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.arena.watching import access, services
-from webapp.arena.watching.models import LONGEST, WatcherLine
+from webapp.arena.watching.models import LONGEST, ChatMessage
 from webapp.core.visible import reveal
 
 
 def context(match: Match, user: User, *, problem: str = "", draft: str = "") -> Mapping[str, object] | None:
-    """What the template `arena/watching/lines.html` reads; None for users who may not read the lines."""
+    """What the template `arena/watching/chat.html` reads; None for users who may not read the messages."""
     if not access.may_read(match, user):
         return None
-    newest = services.lines(match)
+    newest = services.messages(match)
     return {
         "match": match,
-        "lines": newest,
+        "newest": newest,
         "last": newest[-1].pk if newest else 0,
         "moderates": access.may_moderate(match, user),
         "writes": match.state == Match.State.RUNNING and not access.is_muted(match, user),
@@ -32,16 +32,17 @@ def context(match: Match, user: User, *, problem: str = "", draft: str = "") -> 
     }
 
 
-def line_html(line: WatcherLine, match: Match, *, moderates: bool, swap: bool = False) -> SafeString:
-    """One line as a list item; `swap` marks it for htmx to replace the one on the page."""
-    values = {"line": line, "match": match, "moderates": moderates, "swap": swap}
-    return mark_safe(render_to_string("arena/watching/line.html", values).strip())  # noqa: S308 (the template escapes)
+def message_html(message: ChatMessage, match: Match, *, moderates: bool, swap: bool = False) -> SafeString:
+    """One message as a list item; `swap` marks it for htmx to replace the one on the page."""
+    values = {"message": message, "match": match, "moderates": moderates, "swap": swap}
+    html = render_to_string("arena/watching/message.html", values).strip()
+    return mark_safe(html)  # noqa: S308 (the template escapes)
 
 
-def frame(new: Sequence[WatcherLine], deleted: Sequence[WatcherLine], match: Match, *, moderates: bool) -> str:
-    """One frame with new lines and with those that were deleted; empty if there are none."""
-    pieces = [line_html(line, match, moderates=moderates, swap=True) for line in deleted]
+def frame(new: Sequence[ChatMessage], deleted: Sequence[ChatMessage], match: Match, *, moderates: bool) -> str:
+    """One frame with new messages and with those that were deleted; empty if there are none."""
+    pieces = [message_html(message, match, moderates=moderates, swap=True) for message in deleted]
     if new:
-        items = mark_safe("".join(line_html(line, match, moderates=moderates) for line in new))  # noqa: S308 (as above)
-        pieces.append(format_html('<ol hx-swap-oob="beforeend:#watcher-lines">{}</ol>', items))
+        items = format_html_join("", "{}", ((message_html(message, match, moderates=moderates),) for message in new))
+        pieces.append(format_html('<ol hx-swap-oob="beforeend:#chat-messages">{}</ol>', items))
     return reveal("\n".join(pieces)) if pieces else ""

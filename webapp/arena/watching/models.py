@@ -1,4 +1,4 @@
-"""The chat of people who watch a game: its lines, the people muted in it, and former players, who may not read it.
+"""The chat of people who watch a game: its messages, the people muted in it, and former players, who may not read it.
 
 No player of the match reads it, neither during the game nor afterwards: see `webapp.arena.watching.access`.
 """
@@ -9,14 +9,14 @@ from django.conf import settings
 from django.db import models
 
 LONGEST = 300
-"""Characters of one line."""
+"""Characters of one message."""
 
 
-class WatcherLine(models.Model):
-    """One line beside a match. A deleted one keeps its row, so that a moderator's decision can be traced."""
+class ChatMessage(models.Model):
+    """One message beside a match. A deleted one keeps its row, so that a moderator's decision can be traced."""
 
-    match = models.ForeignKey("arena.Match", on_delete=models.CASCADE, related_name="watcher_lines")
-    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="watcher_lines")
+    match = models.ForeignKey("arena.Match", on_delete=models.CASCADE, related_name="chat_messages")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_messages")
     text = models.CharField(max_length=LONGEST)
     step = models.PositiveIntegerField(help_text="Completed steps of the game when it was written.")
     created_at = models.DateTimeField()
@@ -27,18 +27,18 @@ class WatcherLine(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["match", "id"], name="watcher_line_match"),
-            models.Index(fields=["author", "-created_at"], name="watcher_line_author"),
+            models.Index(fields=["match", "id"], name="chat_message_match"),
+            models.Index(fields=["author", "-created_at"], name="chat_message_author"),
         ]
 
     def __str__(self) -> str:
-        return f"line {self.pk}"
+        return f"message {self.pk}"
 
 
-class WatcherMute(models.Model):
+class ChatMute(models.Model):
     """A person who may no longer write beside a match."""
 
-    match = models.ForeignKey("arena.Match", on_delete=models.CASCADE, related_name="watcher_mutes")
+    match = models.ForeignKey("arena.Match", on_delete=models.CASCADE, related_name="chat_mutes")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField()

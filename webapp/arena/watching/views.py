@@ -1,4 +1,4 @@
-"""Requests of watchers: write a line, delete one, mute its author. Users who may not read them get 404."""
+"""Requests of watchers: write a message, delete one, mute its author. Users who may not read them get 404."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _moderated(request: HttpRequest, match_id: int) -> Match:
 @require_POST
 @members
 def write(request: HttpRequest, match_id: int) -> HttpResponse:
-    """Write a line; answers with the form, which says why one was refused and keeps its text."""
+    """Write a message; answers with the form, which says why one was refused and keeps its text."""
     match, user = _watched(request, match_id), current_user(request)
     text, problem = request.POST.get("text", ""), ""
     try:
@@ -48,17 +48,17 @@ def write(request: HttpRequest, match_id: int) -> HttpResponse:
 
 @require_POST
 @members
-def delete(request: HttpRequest, match_id: int, line_id: int) -> HttpResponse:
-    """Delete a line as a moderator."""
+def delete(request: HttpRequest, match_id: int, message_id: int) -> HttpResponse:
+    """Delete a message as a moderator."""
     match = _moderated(request, match_id)
-    accepted(request, lambda: services.delete(match=match, line_id=line_id, by=current_user(request)))
+    accepted(request, lambda: services.delete(match=match, message_id=message_id, by=current_user(request)))
     return redirect("arena:table", match.pk)
 
 
 @require_POST
 @members
-def mute(request: HttpRequest, match_id: int, line_id: int) -> HttpResponse:
-    """Mute the author of a line as a moderator."""
+def mute(request: HttpRequest, match_id: int, message_id: int) -> HttpResponse:
+    """Mute the author of a message as a moderator."""
     match = _moderated(request, match_id)
-    accepted(request, lambda: services.mute(match=match, line_id=line_id, by=current_user(request)))
+    accepted(request, lambda: services.mute(match=match, message_id=message_id, by=current_user(request)))
     return redirect("arena:table", match.pk)
