@@ -1,4 +1,4 @@
-"""Access to a match: its viewpoints, and when the players behind the seats are revealed."""
+"""Access to a match: its viewpoints, when the players behind the seats are revealed, and the chat of spectators."""
 
 from __future__ import annotations
 
@@ -97,3 +97,32 @@ def lines(matches: Iterable[Match], user: User) -> list[MatchEntry]:
         return revealed or chose_seats(match, user) or seat.user_id == user.pk or free
 
     return [MatchEntry(match, [(seat, may_be_named(match, seat)) for seat in match.seats.all()]) for match in listed]
+
+
+# --- the chat of spectators ---
+
+
+def may_read_chat(match: Match, user: User) -> bool:
+    """Whether this user watches the match, or its replay, and is none of its players.
+
+    A player never reads it: not from another tab, not as the host or as an administrator, not after they were sent
+    away, and not when the game is over. Guests see no match but their own. Matches of experiments and plays alone have
+    no chat.
+    """
+    if user.is_guest or match.shown_as or match.task or match.state == Match.State.OPEN:
+        return False
+    if match.seats.filter(user=user).exists() or match.former_players.filter(user=user).exists():
+        return False
+    if match.over and Match.objects.filter(pk=match.pk).unrevealed_to(user).exists():  # messages may say who plays
+        return False
+    return Match.objects.visible_to(user).filter(pk=match.pk).exists()
+
+
+def is_muted(match: Match, user: User) -> bool:
+    """Whether a moderator has muted this user in the match's chat."""
+    return match.chat_mutes.filter(user=user).exists()
+
+
+def may_moderate_chat(match: Match, user: User) -> bool:
+    """Whether this user, who may read the chat, may delete messages and mute their authors: hosts, administrators."""
+    return user.is_admin or match.host_id == user.pk

@@ -15,11 +15,11 @@ from tests.websocket import Socket, browser_headers
 from training.errors import BadInput
 from training.games.base import FORFEIT
 from webapp.accounts.models import User
-from webapp.arena import hints
+from webapp.arena import access, hints
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
 from webapp.arena.setup import links, tables
-from webapp.arena.watching import access, consumers
+from webapp.arena.watching import consumers
 from webapp.arena.watching import services as watching
 from webapp.arena.watching.models import LONGEST, ChatMessage
 
@@ -111,9 +111,9 @@ def test_who_was_sent_away_or_has_a_stand_in_stays_a_player(hosted, player, ben,
     assert not hosted.seats.filter(user=ben).exists()
     write(hosted, annotator)
     for user in (player, ben):
-        assert not access.may_read(hosted, user)
+        assert not access.may_read_chat(hosted, user)
         assert CANARY not in page(client_of(user), hosted)
-    assert access.may_read(hosted, annotator)
+    assert access.may_read_chat(hosted, annotator)
 
 
 def test_a_guest_reads_none(hosted, client_of, person, player, annotator):
@@ -128,8 +128,8 @@ def test_a_guest_reads_none(hosted, client_of, person, player, annotator):
     assert match.state == Match.State.RUNNING
     assert CANARY not in page(client, match)
     guest = User.objects.get(first_name="Zoe")
-    assert not access.may_read(match, guest)
-    assert not access.may_read(hosted, guest)
+    assert not access.may_read_chat(match, guest)
+    assert not access.may_read_chat(hosted, guest)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_guest_reads_none(hosted, client_of, person, player, annotator):
 def test_other_matches_have_none(public, annotator, client_of, fields):
     Match.objects.filter(pk=public.pk).update(**fields)
     public.refresh_from_db()
-    assert not access.may_read(public, annotator)
+    assert not access.may_read_chat(public, annotator)
     assert client_of(annotator).post(f"/play/{public.pk}/watchers/write/", {"text": "x"}).status_code == 404
 
 

@@ -11,15 +11,15 @@ from typing import ClassVar
 from channels.db import database_sync_to_async
 
 from webapp.accounts.models import User
-from webapp.arena import hints
+from webapp.arena import access, hints
 from webapp.arena.models import Match
 from webapp.arena.sockets import STAY_AWAY, MatchSocket
-from webapp.arena.watching import access, fragments, services
+from webapp.arena.watching import fragments, services
 
 
 def _readable(user: User, match_id: int) -> Match | None:
     match = Match.objects.filter(pk=match_id).first()
-    return match if match is not None and access.may_read(match, user) else None
+    return match if match is not None and access.may_read_chat(match, user) else None
 
 
 class WatchersConsumer(MatchSocket):
@@ -77,7 +77,7 @@ class WatchersConsumer(MatchSocket):
                 for message in messages
                 if message.deleted_at is not None and self.shown.get(message.pk) is False
             ]
-            moderates = access.may_moderate(self.match, self.user)
+            moderates = access.may_moderate_chat(self.match, self.user)
             render = database_sync_to_async(fragments.frame, thread_sensitive=False)
             html = await render(new, deleted, self.match, moderates=moderates)
             self.shown = {message.pk: message.deleted_at is not None for message in messages}

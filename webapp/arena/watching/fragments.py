@@ -9,22 +9,23 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from webapp.accounts.models import User
+from webapp.arena import access
 from webapp.arena.models import Match
-from webapp.arena.watching import access, services
+from webapp.arena.watching import services
 from webapp.arena.watching.models import LONGEST, ChatMessage
 from webapp.core.visible import reveal
 
 
 def context(match: Match, user: User, *, problem: str = "", draft: str = "") -> Mapping[str, object] | None:
     """What the template `arena/watching/chat.html` reads; None for users who may not read the messages."""
-    if not access.may_read(match, user):
+    if not access.may_read_chat(match, user):
         return None
     newest = services.messages(match)
     return {
         "match": match,
         "newest": newest,
         "last": newest[-1].pk if newest else 0,
-        "moderates": access.may_moderate(match, user),
+        "moderates": access.may_moderate_chat(match, user),
         "writes": match.state == Match.State.RUNNING and not access.is_muted(match, user),
         "longest": LONGEST,
         "problem": problem,

@@ -1,6 +1,6 @@
 """The chat of people who watch a game: its messages, the people muted in it, and former players, who may not read it.
 
-No player of the match reads it, neither during the game nor afterwards: see `webapp.arena.watching.access`.
+No player of the match reads it, neither during the game nor afterwards: see `webapp.arena.access`.
 """
 
 from __future__ import annotations

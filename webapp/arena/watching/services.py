@@ -1,7 +1,7 @@
 """The chat of a match's watchers: write and delete messages, mute their authors. No row of the game is touched.
 
 Each function is one transaction; it raises `BadInput` without changing anything. The caller has checked with
-`webapp.arena.watching.access` that the user may read, or moderate, the messages. No lock of the match is taken:
+`webapp.arena.access` that the user may read, or moderate, the messages. No lock of the match is taken:
 watchers must not delay its moves.
 """
 
@@ -14,10 +14,9 @@ from django.db import transaction
 
 from training.errors import BadInput
 from webapp.accounts.models import User
-from webapp.arena import hints
+from webapp.arena import access, hints
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.arena.watching import access
 from webapp.arena.watching.models import LONGEST, ChatMessage, ChatMute
 from webapp.core import quotas
 
@@ -71,7 +70,7 @@ def mute(*, match: Match, message_id: int, by: User) -> None:
     message = match.chat_messages.select_related("author").filter(pk=message_id).first()
     if message is None:
         raise BadInput("there is no such message")
-    if access.may_moderate(match, message.author):
+    if access.may_moderate_chat(match, message.author):
         raise BadInput("the author is a moderator of this chat, too")
     ChatMute.objects.get_or_create(
         match=match, user=message.author, defaults={"by": by, "created_at": services.database_now()}

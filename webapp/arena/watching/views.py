@@ -9,21 +9,22 @@ from django.views.decorators.http import require_POST
 
 from training.errors import BadInput
 from webapp.accounts.permissions import current_user, members
+from webapp.arena import access
 from webapp.arena.models import Match
-from webapp.arena.watching import access, fragments, services
+from webapp.arena.watching import fragments, services
 from webapp.core.http import accepted
 
 
 def _watched(request: HttpRequest, match_id: int) -> Match:
     match = Match.objects.filter(pk=match_id).first()
-    if match is None or not access.may_read(match, current_user(request)):
+    if match is None or not access.may_read_chat(match, current_user(request)):
         raise Http404
     return match
 
 
 def _moderated(request: HttpRequest, match_id: int) -> Match:
     match = _watched(request, match_id)
-    if not access.may_moderate(match, current_user(request)):
+    if not access.may_moderate_chat(match, current_user(request)):
         raise Http404
     return match
 
