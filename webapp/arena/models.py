@@ -17,7 +17,7 @@ from training.games import REGISTRY, lookup
 from training.records import Message, Scenario
 from training.views import Line
 from webapp.arena import opponents
-from webapp.arena.watching.models import ChatMessage, ChatMute, FormerPlayer  # noqa: F401 (models of this app)
+from webapp.arena.watching.models import ChatMessage, ChatMute, ChatReport, FormerPlayer  # noqa: F401 (models of this app)
 
 if TYPE_CHECKING:
     from webapp.accounts.models import User

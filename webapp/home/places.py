@@ -52,6 +52,7 @@ PAGES = (
     Place("Documentation", "docs", MEMBERS, "help manual tutorial reference"),
     Place("Account and keys", "accounts:account", MEMBERS, "api password"),
     Place("People", "accounts:people", ADMINS, "roles users"),
+    Place("Reported messages", "arena:chat-reports", MEMBERS, "moderation spectators chat"),
 )
 ACTIONS = (
     Place("New table", "arena:new", MEMBERS, "set up a game"),

@@ -122,11 +122,11 @@ def watched(owner: Any) -> dict[str, Any]:
     return {"match_id": match.pk}
 
 
-def watched_line(owner: Any) -> dict[str, Any]:
-    """A line beside such a game."""
+def watched_message(owner: Any) -> dict[str, Any]:
+    """A message beside such a game."""
     arguments = watched(owner)
-    line = watching.write(match=Match.objects.get(pk=arguments["match_id"]), user=_host(), text="well played")
-    return {**arguments, "line_id": line.pk}
+    message = watching.write(match=Match.objects.get(pk=arguments["match_id"]), user=_host(), text="well played")
+    return {**arguments, "message_id": message.pk}
 
 
 def alone_over(owner: Any) -> dict[str, Any]:
@@ -177,8 +177,11 @@ ROUTES = [
     Route("arena:return", EVERYONE, ADMIN, method="POST", make=stood_in),
     Route("arena:close", MEMBERS, ADMIN, method="POST", make=hosted),
     Route("arena:watchers-write", MEMBERS, MEMBERS, method="POST", make=watched, data={"text": "well played"}),
-    Route("arena:watchers-delete", MEMBERS, ADMIN, method="POST", make=watched_line),
-    Route("arena:watchers-mute", MEMBERS, ADMIN, method="POST", make=watched_line),
+    Route("arena:chat-reports", MEMBERS),
+    Route("arena:watchers-report", MEMBERS, MEMBERS, method="POST", make=watched_message),
+    Route("arena:watchers-dismiss", MEMBERS, ADMIN, method="POST", make=watched_message),
+    Route("arena:watchers-delete", MEMBERS, ADMIN, method="POST", make=watched_message),
+    Route("arena:watchers-mute", MEMBERS, ADMIN, method="POST", make=watched_message),
     Route("arena:result", EVERYONE, ADMIN, make=over),
     Route("arena:replay", EVERYONE, ADMIN, make=over),
     Route("arena:analysis", EVERYONE, ADMIN, make=over),

@@ -214,6 +214,40 @@ def test_a_host_who_does_not_play_and_administrators_moderate(hosted, annotator,
     write(hosted, annotator)
 
 
+def test_a_reader_reports_a_message_and_a_moderator_decides(hosted, annotator, researcher, person, client_of):
+    message, other = write(hosted, annotator), write(hosted, annotator, "well played")
+    address = f"/play/{hosted.pk}/watchers/{message.pk}"
+    host, reader, admin = client_of(hosted.host), client_of(researcher), client_of(person("admin"))
+    assert f"{address}/report/" in page(reader, hosted)
+    assert f"{address}/report/" not in page(client_of(annotator), hosted), "nobody reports their own"
+    for _ in range(2):
+        reader.post(f"{address}/report/")
+    assert CANARY not in page(reader, hosted)
+    assert "You reported this message." in page(reader, hosted)
+    assert "well played" in page(reader, hosted)
+    for moderator in (host, admin):
+        assert "reported by 1<" in page(moderator, hosted)
+        assert CANARY in moderator.get("/play/reports/").content.decode()
+    assert CANARY in page(client_of(annotator), hosted)
+    assert CANARY not in reader.get("/play/reports/").content.decode()
+    host.post(f"{address}/dismiss/", {"back": "reports"})
+    assert CANARY not in host.get("/play/reports/").content.decode()
+    assert CANARY in page(host, hosted)
+    assert CANARY not in page(reader, hosted), "it stays hidden from whoever reported it"
+    with pytest.raises(BadInput, match="your own"):
+        watching.report(match=hosted, message_id=other.pk, by=annotator)
+    watching.report(match=hosted, message_id=other.pk, by=researcher)
+    answer = host.post(f"/play/{hosted.pk}/watchers/{other.pk}/delete/", {"back": "reports"}, follow=True)
+    assert "No report waits for you." in answer.content.decode()
+
+
+def test_a_host_who_plays_reads_no_report(public, player, annotator, researcher, client_of):
+    message = write(public, annotator)
+    watching.report(match=public, message_id=message.pk, by=researcher)
+    assert CANARY not in client_of(player).get("/play/reports/").content.decode()
+    assert client_of(player).post(f"/play/{public.pk}/watchers/{message.pk}/report/").status_code == 404
+
+
 def test_a_moderator_is_not_muted_by_another(hosted, person):
     message = write(hosted, hosted.host)
     with pytest.raises(BadInput, match="is a moderator"):
@@ -264,6 +298,22 @@ async def test_a_line_and_its_deletion_reach_other_watchers_by_hint(application,
     assert f'<li id="chat-message-{message.pk}" class="row-line" hx-swap-oob="true">' in frame
     assert "now" not in frame
     await socket.leave()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_report_reaches_moderators_and_hides_the_message_from_its_reporter(application, hosted, client_of):
+    writer, reader = await sync(make_person)("writer"), await sync(make_person)("reader")
+    people = [await sync(lambda: hosted.host)(), reader, writer]
+    message = await sync(write)(hosted, writer)
+    sockets = [await opened(application, await sync(client_of)(user), hosted.pk, message.pk) for user in people]
+    await sync(watching.report)(match=hosted, message_id=message.pk, by=reader)
+    host_frame, reader_frame = [(await socket.hear())["text"] for socket in sockets[:2]]
+    assert "reported by 1<" in host_frame
+    assert "You reported this message." in reader_frame
+    assert CANARY not in reader_frame
+    assert await sockets[2].receive_nothing(0.5), "its author does not learn of it"
+    for socket in sockets:
+        await socket.leave()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,6 +6,7 @@ The socket and its group are separate, so that nothing that watchers write comes
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import ClassVar
 
 from channels.db import database_sync_to_async
@@ -15,11 +16,17 @@ from webapp.arena import access, hints
 from webapp.arena.models import Match
 from webapp.arena.sockets import STAY_AWAY, MatchSocket
 from webapp.arena.watching import fragments, services
+from webapp.arena.watching.models import ChatMessage
 
 
 def _readable(user: User, match_id: int) -> Match | None:
     match = Match.objects.filter(pk=match_id).first()
     return match if match is not None and access.may_read_chat(match, user) else None
+
+
+Version = tuple[bool, bool, int]
+"""What the look of a message depends on: whether it is deleted or reported by the reader, and how many reports wait."""
+NEW: Version = (False, False, 0)
 
 
 class WatchersConsumer(MatchSocket):
@@ -28,8 +35,8 @@ class WatchersConsumer(MatchSocket):
     LARGEST: ClassVar[int] = 200
 
     match: Match
-    shown: dict[int, bool] | None = None
-    """Whether the page shows a message as deleted, by the message's number; None before the greeting."""
+    shown: dict[int, Version] | None = None
+    """The version of each message that the page shows, by the message's number; None before the greeting."""
 
     @property
     def group(self) -> str:
@@ -60,29 +67,32 @@ class WatchersConsumer(MatchSocket):
         if last is None or self.greeted:  # a page greets once
             await self.close(STAY_AWAY)
             return
-        messages = await database_sync_to_async(services.messages, thread_sensitive=False)(self.match)
+        messages = await self._messages()
         async with self.refreshing:
-            self.shown = {message.pk: False for message in messages if message.pk <= last}
+            self.shown = {message.pk: NEW for message in messages if message.pk <= last}
         await self.refresh()
 
+    async def _messages(self) -> Sequence[ChatMessage]:
+        return await database_sync_to_async(services.messages, thread_sensitive=False)(self.match)
+
     async def refresh(self, *, within: float = 0.0) -> None:
-        """Send the messages that are new, and those that were deleted since they were sent."""
+        """Send the messages that are new, and those that have changed since they were sent."""
         async with self.refreshing:
             if self.shown is None or self.closed:
                 return
-            messages = await database_sync_to_async(services.messages, thread_sensitive=False)(self.match)
+            messages = await self._messages()
+            versions = {message.pk: self._version(message) for message in messages}
             new = [message for message in messages if message.pk not in self.shown]
-            deleted = [
-                message
-                for message in messages
-                if message.deleted_at is not None and self.shown.get(message.pk) is False
-            ]
-            moderates = access.may_moderate_chat(self.match, self.user)
+            changed = [each for each in messages if self.shown.get(each.pk, versions[each.pk]) != versions[each.pk]]
             render = database_sync_to_async(fragments.frame, thread_sensitive=False)
-            html = await render(new, deleted, self.match, moderates=moderates)
-            self.shown = {message.pk: message.deleted_at is not None for message in messages}
+            html = await render(new, changed, self.match, self.user)
+            self.shown = versions
             if html:
                 await self.send_frame(html)
+
+    def _version(self, message: ChatMessage) -> Version:
+        reports = message.reports_open if access.may_moderate_chat(self.match, self.user) else 0
+        return message.deleted_at is not None, message.reported_by(self.user), reports
 
 
 def _last(text: str) -> int | None:

@@ -23,9 +23,8 @@ def context(match: Match, user: User, *, problem: str = "", draft: str = "") -> 
     newest = services.messages(match)
     return {
         "match": match,
-        "newest": newest,
+        "messages_html": [message_html(message, match, user) for message in newest],
         "last": newest[-1].pk if newest else 0,
-        "moderates": access.may_moderate_chat(match, user),
         "writes": match.state == Match.State.RUNNING and not access.is_muted(match, user),
         "longest": LONGEST,
         "problem": problem,
@@ -33,17 +32,24 @@ def context(match: Match, user: User, *, problem: str = "", draft: str = "") -> 
     }
 
 
-def message_html(message: ChatMessage, match: Match, *, moderates: bool, swap: bool = False) -> SafeString:
+def message_html(message: ChatMessage, match: Match, reader: User, *, swap: bool = False) -> SafeString:
     """One message as a list item; `swap` marks it for htmx to replace the one on the page."""
-    values = {"message": message, "match": match, "moderates": moderates, "swap": swap}
+    values = {
+        "message": message,
+        "match": match,
+        "moderates": access.may_moderate_chat(match, reader),
+        "reported": message.reported_by(reader),
+        "by_reader": message.author_id == reader.pk,
+        "swap": swap,
+    }
     html = render_to_string("arena/watching/message.html", values).strip()
     return mark_safe(html)  # noqa: S308 (the template escapes)
 
 
-def frame(new: Sequence[ChatMessage], deleted: Sequence[ChatMessage], match: Match, *, moderates: bool) -> str:
-    """One frame with new messages and with those that were deleted; empty if there are none."""
-    pieces = [message_html(message, match, moderates=moderates, swap=True) for message in deleted]
+def frame(new: Sequence[ChatMessage], changed: Sequence[ChatMessage], match: Match, reader: User) -> str:
+    """One frame with new messages and with those that were deleted or reported; empty if there are none."""
+    pieces = [message_html(message, match, reader, swap=True) for message in changed]
     if new:
-        items = format_html_join("", "{}", ((message_html(message, match, moderates=moderates),) for message in new))
+        items = format_html_join("", "{}", ((message_html(message, match, reader),) for message in new))
         pieces.append(format_html('<ol hx-swap-oob="beforeend:#chat-messages">{}</ol>', items))
     return reveal("\n".join(pieces)) if pieces else ""

@@ -5,8 +5,13 @@ No player of the match reads it, neither during the game nor afterwards: see `we
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
+
+if TYPE_CHECKING:
+    from webapp.accounts.models import User
 
 LONGEST = 300
 """Characters of one message."""
@@ -33,6 +38,30 @@ class ChatMessage(models.Model):
 
     def __str__(self) -> str:
         return f"message {self.pk}"
+
+    @property
+    def reports_open(self) -> int:
+        """How many reports of it wait for a moderator."""
+        return sum(report.dismissed_at is None for report in self.reports.all())
+
+    def reported_by(self, reader: User) -> bool:
+        """Whether this reader has reported it."""
+        return any(report.reporter_id == reader.pk for report in self.reports.all())
+
+
+class ChatReport(models.Model):
+    """A reader's report of a message, until a moderator deletes the message or dismisses its reports."""
+
+    message = models.ForeignKey(ChatMessage, on_delete=models.CASCADE, related_name="reports")
+    reporter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField()
+    dismissed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    dismissed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["message", "reporter"], name="reported_once")]
 
 
 class ChatMute(models.Model):

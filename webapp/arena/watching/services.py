@@ -1,4 +1,4 @@
-"""The chat of a match's watchers: write and delete messages, mute their authors. No row of the game is touched.
+"""The chat of a match's watchers: messages, reports, moderation. No row of the game is touched.
 
 Each function is one transaction; it raises `BadInput` without changing anything. The caller has checked with
 `webapp.arena.access` that the user may read, or moderate, the messages. No lock of the match is taken:
@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Min
 
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.arena import access, hints
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.arena.watching.models import LONGEST, ChatMessage, ChatMute
+from webapp.arena.watching.models import LONGEST, ChatMessage, ChatMute, ChatReport
 from webapp.core import quotas
 
 SHOWN = 100
@@ -27,9 +28,19 @@ BURST, WITHIN = 5, timedelta(seconds=10)
 
 
 def messages(match: Match) -> Sequence[ChatMessage]:
-    """The newest messages beside a match, in order, with their authors."""
-    newest = match.chat_messages.select_related("author").order_by("-pk")[:SHOWN]
-    return list(reversed(newest))
+    """The newest messages beside a match, in order, with their authors and reports."""
+    newest = match.chat_messages.select_related("author").prefetch_related("reports")
+    return list(reversed(newest.order_by("-pk")[:SHOWN]))
+
+
+def reported(moderator: User) -> list[ChatMessage]:
+    """The messages with reports that wait for this moderator, those reported first coming first."""
+    rows = ChatMessage.objects.filter(reports__dismissed_at=None, reports__isnull=False, deleted_at=None)
+    if not moderator.is_admin:
+        rows = rows.filter(match__host=moderator)
+    rows = rows.annotate(since=Min("reports__created_at")).order_by("since")
+    listed = rows.select_related("author", "match").prefetch_related("reports")[:SHOWN]
+    return [message for message in listed if access.may_read_chat(message.match, moderator)]
 
 
 @transaction.atomic
@@ -61,6 +72,26 @@ def delete(*, match: Match, message_id: int, by: User) -> None:
         raise BadInput("there is no such message")
     deleted = {"deleted_by": by, "deleted_at": services.database_now()}
     match.chat_messages.filter(pk=message_id, deleted_at=None).update(**deleted)
+    hints.send_to_watchers(match.pk)
+
+
+@transaction.atomic
+def report(*, match: Match, message_id: int, by: User) -> None:
+    """Report a message to the moderators; its reporter does not see it any more. Doing it twice changes nothing."""
+    message = match.chat_messages.filter(pk=message_id, deleted_at=None).first()
+    if message is None:
+        raise BadInput("there is no such message")
+    if message.author_id == by.pk:
+        raise BadInput("this message is your own")
+    ChatReport.objects.get_or_create(message=message, reporter=by, defaults={"created_at": services.database_now()})
+    hints.send_to_watchers(match.pk)
+
+
+@transaction.atomic
+def dismiss_reports(*, match: Match, message_id: int, by: User) -> None:
+    """Keep a message that was reported; later reports of other readers are shown again."""
+    reports = ChatReport.objects.filter(message__match=match, message=message_id, dismissed_at=None)
+    reports.update(dismissed_by=by, dismissed_at=services.database_now())
     hints.send_to_watchers(match.pk)
 
 

@@ -1,11 +1,15 @@
-"""Requests of watchers: write a message, delete one, mute its author. Users who may not read them get 404."""
+"""Requests of watchers: write a message, report one, and as a moderator delete it or mute its author.
+
+Users who may not read the messages get 404.
+"""
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput
 from webapp.accounts.permissions import current_user, members
@@ -49,11 +53,46 @@ def write(request: HttpRequest, match_id: int) -> HttpResponse:
 
 @require_POST
 @members
+def report(request: HttpRequest, match_id: int, message_id: int) -> HttpResponse:
+    """Report a message to the moderators."""
+    match, user = _watched(request, match_id), current_user(request)
+    if accepted(request, lambda: services.report(match=match, message_id=message_id, by=user)):
+        messages.success(
+            request, "The moderators of this chat will read your report. You do not see the message any more."
+        )
+    return _back(request, match)
+
+
+@require_GET
+@members
+def reports(request: HttpRequest) -> HttpResponse:
+    """The reported messages of all chats that this user moderates."""
+    return render(request, "arena/watching/reports.html", {"reported": services.reported(current_user(request))})
+
+
+def _back(request: HttpRequest, match: Match) -> HttpResponse:
+    """Back to the list of reports, where the request came from it, else to the game or its replay."""
+    if request.POST.get("back") == "reports":
+        return redirect("arena:chat-reports")
+    return redirect(f"{reverse('arena:replay' if match.over else 'arena:table', args=[match.pk])}#watchers")
+
+
+@require_POST
+@members
+def dismiss(request: HttpRequest, match_id: int, message_id: int) -> HttpResponse:
+    """Keep a reported message as a moderator."""
+    match = _moderated(request, match_id)
+    services.dismiss_reports(match=match, message_id=message_id, by=current_user(request))
+    return _back(request, match)
+
+
+@require_POST
+@members
 def delete(request: HttpRequest, match_id: int, message_id: int) -> HttpResponse:
     """Delete a message as a moderator."""
     match = _moderated(request, match_id)
     accepted(request, lambda: services.delete(match=match, message_id=message_id, by=current_user(request)))
-    return redirect("arena:table", match.pk)
+    return _back(request, match)
 
 
 @require_POST
@@ -62,4 +101,4 @@ def mute(request: HttpRequest, match_id: int, message_id: int) -> HttpResponse:
     """Mute the author of a message as a moderator."""
     match = _moderated(request, match_id)
     accepted(request, lambda: services.mute(match=match, message_id=message_id, by=current_user(request)))
-    return redirect("arena:table", match.pk)
+    return _back(request, match)
