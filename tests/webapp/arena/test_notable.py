@@ -8,9 +8,9 @@ from tests.webapp.judgments.make import SCENARIO, finished_match, people_queue
 from training.games import lookup
 from training.rewards.rubrics import CONDUCT
 from webapp.arena.models import Match
-from webapp.arena.pages import notable
-from webapp.arena.pages.notable import Score
 from webapp.arena.play import services
+from webapp.arena.watching import notable
+from webapp.arena.watching.notable import Score
 from webapp.judgments.models import Judgment, RubricVersion
 
 pytestmark = pytest.mark.django_db

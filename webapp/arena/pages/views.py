@@ -23,11 +23,11 @@ from webapp.accounts.permissions import current_user, everyone, get_or_404, memb
 from webapp.arena import access
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
-from webapp.arena.pages import notable
 from webapp.arena.play import coach, hosting, human_moves, services
 from webapp.arena.setup import alone, finding, links, scenarios, tables
 from webapp.arena.setup.forms import GuestName, NewTable
 from webapp.arena.watching import fragments as watching
+from webapp.arena.watching import notable
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 

@@ -1,1 +1,1 @@
-"""The chat of people who watch a game, which no player of the game may read."""
+"""What people who watch games have: finished games worth a look, and a chat that no player of the game may read."""

@@ -31,8 +31,8 @@ LATELY = timedelta(days=14)
 MOST = 200
 """The newest games that are compared."""
 UNRATED = 0.5
-PRAISED = frozenset({"mutual_benefit", "believability"})
-"""The questions after a game whose higher values speak for the game; the others ask about behaviours."""
+POSITIVE_DIMENSIONS = frozenset({"mutual_benefit", "believability"})
+"""The dimensions rated after a game whose higher values speak for the game; the others are about behaviours."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def games(user: User, *, most: int) -> list[NotableGame]:
 
 
 def ratings_of(matches: Sequence[Match]) -> dict[int, list[float]]:
-    """The values of `PRAISED` that players gave each other after each match, each as a share of its scale."""
-    scales = {d.name: d for rubric in RUBRICS.values() for d in rubric.dimensions if d.name in PRAISED}
+    """The values of `POSITIVE_DIMENSIONS` that players gave each other after each match, as shares of their scales."""
+    scales = {d.name: d for rubric in RUBRICS.values() for d in rubric.dimensions if d.name in POSITIVE_DIMENSIONS}
     rows = Match.objects.filter(pk__in=[match.pk for match in matches], seats__judgments__values__isnull=False)
     ratings: dict[int, list[float]] = defaultdict(list)
     for pk, values in rows.values_list("pk", "seats__judgments__values"):
