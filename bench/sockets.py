@@ -98,6 +98,7 @@ def _run(port: int, moves: int) -> list[float]:
 def match_of_two(turns: int) -> tuple[int, list[str]]:
     """Set up a running dialogue of two people; return its number and their sessions."""
     tables = import_module("webapp.arena.setup.tables")
+    waiting_room = import_module("webapp.arena.setup.waiting_room")
     records = import_module("training.records")
     people = import_module("webapp.accounts.models").User.objects
     users = [people.get_or_create(username=name, defaults={"role": "player"})[0] for name in NAMES]
@@ -106,7 +107,7 @@ def match_of_two(turns: int) -> tuple[int, list[str]]:
     scenario = records.Scenario(id="talk", game="dialogue", seats=NAMES, seed=0, settings=settings)
     places = [tables.Place(user=user) for user in users]
     match = tables.create(host=users[0], start=tables.Start(scenario), places=places, deadline_s=3600, consent=False)
-    tables.answer_consent(match=match, user=users[1], agreed=False)
+    waiting_room.answer_consent(match=match, user=users[1], agreed=False)
     sessions = []
     for user in users:
         client = import_module("django.test").Client()

@@ -17,7 +17,7 @@ from training.records import Scenario
 from training.rewards.judge import Cost, Verdict
 from training.rewards.rubrics import RUBRICS
 from webapp.accounts.models import User
-from webapp.arena.setup import links, tables
+from webapp.arena.setup import links, tables, waiting_room
 from webapp.judgments import services as judging
 from webapp.judgments.models import JudgeModel, Judgment, Queue
 from webapp.ladder import log
@@ -66,7 +66,7 @@ def everywhere() -> dict[str, Any]:
             deadline_s=3000,
             consent=True,
         )
-        tables.answer_consent(match=match, user=ben, agreed=True)
+        waiting_room.answer_consent(match=match, user=ben, agreed=True)
         guests = [_link(rosa) for _ in range(LINKS)]
     return {"pages": pages, "runs": [run.pk for run in runs[:6]], "match": match.pk, "links": guests}
 

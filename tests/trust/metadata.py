@@ -21,7 +21,7 @@ from webapp.arena import clock as steps
 from webapp.arena.live.feed import ClientVersions, MatchFeed
 from webapp.arena.models import Match
 from webapp.arena.play import human_moves, services
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.core import queue
 from webapp.serving.models import Deployment
 from worker import play as worker
@@ -126,11 +126,11 @@ class Meeting:
         self.clock.wait(200)
         Deployment.objects.update(state=Deployment.State.READY)
         if self.kind == PERSON:
-            tables.answer_consent(match=self.match, user=self.other, agreed=True)
-        tables.take_seat(match=self.match, user=self.observer)
+            waiting_room.answer_consent(match=self.match, user=self.other, agreed=True)
+        waiting_room.take_seat(match=self.match, user=self.observer)
         self.page(f"/play/{self.match.pk}/consent/")
         self.clock.wait(20)
-        tables.answer_consent(match=self.match, user=self.observer, agreed=True)
+        waiting_room.answer_consent(match=self.match, user=self.observer, agreed=True)
         self.match.refresh_from_db()
         assert self.match.state == Match.State.RUNNING
         self.feed, self.versions = MatchFeed(self.match.pk, 1), ClientVersions(0)

@@ -13,7 +13,7 @@ from training.seeding import derive
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.arena.play import human_moves, services
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.serving.models import Deployment
 
 
@@ -42,10 +42,10 @@ def _begun(scenario: Scenario, host: User, places: list[tables.Place]) -> Match:
     match = tables.create(host=host, start=tables.Start(scenario), places=places, visibility="open")
     for place in places:
         if place.user is not None:
-            tables.answer_consent(match=match, user=place.user, agreed=True)
+            waiting_room.answer_consent(match=match, user=place.user, agreed=True)
     match.refresh_from_db()
     if match.state == Match.State.OPEN:
-        tables.fill(match=match)
+        waiting_room.fill(match=match)
         match.refresh_from_db()
     return match
 

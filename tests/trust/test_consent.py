@@ -8,7 +8,7 @@ from django.urls import reverse
 from tests.stub import Stub
 from tests.webapp.judgments.make import finished_match, people_queue, version
 from training.errors import BadInput
-from webapp.arena.setup import tables
+from webapp.arena.setup import waiting_room
 from webapp.judgments import judging, services
 from webapp.judgments.models import Judgment, Target
 from webapp.serving.models import RemoteModel
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 def taken_back(match, user):
-    tables.answer_consent(match=match, user=user, agreed=False)
+    waiting_room.answer_consent(match=match, user=user, agreed=False)
 
 
 def test_a_judge_model_is_never_sent_a_match_after_a_no(researcher, player, admin, monkeypatch):

@@ -19,7 +19,7 @@ from tests.webapp.arena.conftest import negotiation
 from tests.worker.conftest import wait_until
 from webapp.accounts.services import create_key
 from webapp.arena.live import consumers
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.asgi import application
 from webapp.core import circuit, embedded, queue
 from webapp.runs.models import Run
@@ -110,7 +110,7 @@ def match(player, annotator):
     """A running game of two people."""
     places = [tables.Place(user=player), tables.Place(user=annotator)]
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
-    tables.answer_consent(match=match, user=annotator, agreed=True)
+    waiting_room.answer_consent(match=match, user=annotator, agreed=True)
     return match
 
 

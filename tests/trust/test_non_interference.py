@@ -26,7 +26,7 @@ from training.text.template import ChatTokenizer
 from webapp.arena.live import consumers
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.judgments import export
 from webapp.judgments import services as judging
 from webapp.scenarios.models import Dataset
@@ -173,7 +173,7 @@ def people(person):
 def begin(scenario, ann, ben):
     places = [tables.Place(user=ann), tables.Place(user=ben)]
     match = tables.create(host=ann, start=tables.Start(scenario), places=places, consent=True, visibility="open")
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     return match
 
 

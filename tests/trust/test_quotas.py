@@ -24,7 +24,7 @@ from webapp import settings as site_settings
 from webapp.accounts.models import ApiKey
 from webapp.accounts.services import create_key
 from webapp.arena.models import Match
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.core import queue, quotas
 from webapp.core.models import QuotaUse
 from webapp.judgments.services import delete_queue
@@ -195,7 +195,7 @@ def test_tables_within_an_hour_are_counted_though_their_games_are_over(researche
         return tables.create(host=researcher, start=tables.Start(SCENARIO), places=[tables.Place()] * 2)
 
     for _ in range(6):
-        tables.close(match=table())
+        waiting_room.close(match=table())
     with pytest.raises(BadInput, match="7 would be more than the limit of 6 tables that were set up") as raised:
         table()
     assert raised.value.where == "tables_per_hour"

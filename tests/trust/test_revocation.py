@@ -17,7 +17,7 @@ from tests.webapp.judgments.make import finished_match, people_queue, version
 from webapp.accounts.models import Role
 from webapp.accounts.services import create_key, revoke_key, set_password, set_role
 from webapp.arena.play import hosting
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.judgments.models import Judgment
 
 pytestmark = pytest.mark.django_db
@@ -77,7 +77,7 @@ def seated_two(host, first):
     """A running game at which `first`, who is not its host, is to move."""
     places = [tables.Place(user=first), tables.Place(user=host)]
     match = tables.create(host=host, start=tables.Start(negotiation()), places=places, consent=True)
-    tables.answer_consent(match=match, user=first, agreed=True)
+    waiting_room.answer_consent(match=match, user=first, agreed=True)
     return match
 
 

@@ -20,7 +20,7 @@ from webapp.arena import clock, hints
 from webapp.arena.live.feed import AccessLost, ClientVersions, MatchFeed
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, human_moves, services
-from webapp.arena.setup import links, tables
+from webapp.arena.setup import links, tables, waiting_room
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 3
@@ -33,7 +33,7 @@ ELSEWHERE = {
     "services.abort",
     "links.invite",
     "links.claim",
-    "tables.take_seat",
+    "waiting_room.take_seat",
 }
 """Of models, of countdowns, or of open seats one by one: their cases stand in `tests.webapp.arena.test_sockets`."""
 
@@ -97,12 +97,15 @@ def before(comer):
     joins = lambda match: links.join(token=links.open_link(match=match), user=comer, shown_name="")
     return [
         ("links.join", joins),
-        ("tables.leave", lambda match: tables.leave(match=match, user=comer)),
+        ("waiting_room.leave", lambda match: waiting_room.leave(match=match, user=comer)),
         ("links.join", joins),
-        ("tables.answer_consent", lambda match: tables.answer_consent(match=match, user=match.host, agreed=False)),
-        ("tables.say_ready", lambda match: tables.say_ready(match=match, user=match.host)),
+        (
+            "waiting_room.answer_consent",
+            lambda match: waiting_room.answer_consent(match=match, user=match.host, agreed=False),
+        ),
+        ("waiting_room.say_ready", lambda match: waiting_room.say_ready(match=match, user=match.host)),
         ("hosting.kick", lambda match: hosting.kick(match=match, number=len(match.scenario["seats"]) - 1)),
-        ("tables.fill", lambda match: tables.fill(match=match)),
+        ("waiting_room.fill", lambda match: waiting_room.fill(match=match)),
     ]
 
 
@@ -135,7 +138,7 @@ def played(match):
             )
     yield "clock.time_out", late
     yield "services.submit", give_up
-    yield "tables.close", lambda match: tables.close(match=match)
+    yield "waiting_room.close", lambda match: waiting_room.close(match=match)
 
 
 def open_table(scenario):
@@ -144,7 +147,7 @@ def open_table(scenario):
     places = [*(tables.Place(user=user) for user in people), tables.Place()]
     match = tables.create(host=people[0], start=tables.Start(scenario), places=places, consent=True, visibility="open")
     for user in people[1:]:
-        tables.answer_consent(match=match, user=user, agreed=True)
+        waiting_room.answer_consent(match=match, user=user, agreed=True)
     return match, people
 
 
@@ -174,7 +177,7 @@ def test_a_tab_that_received_every_frame_shows_what_a_fresh_page_shows(game, not
         happens(*event)
     assert len(tabs) >= 2
     assert all("The game" in tab.page.parts["status"] for tab in tabs)
-    assert telling() - WITHIN - ELSEWHERE - {"services.time_out", "tables.begin_with_models"} <= happened
+    assert telling() - WITHIN - ELSEWHERE - {"services.time_out", "waiting_room.begin_with_models"} <= happened
 
 
 @pytest.mark.parametrize("game", REGISTRY)

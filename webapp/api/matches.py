@@ -19,7 +19,7 @@ from webapp.arena import access, opponents
 from webapp.arena.live import client_state
 from webapp.arena.models import Advice, Match, MatchMove, MatchQuerySet, MatchSeat
 from webapp.arena.play import coach, hosting, human_moves
-from webapp.arena.setup import scenarios, speakers, tables
+from webapp.arena.setup import scenarios, speakers, tables, waiting_room
 from webapp.serving import services as serving
 
 router = Router(tags=["matches"])
@@ -130,7 +130,7 @@ def take_seat(request: HttpRequest, pk: int, data: SeatIn) -> dict[str, object]:
     match, user = _match(request, pk), caller(request)
     if user.is_guest:
         raise Http404
-    tables.take_seat(match=match, user=user, consent=data.consent)
+    waiting_room.take_seat(match=match, user=user, consent=data.consent)
     match.refresh_from_db()
     return match_as_seen(match, user)
 
@@ -141,7 +141,7 @@ def say_ready(request: HttpRequest, pk: int) -> dict[str, object]:
     match, user = _match(request, pk), caller(request)
     if access.own_seat(match, user) is None:
         raise Http404
-    tables.say_ready(match=match, user=user)
+    waiting_room.say_ready(match=match, user=user)
     match.refresh_from_db()
     return match_as_seen(match, user)
 

@@ -9,7 +9,7 @@ from django.db import InterfaceError, OperationalError
 from webapp.arena import guests, hints
 from webapp.arena.models import DueSeat
 from webapp.arena.play import hosting, model_seats, services
-from webapp.arena.setup import countdowns, tables
+from webapp.arena.setup import countdowns, waiting_room
 from webapp.core import queue
 from webapp.core.clock import register
 
@@ -103,8 +103,8 @@ def finish_countdowns() -> int:
 @register("arena.begin_with_models", every=1.0)
 def begin_with_models() -> int:
     """Begin the games that waited only for their models."""
-    waiting = tables.waiting_for_models(limit=MOST)
-    return sum(_apart(match_id, partial(tables.begin_with_models, match_id=match_id)) for match_id in waiting)
+    waiting = waiting_room.waiting_for_models(limit=MOST)
+    return sum(_apart(match_id, partial(waiting_room.begin_with_models, match_id=match_id)) for match_id in waiting)
 
 
 @register("arena.request_models", every=5.0)

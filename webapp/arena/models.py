@@ -1,6 +1,6 @@
 """Matches at the table: seats, moves, each viewer's own rows, guest links and work that is due.
 
-Reads are QuerySet methods; every write is a function of `webapp.arena.play.services` or `webapp.arena.setup.tables`.
+Reads are QuerySet methods; every write is a function of `webapp.arena.play` or `webapp.arena.setup`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.accounts.services import create_guest
 from webapp.arena.play import services
-from webapp.arena.setup import tables
+from webapp.arena.setup import waiting_room
 from webapp.core import quotas
 from webapp.experiments import allocation, grouping, seating, states, tickets
 from webapp.experiments.leaving import ABSENT
@@ -246,7 +246,7 @@ def withdraw(*, participant: Participant) -> Participant:
     participant.external_id = participant.study_id = participant.session_id = ""
     seat = states.match_seat(participant)
     if seat is not None and participant.group is not None:
-        tables.answer_consent(match=participant.group.match, user=participant.user, agreed=False)
+        waiting_room.answer_consent(match=participant.group.match, user=participant.user, agreed=False)
         if unfinished and participant.stage == Stage.PLAY:
             states.hand_over(participant)
     states.end(participant, Outcome.WITHDRAWN, code)

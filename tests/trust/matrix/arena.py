@@ -8,7 +8,7 @@ from training.games.base import FORFEIT
 from training.records import Scenario
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
-from webapp.arena.setup import links, tables
+from webapp.arena.setup import links, tables, waiting_room
 from webapp.arena.watching import services as watching
 from webapp.judgments.models import GameRating
 
@@ -27,7 +27,7 @@ def seated(owner: Any, *, consent: bool | None = True) -> Match:
     places = [tables.Place(user=owner), tables.Place(user=host)]
     match = tables.create(host=host, start=tables.Start(negotiation()), places=places, consent=True)
     if consent is not None:
-        tables.answer_consent(match=match, user=owner, agreed=consent)
+        waiting_room.answer_consent(match=match, user=owner, agreed=consent)
     return match
 
 
@@ -82,7 +82,7 @@ def hosted_running(owner: Any) -> dict[str, Any]:
     host = _host()
     places = [tables.Place(user=host), tables.Place(user=owner)]
     match = tables.create(host=owner, start=tables.Start(negotiation()), places=places, consent=True)
-    tables.answer_consent(match=match, user=host, agreed=True)
+    waiting_room.answer_consent(match=match, user=host, agreed=True)
     return {"match_id": match.pk}
 
 
@@ -133,7 +133,7 @@ def alone_over(owner: Any) -> dict[str, Any]:
     """A task that the owner has played alone, at a table of somebody else."""
     start = tables.Start(Scenario(id="shop", game="shop", seats=("Ada",), seed=1))
     match = tables.create(host=_host(), start=start, places=[tables.Place(user=owner)])
-    tables.answer_consent(match=match, user=owner, agreed=True)
+    waiting_room.answer_consent(match=match, user=owner, agreed=True)
     services.submit(match_id=match.pk, seat=0, step=0, move=FORFEIT)
     return {"match_id": match.pk}
 

@@ -18,7 +18,7 @@ from training.games.shop import webshop
 from training.rewards.rubrics import CONDUCT
 from webapp.accounts.services import revoke_key
 from webapp.arena.models import Match
-from webapp.arena.setup import tables
+from webapp.arena.setup import waiting_room
 from webapp.judgments.models import Judgment
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios import imports
@@ -243,8 +243,8 @@ def test_a_match_is_set_up_and_played(call, player, researcher):
     pk = made.json()["id"]
     other = Caller(player)
     match = Match.objects.get(pk=pk)
-    tables.take_seat(match=match, user=player)
-    tables.answer_consent(match=match, user=player, agreed=True)
+    waiting_room.take_seat(match=match, user=player)
+    waiting_room.answer_consent(match=match, user=player, agreed=True)
     state = call.get(f"matches/{pk}").json()
     assert (state["state"], state["returns"]) == ("running", None)
     assert {action["name"] for action in state["actions"]} == {"talk", "propose", "walk_away"}
@@ -277,8 +277,8 @@ def test_a_seat_sees_only_its_own_side(call, player, researcher):
     scenario = SCENARIO.model_copy(update={"settings": {"deal": secret}})
     version = create_dataset(name="secret", owner=researcher, lines=[DatasetLine(scenario=scenario)])
     pk = table(call, scenario=f"stored:{version.scenarios.get().pk}").json()["id"]
-    tables.take_seat(match=Match.objects.get(pk=pk), user=player)
-    tables.answer_consent(match=Match.objects.get(pk=pk), user=player, agreed=True)
+    waiting_room.take_seat(match=Match.objects.get(pk=pk), user=player)
+    waiting_room.answer_consent(match=Match.objects.get(pk=pk), user=player, agreed=True)
     mine, theirs = call.get(f"matches/{pk}").content.decode(), Caller(player).get(f"matches/{pk}").content.decode()
     assert ("CANARY-0" in mine, "CANARY-1" in mine) == (True, False)
     assert ("CANARY-0" in theirs, "CANARY-1" in theirs) == (False, True)

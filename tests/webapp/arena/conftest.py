@@ -45,10 +45,10 @@ def ben(person):
 @pytest.fixture
 def two_people(player, ben):
     """A running negotiation between `player` (seat 0) and `ben` (seat 1)."""
-    from webapp.arena.setup import tables
+    from webapp.arena.setup import tables, waiting_room
 
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     match.refresh_from_db()
     return match

@@ -17,7 +17,7 @@ from webapp.arena import access, clock
 from webapp.arena.live import client_state, consumers, fragments
 from webapp.arena.models import Match
 from webapp.arena.play import pace, services
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.judgments import services as judging
 from webapp.judgments.models import Guess
 from webapp.runs.models import Checkpoint
@@ -107,7 +107,7 @@ def seen_of(client_of, host, user, place):
     """What a player sees of a running match whose other seat is taken by `place`: lobby, page, API."""
     match = tables.create(host=host, start=tables.Start(negotiation()), places=[tables.Place(user=user), place])
     for seat in match.seats.filter(kind="person"):
-        tables.answer_consent(match=match, user=seat.user, agreed=True)
+        waiting_room.answer_consent(match=match, user=seat.user, agreed=True)
     match.refresh_from_db()
     assert match.state == Match.State.RUNNING
     state = client_state.look(match, 0, user)
@@ -188,7 +188,7 @@ def replaced(host, place, ben):
         host=host, start=tables.Start(negotiation()), places=[tables.Place(user=host), place], consent=True
     )
     if place.user == ben:
-        tables.answer_consent(match=match, user=ben, agreed=True)
+        waiting_room.answer_consent(match=match, user=ben, agreed=True)
     Match.objects.filter(pk=match.pk).update(shuffled=True)
     match.refresh_from_db()
     assert match.state == Match.State.RUNNING
@@ -225,8 +225,8 @@ def test_a_host_who_had_the_seats_drawn_does_not_know_the_players(client_of, pla
             not shuffled and not begun
         )
         if not begun:
-            tables.answer_consent(match=match, user=ben, agreed=True)
-            tables.fill(match=match)
+            waiting_room.answer_consent(match=match, user=ben, agreed=True)
+            waiting_room.fill(match=match)
             match.refresh_from_db()
     services.abort(match_id=match.pk, why="enough")
     assert "taken" not in LINE.findall(client_of(player).get("/play/").content.decode())[0]
@@ -237,14 +237,14 @@ def test_being_ready_reveals_nothing_to_the_others(player, ben, annotator):
     places = [*(tables.Place(user=user) for user in (player, ben, annotator)), tables.Place(scripted="scripted")]
     match = tables.create(host=player, start=tables.Start(vigil.vigil(4)), places=places, consent=True)
     for user in (ben, annotator):
-        tables.answer_consent(match=match, user=user, agreed=True)
+        waiting_room.answer_consent(match=match, user=user, agreed=True)
 
     def seen(viewer, user):
         match.refresh_from_db()
         return fragments.contents(client_state.look(match, viewer, user))
 
     before = seen(2, annotator)
-    tables.say_ready(match=match, user=ben)
+    waiting_room.say_ready(match=match, user=ben)
     assert seen(2, annotator) == before
     assert "ben, ready<" in seen(0, player)["seats"], "the host, who chose them, waits for somebody to press"
     assert "you, ready" in seen(1, ben)["seats"]
@@ -255,7 +255,7 @@ def test_a_game_does_not_begin_because_the_others_are_no_people(player, ben):
     for place in (tables.Place(user=player), tables.Place(scripted="scripted")):
         places = [place, tables.Place(user=ben), tables.Place(scripted="scripted")]
         match = tables.create(host=player, start=tables.Start(vigil.vigil(3)), places=places, consent=True)
-        tables.answer_consent(match=match, user=ben, agreed=True)
+        waiting_room.answer_consent(match=match, user=ben, agreed=True)
         match.refresh_from_db()
         assert match.state == Match.State.OPEN
         assert "Ready</button>" in fragments.contents(client_state.look(match, 1, ben))["waiting"]
@@ -277,7 +277,7 @@ def test_a_model_that_sleeps_keeps_a_blind_table_waiting_like_a_person(player, b
     local = Deployment.objects.create(checkpoint=Checkpoint.objects.create(kind="full", base="tiny", name="small"))
     places = [tables.Place(user=ben), tables.Place(deployment=local)]
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places)
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     assert clock.begin_with_models() == 0
     assert Match.objects.get(pk=match.pk).state == Match.State.OPEN
     Deployment.objects.filter(pk=local.pk).update(state=Deployment.State.READY)
@@ -293,8 +293,8 @@ def test_tables_that_wait_for_people_do_not_hold_up_one_that_waits_for_its_model
     for place in (tables.Place(), tables.Place(user=ben)):  # an empty seat; a person who has not answered
         tables.create(host=player, start=tables.Start(negotiation()), places=[place, model])
     complete = tables.create(host=player, start=tables.Start(negotiation()), places=[tables.Place(user=ben), model])
-    tables.answer_consent(match=complete, user=ben, agreed=True)
-    assert tables.waiting_for_models(limit=1) == [complete.pk]
+    waiting_room.answer_consent(match=complete, user=ben, agreed=True)
+    assert waiting_room.waiting_for_models(limit=1) == [complete.pk]
 
 
 def test_tables_that_wait_for_ready_or_for_a_slot_do_not_hold_up_one_that_can_begin(player, ben):
@@ -308,11 +308,11 @@ def test_tables_that_wait_for_ready_or_for_a_slot_do_not_hold_up_one_that_can_be
         for place in (model, other)
     )
     for match in (unready, waiting, able):
-        tables.answer_consent(match=match, user=ben, agreed=True)
+        waiting_room.answer_consent(match=match, user=ben, agreed=True)
     Deployment.objects.filter(checkpoint=small).update(state=Deployment.State.READY)
-    assert tables.waiting_for_models(limit=9) == [able.pk, waiting.pk]
+    assert waiting_room.waiting_for_models(limit=9) == [able.pk, waiting.pk]
     Match.objects.filter(pk=unready.pk).update(host=ben)  # who is alone with models need not press it
-    assert tables.waiting_for_models(limit=9) == [able.pk, unready.pk, waiting.pk]
+    assert waiting_room.waiting_for_models(limit=9) == [able.pk, unready.pk, waiting.pk]
     Match.objects.filter(pk=unready.pk).update(host=player)
     unready.seats.filter(user=ben).update(ready=True)
-    assert tables.waiting_for_models(limit=9) == [able.pk, unready.pk, waiting.pk]
+    assert waiting_room.waiting_for_models(limit=9) == [able.pk, unready.pk, waiting.pk]

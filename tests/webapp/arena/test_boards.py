@@ -9,7 +9,7 @@ from tests.webapp.arena import vigil
 from training.records import ALL, SPECTATOR, Action, Argument, Message, Observation
 from webapp.arena.live import client_state, controls
 from webapp.arena.play import moves, services
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.arena.templatetags.table import speech
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("registered")]
@@ -23,9 +23,9 @@ def three(player, ben, annotator):
     places = [tables.Place(user=user) for user in people]
     match = tables.create(host=player, start=tables.Start(vigil.vigil(seed=1)), places=places, consent=True)
     for user in people[1:]:
-        tables.answer_consent(match=match, user=user, agreed=True)
+        waiting_room.answer_consent(match=match, user=user, agreed=True)
     for user in people:
-        tables.say_ready(match=match, user=user)
+        waiting_room.say_ready(match=match, user=user)
     match.refresh_from_db()
     return match
 

@@ -9,7 +9,7 @@ from tests.webapp.arena.conftest import negotiation
 from webapp.arena import clock
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
@@ -24,7 +24,7 @@ def late(player, ben):
     def overdue(seconds):
         places = [tables.Place(user=player), tables.Place(user=ben)]
         match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
-        tables.answer_consent(match=match, user=ben, agreed=True)
+        waiting_room.answer_consent(match=match, user=ben, agreed=True)
         match.due.update(deadline=services.database_now() - timedelta(seconds=seconds))
         return match
 

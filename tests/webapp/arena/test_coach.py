@@ -18,7 +18,7 @@ from training.records import SPECTATOR, Move, Scenario
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import Advice, Match
 from webapp.arena.play import coach, moves, services
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.judgments import games
 from webapp.judgments.models import Guess
 from webapp.ladder import log
@@ -43,7 +43,7 @@ def match(player, ben):
     start = tables.Start(negotiation(first_seat=0))
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = tables.create(host=player, start=start, places=places, consent=True, visibility="public")
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     match.refresh_from_db()
     return match
 
@@ -217,7 +217,7 @@ def test_advice_that_comes_after_the_turn_is_dropped(match, player, deployment, 
 def test_advice_within_a_joint_step_is_dropped_once_its_seat_has_moved(player, ben, deployment):
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = tables.create(host=player, start=tables.Start(dialogue(order="simultaneous")), places=places, consent=True)
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     questions = [coach.claim(advice_id=asked(match, user, deployment).pk) for user in (player, ben)]
     services.submit(match_id=match.pk, seat=0, step=0, move=Move(action="speak", text="Hello."))
     for question in questions:
@@ -267,7 +267,7 @@ def test_a_game_without_a_coach_says_so(client_of, player, ben):
     scenario = Scenario(id="x", game="openspiel:tic_tac_toe", seats=("Ann", "Ben"))
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = tables.create(host=player, start=tables.Start(scenario), places=places, consent=True)
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     assert coach.coaches(player, scenario.game) == []
     assert "There is no coach: no model is open to you" in client_of(player).get(f"/play/{match.pk}/").content.decode()
 
@@ -305,7 +305,7 @@ def test_a_solver_of_the_game_advises(player, ben):
     start = tables.Start(CASES["kuhn_poker"][0])
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = tables.create(host=player, start=start, places=places, consent=True)
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     user = match.seats.get(seat=match.due.get().seat).user
     advise(coach.ask(match_id=match.pk, user=user, turn=0, coach="nash").pk)
     advice = match.advice.get()

@@ -12,7 +12,7 @@ from training.errors import BadInput
 from webapp.arena import clock
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play import services
-from webapp.arena.setup import countdowns, finding, links, tables
+from webapp.arena.setup import countdowns, finding, links, tables, waiting_room
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment
 
@@ -61,9 +61,9 @@ def state(match):
 def test_neither_ready_nor_a_link_says_whether_seats_are_empty(player, ben, annotator, full):
     match = table(player)
     for user in (ben, annotator) if full else (ben,):
-        tables.take_seat(match=match, user=user, consent=True)
+        waiting_room.take_seat(match=match, user=user, consent=True)
     with pytest.raises(BadInput, match="when its countdown ends"):
-        tables.say_ready(match=match, user=ben)
+        waiting_room.say_ready(match=match, user=ben)
     with pytest.raises(BadInput, match="stop the countdown first"):
         links.invite(match=match, number=2)
 
@@ -85,9 +85,9 @@ def test_a_table_full_of_people_begins_at_the_same_moment(player, ben, annotator
     """Whoever waits could otherwise tell that nobody is a bot."""
     match = table(player)
     for user in (ben, annotator):
-        tables.take_seat(match=match, user=user, consent=True)
+        waiting_room.take_seat(match=match, user=user, consent=True)
     assert state(match) == Match.State.OPEN
-    assert not tables.needs_ready(list(match.seats.select_related("match")))
+    assert not waiting_room.needs_ready(list(match.seats.select_related("match")))
     time.passes(30.1)
     assert clock.finish_countdowns() == 1
     assert (state(match), kinds(match)) == (Match.State.RUNNING, ["person"] * 3)
@@ -95,7 +95,7 @@ def test_a_table_full_of_people_begins_at_the_same_moment(player, ben, annotator
 
 def test_a_table_for_two_begins_as_soon_as_both_have_answered(player, ben, time):
     match = table(player, seats=2)
-    tables.take_seat(match=match, user=ben, consent=True)
+    waiting_room.take_seat(match=match, user=ben, consent=True)
     assert state(match) == Match.State.RUNNING
     time.passes(60)
     assert clock.finish_countdowns() == 0
@@ -106,14 +106,14 @@ def test_it_begins_with_the_first_answer(player, time):
     assert match.countdown_ends_at is None
     time.passes(100)
     assert clock.finish_countdowns() == 0
-    tables.answer_consent(match=match, user=player, agreed=False)
+    waiting_room.answer_consent(match=match, user=player, agreed=False)
     match.refresh_from_db()
     assert timedelta(seconds=29) < match.countdown_ends_at - services.database_now() <= timedelta(seconds=30)
 
 
 def test_nobody_plays_without_an_answer(player, ben, client_of, time):
     match = table(player)
-    tables.take_seat(match=match, user=ben)
+    waiting_room.take_seat(match=match, user=ben)
     time.passes(30.1)
     clock.finish_countdowns()
     assert not match.seats.filter(user=ben).exists()
@@ -125,18 +125,18 @@ def test_the_last_seconds_are_for_those_who_have_answered(player, ben, annotator
     match = table(player)
     time.passes(21)
     with pytest.raises(BadInput, match="the game begins in a moment"):
-        tables.take_seat(match=match, user=ben)
-    tables.take_seat(match=match, user=annotator, consent=True)
+        waiting_room.take_seat(match=match, user=ben)
+    waiting_room.take_seat(match=match, user=annotator, consent=True)
     assert match.seats.filter(user=annotator, consent=True).exists()
 
 
 def test_a_table_that_everybody_left_waits_again(player, ben, time):
     match = table(player)
-    tables.leave(match=match, user=player)
+    waiting_room.leave(match=match, user=player)
     time.passes(31)
     assert clock.finish_countdowns() == 1
     assert (state(match), Match.objects.get().countdown_ends_at, kinds(match)) == (Match.State.OPEN, None, ["open"] * 3)
-    tables.take_seat(match=match, user=ben, consent=True)
+    waiting_room.take_seat(match=match, user=ben, consent=True)
     assert Match.objects.get().countdown_ends_at is not None
 
 
@@ -162,7 +162,7 @@ def test_a_table_waits_for_its_model_whether_or_not_it_sits_there(player, ben, a
     model.refresh_from_db()
     assert model.requested_at is not None, "it starts during the countdown"
     for user in (ben, annotator) if full else (ben,):
-        tables.take_seat(match=match, user=user, consent=True)
+        waiting_room.take_seat(match=match, user=user, consent=True)
     for state_of_model in (Deployment.State.COLD, Deployment.State.STARTING):
         Deployment.objects.update(state=state_of_model)
         time.passes(31)
@@ -182,7 +182,7 @@ def test_a_table_waits_for_its_model_whether_or_not_it_sits_there(player, ben, a
 def test_a_model_that_does_not_start_holds_up_no_table(player, ben, annotator, time, full, state_of_model, seconds):
     match = table(player, model=base_model())
     for user in (ben, annotator) if full else (ben,):
-        tables.take_seat(match=match, user=user, consent=True)
+        waiting_room.take_seat(match=match, user=user, consent=True)
     Deployment.objects.update(state=state_of_model)
     time.passes(seconds)
     assert clock.finish_countdowns() == 1
@@ -227,10 +227,10 @@ def test_the_host_stops_it_and_people_press_ready(player, ben, annotator, client
     time.passes(60)
     assert clock.finish_countdowns() == 0
     for user in (ben, annotator):
-        tables.take_seat(match=match, user=user, consent=True)
+        waiting_room.take_seat(match=match, user=user, consent=True)
     assert state(match) == Match.State.OPEN
     for user in (player, ben, annotator):
-        tables.say_ready(match=match, user=user)
+        waiting_room.say_ready(match=match, user=user)
     assert state(match) == Match.State.RUNNING
     answer = client_of(player).post(f"/play/{match.pk}/stop-countdown/", follow=True)
     assert 'role="alert"' in answer.content.decode()
@@ -238,10 +238,10 @@ def test_the_host_stops_it_and_people_press_ready(player, ben, annotator, client
 
 def test_the_host_cuts_it_short(player, ben, client_of):
     match = table(player)
-    tables.take_seat(match=match, user=ben)
+    waiting_room.take_seat(match=match, user=ben)
     client_of(player).post(f"/play/{match.pk}/fill/")
     assert state(match) == Match.State.OPEN, "somebody reads about consent"
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     client_of(player).post(f"/play/{match.pk}/fill/")
     assert (state(match), kinds(match)) == (Match.State.RUNNING, ["person", "person", "scripted"])
 
@@ -271,7 +271,7 @@ def seats_of_page(client, match):
 
 def test_everybody_who_waits_sees_the_same_ring(player, ben, annotator, client_of):
     match = table(player)
-    tables.take_seat(match=match, user=ben, consent=True)
+    waiting_room.take_seat(match=match, user=ben, consent=True)
     until = f'data-until="{int(match.countdown_ends_at.timestamp())}" data-of="30"'
     for user in (player, ben, annotator):
         assert until in client_of(user).get(f"/play/{match.pk}/").content.decode()
@@ -283,7 +283,7 @@ def test_nobody_who_sits_sees_how_many_seats_a_bot_will_take(player, ben, client
     """Not even the host, who did not choose the players: neither at the table nor in the lobby."""
     match = table(player)
     before = seats_of_page(client_of(player), match), marks(client_of(player))
-    tables.take_seat(match=match, user=ben, consent=True)
+    waiting_room.take_seat(match=match, user=ben, consent=True)
     assert (seats_of_page(client_of(player), match), marks(client_of(player))) == before
     assert "empty" not in before[0]
     page = client_of(player).get(f"/play/{match.pk}/").content.decode()

@@ -8,7 +8,7 @@ from django.urls import reverse
 from tests.webapp.arena.conftest import negotiation
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play import services
-from webapp.arena.setup import finding, tables
+from webapp.arena.setup import finding, tables, waiting_room
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment
 
@@ -105,8 +105,8 @@ def refuse(**_):
 
 def test_the_seat_that_somebody_else_took_is_not_taken_again(player, ben, annotator):
     match = waiting(ben)
-    tables.take_seat(match=match, user=annotator)
-    tables.answer_consent(match=match, user=annotator, agreed=True)
+    waiting_room.take_seat(match=match, user=annotator)
+    waiting_room.answer_consent(match=match, user=annotator, agreed=True)
     seating = finding.play_now(user=player, game="negotiation")
     assert seating.pk != match.pk
     assert timedelta(0) < finding.WAITS_WITHIN

@@ -12,7 +12,7 @@ from webapp.accounts.services import create_guest
 from webapp.arena import clock, guests
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.arena.setup import finding, tables
+from webapp.arena.setup import finding, tables, waiting_room
 from webapp.experiments.models import Participant
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +46,7 @@ def test_a_guest_without_a_game_goes_after_a_month_and_not_before(later, player)
 def test_tables_that_a_guest_opened_and_left_go_with_them(later):
     guest = create_guest(shown_name="Zoe")
     match = finding.play_now(user=guest, game="kuhn_poker")
-    tables.leave(match=match, user=guest)
+    waiting_room.leave(match=match, user=guest)
     finding.play_now(user=guest, game="tic_tac_toe")
     later(guests.GONE_AFTER + timedelta(days=1))
     assert clock.remove_guests() == 1
@@ -56,7 +56,7 @@ def test_tables_that_a_guest_opened_and_left_go_with_them(later):
 def test_who_has_played_stays_with_the_game(later):
     guest = create_guest(shown_name="Zoe")
     match = finding.play_now(user=guest, game="tic_tac_toe")
-    tables.answer_consent(match=match, user=guest, agreed=True)
+    waiting_room.answer_consent(match=match, user=guest, agreed=True)
     services.submit(match_id=match.pk, seat=match.due.get().seat, step=0, move=FORFEIT)
     later(guests.GONE_AFTER + timedelta(days=1))
     assert clock.remove_guests() == 0

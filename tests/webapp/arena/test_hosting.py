@@ -14,7 +14,7 @@ from webapp.arena import clock
 from webapp.arena.live import client_state, consumers
 from webapp.arena.models import DueSeat, Match, MatchSeat
 from webapp.arena.play import hosting, human_moves, model_seats, pace, services, statements
-from webapp.arena.setup import links, tables
+from webapp.arena.setup import links, tables, waiting_room
 from worker.play import play
 
 pytestmark = pytest.mark.django_db
@@ -142,7 +142,7 @@ def test_a_stand_ins_move_does_not_outrun_a_returning_person(player, ben, two_pe
 def test_a_move_that_the_clock_outruns_is_not_taken_for_the_next_turn(player, ben, monkeypatch):
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = tables.create(host=player, start=tables.Start(dialogue(order="simultaneous")), places=places, consent=True)
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     DueSeat.objects.update(deadline=services.database_now() - timedelta(seconds=1))
     read = statements.sitting_of
 
@@ -232,8 +232,8 @@ def test_a_stand_in_at_night_does_not_reveal_who_acts(player, ben, annotator, se
     places = [tables.Place(user=user) for user in (player, ben, annotator)]
     match = tables.create(host=player, start=tables.Start(vigil.vigil(3, seed=seed)), places=places, consent=True)
     for user in (ben, annotator):
-        tables.answer_consent(match=match, user=user, agreed=True)
-    tables.fill(match=match)
+        waiting_room.answer_consent(match=match, user=user, agreed=True)
+    waiting_room.fill(match=match)
     gone_for(match, 0, 500)
     assert clock.stand_in() == 1
     state = client_state.look(fresh(match), 2, annotator)
@@ -342,7 +342,7 @@ def at_a_blind_table(host, ben):
     """A game in which Ben does not know that the other seat, whose turn comes second, is played by a script."""
     places = [tables.Place(user=ben), tables.Place(scripted="scripted")]
     match = tables.create(host=host, start=tables.Start(negotiation()), places=places)
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     return match
 
 

@@ -9,7 +9,7 @@ from tests.webapp.arena.conftest import dialogue, negotiation
 from tests.webapp.judgments.make import finished_match, people_queue, rated
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
-from webapp.arena.setup import links, tables
+from webapp.arena.setup import links, tables, waiting_room
 from webapp.judgments import services as judging
 
 pytestmark = pytest.mark.django_db
@@ -67,8 +67,8 @@ def test_a_rematch_is_listed_once_the_game_before_is_judged(client_of, researche
     before = rated(rated(finished_match(player, partner=ben), player), ben)
     queue = people_queue(researcher, before, [annotator])
     rematch = opened(tables.again(match=before, host=player), "public")
-    tables.answer_consent(match=rematch, user=ben, agreed=True)
-    tables.answer_consent(match=rematch, user=player, agreed=True)
+    waiting_room.answer_consent(match=rematch, user=ben, agreed=True)
+    waiting_room.answer_consent(match=rematch, user=player, agreed=True)
     assert Match.objects.get(pk=rematch.pk).state == Match.State.RUNNING
     assert listed(client_of(annotator))["running"] == []
     for target in queue.targets.all():
@@ -84,7 +84,7 @@ def test_running_games_cost_the_lobby_no_queries_of_their_own(
         match = tables.create(
             host=player, start=tables.Start(dialogue()), places=places, consent=True, visibility="public"
         )
-        tables.answer_consent(match=match, user=ben, agreed=True)
+        waiting_room.answer_consent(match=match, user=ben, agreed=True)
     client = client_of(annotator)
     with django_assert_max_num_queries(15):
         assert len(listed(client)["running"]) == 12
@@ -152,7 +152,7 @@ def test_nobody_but_a_host_who_chose_the_seats_reads_a_guests_name(client_of, pl
         visibility="open",
     )
     client_of(None).post(f"/play/join/{links.open_link(match=match)}/", {"shown_name": "Zoe"})
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     readers = {
         user.username for user in (player, ben, annotator) if "Zoe" in " ".join(seats_shown(client_of(user), match))
     }

@@ -17,7 +17,7 @@ from webapp.arena.models import Match
 from webapp.arena.pictures import drawing, scenes
 from webapp.arena.pictures.frames import Frame, Picture
 from webapp.arena.play import services
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 
 SVG = {"svg": drawing.SVG}
 PAGES = ("embed/", "picture.svg", "animation.svg")
@@ -133,7 +133,7 @@ def test_positions_share_their_lines(player):
 def test_pictures_have_the_permissions_of_the_replay(client_of, player, ben, annotator):
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = tables.create(host=player, start=tables.Start(dialogue()), places=places, consent=True, visibility="open")
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     services.submit(match_id=match.pk, seat=0, step=0, move=Move(action="speak", text="Quoth the raven."))
     services.submit(match_id=match.pk, seat=1, step=1, move=FORFEIT)
     match.refresh_from_db()

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from tests.webapp.arena.conftest import negotiation
 from tests.webapp.judgments.make import finished_match
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 
 pytestmark = pytest.mark.django_db
 MOST = 15
@@ -20,7 +20,7 @@ def more(host, partner, count):
         tables.create(host=host, start=tables.Start(negotiation(number)), places=open_seat, consent=True)
         both = [tables.Place(user=host), tables.Place(user=partner)]
         match = tables.create(host=host, start=tables.Start(negotiation(number)), places=both, consent=True)
-        tables.answer_consent(match=match, user=partner, agreed=True)
+        waiting_room.answer_consent(match=match, user=partner, agreed=True)
         finished_match(host, partner)
 
 

@@ -17,7 +17,7 @@ from training.records import Scenario
 from webapp.arena import opponents
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
-from webapp.arena.setup import links, rules, scenarios, tables
+from webapp.arena.setup import links, rules, scenarios, tables, waiting_room
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import create_dataset
 
@@ -180,9 +180,9 @@ def test_chosen_rules_are_shown_before_the_game_and_at_its_end_and_kept_at_a_rem
     match = Match.objects.get()
     guest = person("player", "gus")
     assert said in client_of(guest).get(f"/play/{match.pk}/").content.decode()
-    tables.take_seat(match=match, user=guest)
+    waiting_room.take_seat(match=match, user=guest)
     assert said in client_of(guest).get(f"/play/{match.pk}/consent/").content.decode()
-    tables.close(match=match)
+    waiting_room.close(match=match)
     assert said in client_of(player).get(f"/play/{match.pk}/result/").content.decode()
     again = tables.again(match=match, host=player)
     assert (again.rules, again.scenario["settings"]["rounds"]) == ({"rounds": 2, "reveal": False}, 2)
@@ -276,13 +276,13 @@ def test_a_new_link_replaces_the_old_one_and_kept_seats_stay_kept(client_of, pla
 
 def test_many_begin_when_everybody_is_ready(client_of, player, ben, annotator):
     match = table(player, ben, empty=1)
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     with pytest.raises(BadInput, match="empty seats"):
-        tables.say_ready(match=match, user=ben)
-    tables.take_seat(match=match, user=annotator)
+        waiting_room.say_ready(match=match, user=ben)
+    waiting_room.take_seat(match=match, user=annotator)
     with pytest.raises(BadInput, match="question about consent"):
-        tables.say_ready(match=match, user=annotator)
-    tables.answer_consent(match=match, user=annotator, agreed=False)
+        waiting_room.say_ready(match=match, user=annotator)
+    waiting_room.answer_consent(match=match, user=annotator, agreed=False)
     assert state(match) == Match.State.OPEN
     assert "Ready</button>" in client_of(ben).get(f"/play/{match.pk}/").content.decode()
     for user in (player, ben):
@@ -295,9 +295,9 @@ def test_many_begin_when_everybody_is_ready(client_of, player, ben, annotator):
 
 def test_when_a_player_leaves_everybody_presses_ready_again(player, ben, annotator):
     match = table(player, ben, annotator)
-    tables.answer_consent(match=match, user=ben, agreed=True)
-    tables.say_ready(match=match, user=player)
-    tables.leave(match=match, user=annotator)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.say_ready(match=match, user=player)
+    waiting_room.leave(match=match, user=annotator)
     assert not match.seats.filter(ready=True).exists()
 
 
@@ -312,13 +312,13 @@ def test_the_host_fills_empty_seats_and_begins(client_of, player, ben, annotator
     assert client_of(ben).post(address).status_code == 404
     client_of(player).post(address)
     assert state(match) == Match.State.OPEN, "who was not asked what may be stored does not play"
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     client_of(player).post(address)
     assert state(match) == Match.State.RUNNING
     kinds = list(match.seats.order_by("seat").values_list("kind", "scripted"))
     assert kinds == [("person", ""), ("person", ""), *[("scripted", "scripted")] * 3]
     with pytest.raises(BadInput, match="already begun"):
-        tables.fill(match=match)
+        waiting_room.fill(match=match)
 
 
 def test_again_moves_everybody_one_seat_on_and_draws_the_names_anew(player, ben):

@@ -11,7 +11,7 @@ from training.records import ALL, SPECTATOR, Move
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import DueSeat, Match, ViewerRow
 from webapp.arena.play import services, statements
-from webapp.arena.setup import links, tables
+from webapp.arena.setup import links, tables, waiting_room
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
 
@@ -105,7 +105,7 @@ def test_a_joint_step_shows_nothing_until_all_have_moved(player, ben):
 
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = tables.create(host=player, start=tables.Start(dialogue(order="simultaneous")), places=places, consent=True)
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     before = log(match, 1)
     services.submit(match_id=match.pk, seat=0, step=0, move=Move(action="speak", text="may I?"))
     assert log(match, 1) == before

@@ -19,7 +19,7 @@ from webapp.arena import clock, hints
 from webapp.arena.live import consumers, fragments
 from webapp.arena.models import DueSeat, Match, ViewerRow
 from webapp.arena.play import hosting, model_seats, services
-from webapp.arena.setup import countdowns, links, tables
+from webapp.arena.setup import countdowns, links, tables, waiting_room
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment
 
@@ -139,16 +139,16 @@ def events(ben):
     return [
         ("links.invite", lambda match: links.invite(match=match, number=1)),
         ("unclaimed", lambda match: match.seats.get(seat=1).guest_link.delete()),
-        ("tables.take_seat", lambda match: tables.take_seat(match=match, user=ben)),
-        ("tables.leave", lambda match: tables.leave(match=match, user=ben)),
+        ("waiting_room.take_seat", lambda match: waiting_room.take_seat(match=match, user=ben)),
+        ("waiting_room.leave", lambda match: waiting_room.leave(match=match, user=ben)),
         (
             "links.claim",
             lambda match: links.claim(token=links.invite(match=match, number=1), user=ben, shown_name=""),
         ),
         ("hosting.kick", lambda match: hosting.kick(match=match, number=1)),
         ("links.join", lambda match: links.join(token=links.open_link(match=match), user=ben, shown_name="")),
-        ("tables.say_ready", lambda match: tables.say_ready(match=match, user=match.host)),
-        ("tables.answer_consent", lambda match: tables.answer_consent(match=match, user=ben, agreed=True)),
+        ("waiting_room.say_ready", lambda match: waiting_room.say_ready(match=match, user=match.host)),
+        ("waiting_room.answer_consent", lambda match: waiting_room.answer_consent(match=match, user=ben, agreed=True)),
         ("services.submit", lambda match: say(match, 0, "hello")),
         ("hosting.pause", lambda match: hosting.pause(match=match)),
         ("hosting.resume", lambda match: hosting.resume(match=match)),
@@ -208,7 +208,7 @@ MODEL_EVENTS = [
 ]
 """What models, workers and the clock do, in a playable order: service, call, text that people read."""
 WATCHED_EVENTS = [
-    ("tables.begin_with_models", model_begins, "Ann is to move"),
+    ("waiting_room.begin_with_models", model_begins, "Ann is to move"),
     ("services.submit", lambda match: say(match, 0, "hello"), "Ben is to move"),
     *MODEL_EVENTS[2:5],
 ]
@@ -229,17 +229,17 @@ COUNTDOWN_EVENTS = [
 
 ENDINGS = [
     ("services.abort", lambda match: services.abort(match_id=match.pk, why="closed by the host")),
-    ("tables.close", lambda match: tables.close(match=match)),
+    ("waiting_room.close", lambda match: waiting_room.close(match=match)),
 ]
 
 
 def test_every_service_that_notifies_viewers_has_a_case(ben):
-    """`tables.fill` has its case where every game is played: `tests.trust.test_tabs_of_every_game`; a table that waits
-    for its models begins in `test_blinding`.
+    """`waiting_room.fill` has its case where every game is played: `tests.trust.test_tabs_of_every_game`; a table that
+    waits for its models begins in `test_blinding`.
     """
     covered = {name for name, *_ in (*events(ben), *MODEL_EVENTS, *ENDINGS, *COUNTDOWN_EVENTS)}
     assert {"clock.start_clocks", *WITHIN} <= telling()
-    assert telling() - WITHIN - covered == {"tables.fill", "tables.begin_with_models"}
+    assert telling() - WITHIN - covered == {"waiting_room.fill", "waiting_room.begin_with_models"}
 
 
 @pytest.mark.parametrize("place", ["seat", "watcher"])
@@ -289,7 +289,7 @@ async def test_a_tab_that_received_every_frame_shows_what_a_fresh_page_shows(app
     tabs = [await at(application, client_of, user, match) for user in (player, watcher)]
     for name, happen in events(ben):
         await sync(happen, match)
-        if name == "tables.answer_consent":
+        if name == "waiting_room.answer_consent":
             tabs.append(await at(application, client_of, ben, match))
         for tab in tabs:
             fresh = Page(await tab.fetch())
@@ -374,7 +374,7 @@ async def test_nothing_is_lost_at_the_table(application, client_of, player, ben,
         consent=True,
         visibility="open",
     )
-    await sync(tables.answer_consent, match=match, user=ben, agreed=True)
+    await sync(waiting_room.answer_consent, match=match, user=ben, agreed=True)
     people = [player, ben, *[await sync(make_person, f"w{n}") for n in range(watchers - 2)]]
     tabs = [await at(application, client_of, user, match) for user in people]
     for turn in range(24):
@@ -461,7 +461,7 @@ async def test_a_player_who_leaves_loses_the_socket(application, client_of, play
     match = await sync(tables.create, host=player, start=tables.Start(negotiation()), places=places, consent=True)
     await sync(match.seats.filter(seat=1).update, consent=None)
     ann = await at(application, client_of, player, match)
-    await sync(tables.leave, match=match, user=player)
+    await sync(waiting_room.leave, match=match, user=player)
     await ann.until(lambda: False)
     assert ann.closed == 1008
 
@@ -502,7 +502,7 @@ async def test_a_joint_step_reveals_nothing_to_the_others(application, client_of
     match = await sync(
         tables.create, host=player, start=tables.Start(dialogue(order="simultaneous")), places=places, consent=True
     )
-    await sync(tables.answer_consent, match=match, user=ben, agreed=True)
+    await sync(waiting_room.answer_consent, match=match, user=ben, agreed=True)
     tab = await at(application, client_of, ben, match)
     await tab.hear()
     before, heard = tab.page.state(), len(tab.frames)

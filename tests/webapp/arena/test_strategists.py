@@ -21,7 +21,7 @@ from webapp.arena import clock
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import DueSeat, Match
 from webapp.arena.play import hosting, probes, services
-from webapp.arena.setup import speakers, tables
+from webapp.arena.setup import speakers, tables, waiting_room
 from webapp.judgments import games
 from webapp.judgments.models import GameRating
 from webapp.runs.models import Checkpoint
@@ -235,7 +235,7 @@ def test_strategies_are_told_with_the_players_and_not_before(
     places = [speakers.place_of(strategist, "", player), tables.Place(user=ben)]
     start = tables.Start(negotiation(first_seat=0))
     match = tables.create(host=player, start=start, places=places, visibility="public")
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     strategist_stub.script("Thought: accept it", f"Thought: {SECRET} <b>")
     stub.script("<accept/>", "Hello.")
     play(match.due.get().pk)
@@ -295,7 +295,7 @@ def test_a_table_of_hidden_players_begins_when_both_models_are_ready(player, ben
     Deployment.objects.filter(pk=other.pk).update(state=Deployment.State.COLD)
     places = [speakers.place_of(first, f"checkpoint:{other.checkpoint_id}", player), tables.Place(user=ben)]
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places)
-    tables.answer_consent(match=match, user=ben, agreed=True)
+    waiting_room.answer_consent(match=match, user=ben, agreed=True)
     assert clock.begin_with_models() == 0
     Deployment.objects.update(state=Deployment.State.READY)
     assert clock.begin_with_models() == 1

@@ -7,7 +7,7 @@ import pytest
 from tests.webapp.arena.conftest import negotiation
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.arena.setup import tables, waiting
+from webapp.arena.setup import tables, waiting, waiting_room
 from webapp.arena.setup.waiting import WaitingTime
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +20,7 @@ def table(player, ben):
     def make(seconds, *, ago=timedelta(hours=1), game="negotiation", **changes):
         places = [tables.Place(user=player), tables.Place(user=ben)]
         match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
-        tables.answer_consent(match=match, user=ben, agreed=True)
+        waiting_room.answer_consent(match=match, user=ben, agreed=True)
         began = services.database_now() - waiting.HELD_BACK - ago
         Match.objects.filter(pk=match.pk).update(**{"started_at": began, "ended_at": began, "game": game} | changes)
         match.seats.filter(user=player).update(consented_at=began - timedelta(seconds=seconds))

@@ -17,7 +17,7 @@ from tests.webapp.judgments.make import (
 from tests.webapp.runs.making import make_run
 from training import samples
 from webapp.accounts.models import User
-from webapp.arena.setup import finding, tables
+from webapp.arena.setup import finding, tables, waiting_room
 from webapp.home.management.commands import demo_data
 from webapp.runs import attempts
 from webapp.runs.models import Run
@@ -61,7 +61,7 @@ def test_the_first_page_of_a_guest_is_their_match_or_the_next_game(client_of, gu
     match = seated(guest, consent=None)
     seated(player)
     assert client.get(reverse("home:index")).url == reverse("arena:table", args=[match.pk])
-    tables.close(match=match)
+    waiting_room.close(match=match)
     between = page(client)
     assert reverse("arena:table", args=[match.pk]) in between
     assert between.count("/play/now/") == len(finding.games())

@@ -8,7 +8,7 @@ from training.records import Episode, Move, Scenario, SeatMove
 from training.records import Judgment as JudgmentRecord
 from training.rewards.judge import Cost, Verdict
 from webapp.arena.play import services as arena
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.judgments import services
 from webapp.judgments.models import JudgeModel, RubricVersion
 from webapp.scenarios import services as datasets
@@ -26,7 +26,7 @@ def finished_match(host, partner=None, consent=True, scenario=SCENARIO):
     places = [tables.Place(user=host), tables.Place(user=partner) if partner else tables.Place(scripted="scripted")]
     match = tables.create(host=host, start=tables.Start(scenario), places=places, consent=consent)
     if partner:
-        tables.answer_consent(match=match, user=partner, agreed=True)
+        waiting_room.answer_consent(match=match, user=partner, agreed=True)
     for seat, name, args in ((0, "propose", {"pen": 1}), (1, "accept", {})):
         match.refresh_from_db()
         action = next(a for a in arena.fold(match).game.observe(seat).actions if a.name == name)

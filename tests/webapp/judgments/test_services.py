@@ -409,13 +409,13 @@ def test_a_judges_reasons_travel_with_its_values(researcher):
 
 
 def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
-    from webapp.arena.setup import tables
+    from webapp.arena.setup import waiting_room
 
     match = rated(finished_match(researcher, player), researcher)
     queue = people_queue(researcher, match)
     for target in queue.targets.all():
         services.annotate(target=target, by=researcher, values=FIVES)
-    tables.answer_consent(match=match, user=player, agreed=False)
+    waiting_room.answer_consent(match=match, user=player, agreed=False)
     with pytest.raises(BadInput, match="did not agree"):
         export.store(queue=queue, name="judged", by=researcher)
     with pytest.raises(BadInput, match="did not agree"):

@@ -8,7 +8,7 @@ from tests.webapp.judgments.make import finished_match
 from tests.webapp.ladder.make import model, played
 from training.run_sections import SpeakerSection
 from webapp.arena.models import Match
-from webapp.arena.setup import tables
+from webapp.arena.setup import waiting_room
 from webapp.judgments import services as judging
 from webapp.ladder import log, services
 from webapp.ladder.models import Standing
@@ -85,7 +85,7 @@ def test_what_is_not_over_or_was_aborted_does_not_count(researcher, player, good
 def test_a_match_leaves_the_log_when_somebody_takes_their_yes_back(researcher, player, good):
     match = played(player, good, returns=(1.0, 0.0), host=researcher)
     assert len(players()) == 1
-    tables.answer_consent(match=match, user=player, agreed=False)
+    waiting_room.answer_consent(match=match, user=player, agreed=False)
     assert players() == []
 
 

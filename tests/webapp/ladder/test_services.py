@@ -11,7 +11,7 @@ from tests.webapp.arena.conftest import negotiation
 from tests.webapp.ladder.make import played
 from training.errors import BadInput
 from training.evaluate import ratings
-from webapp.arena.setup import tables
+from webapp.arena.setup import tables, waiting_room
 from webapp.core import clock, queue
 from webapp.ladder import log, services
 from webapp.ladder.models import Fit, Standing
@@ -105,14 +105,14 @@ def test_the_clock_notifies_workers_of_a_changed_log_until_it_is_fitted(league, 
     assert sent == [(queue.RATE, (GAME,))] * 2
     services.refit(game=GAME)
     assert step() == 0
-    tables.answer_consent(match=player.match_seats.first().match, user=player, agreed=False)
+    waiting_room.answer_consent(match=player.match_seats.first().match, user=player, agreed=False)
     assert step() == 1, "a yes that was taken back changes the log, too"
 
 
 def test_the_last_match_to_leave_the_log_takes_the_ladder_along(researcher, player, good):
     match = played(player, good, returns=(1.0, 0.0), host=researcher)
     assert services.refit(game=GAME).standings.count() == 2
-    tables.answer_consent(match=match, user=player, agreed=False)
+    waiting_room.answer_consent(match=match, user=player, agreed=False)
     assert services.stale(GAME)
     fit = services.refit(game=GAME)
     assert (fit.matches, fit.standings.count()) == (0, 0)

@@ -19,7 +19,7 @@ from webapp.accounts.models import User
 from webapp.arena import access
 from webapp.arena.models import Advice, GuestLink, Match, MatchSeat, ViewerRow
 from webapp.arena.play import coach, hosting, services
-from webapp.arena.setup import tables
+from webapp.arena.setup import waiting_room
 from webapp.serving.models import Deployment
 
 NO_VIEW = TableView()
@@ -274,7 +274,7 @@ def _coaching(match_facts: Facts, viewer: Viewer, *, asks: bool) -> Coaching:
 def _asks_ready(seats: Sequence[MatchSeat], yours: MatchSeat | None) -> bool:
     """Whether the viewer can press Ready: every seat is taken, and they have not pressed it yet."""
     full = all(seat.kind != MatchSeat.Kind.OPEN for seat in seats)
-    return yours is not None and not yours.ready and full and tables.needs_ready(seats)
+    return yours is not None and not yours.ready and full and waiting_room.needs_ready(seats)
 
 
 def _chair(match_facts: Facts, seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat]) -> Chair:

@@ -16,7 +16,7 @@ from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena.models import Match
 from webapp.arena.pages.views import hosted_match, visible_match
 from webapp.arena.play import hosting
-from webapp.arena.setup import countdowns, tables
+from webapp.arena.setup import countdowns, waiting_room
 from webapp.core.http import accepted
 
 
@@ -30,7 +30,7 @@ def _done(request: HttpRequest, match: Match, work: Callable[[], object]) -> Htt
 def ready(request: HttpRequest, match_id: int) -> HttpResponse:
     """Mark the user as ready."""
     match = visible_match(request, match_id)
-    return _done(request, match, partial(tables.say_ready, match=match, user=current_user(request)))
+    return _done(request, match, partial(waiting_room.say_ready, match=match, user=current_user(request)))
 
 
 @require_POST
@@ -46,7 +46,7 @@ def take_back(request: HttpRequest, match_id: int) -> HttpResponse:
 def fill(request: HttpRequest, match_id: int) -> HttpResponse:
     """Fill the empty seats with bots and begin: those of the table's countdown, else scripted players."""
     match = hosted_match(request, match_id)
-    begin = tables.fill if match.countdown_ends_at is None else countdowns.cut_short
+    begin = waiting_room.fill if match.countdown_ends_at is None else countdowns.cut_short
     return _done(request, match, partial(begin, match=match))
 
 

@@ -24,7 +24,7 @@ from webapp.arena import access
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
 from webapp.arena.play import coach, hosting, human_moves, services
-from webapp.arena.setup import alone, finding, links, scenarios, tables
+from webapp.arena.setup import alone, finding, links, scenarios, waiting_room
 from webapp.arena.setup.forms import GuestName, NewTable
 from webapp.arena.watching import fragments as watching
 from webapp.arena.watching import notable
@@ -197,7 +197,7 @@ def sit(request: HttpRequest, match_id: int) -> HttpResponse:
     """Take a free seat."""
     match = visible_match(request, match_id)
     try:
-        tables.take_seat(match=match, user=current_user(request))
+        waiting_room.take_seat(match=match, user=current_user(request))
     except BadInput as error:
         messages.error(request, f"You are not seated: {error.why}.")
     return redirect("arena:table", match.pk)
@@ -210,7 +210,7 @@ def leave(request: HttpRequest, match_id: int) -> HttpResponse:
     match = visible_match(request, match_id)
     user = current_user(request)
     try:
-        tables.leave(match=match, user=user)
+        waiting_room.leave(match=match, user=user)
     except BadInput as error:
         messages.error(request, f"You did not leave the table: {error.why}.")
         return redirect("arena:table", match.pk)
@@ -231,7 +231,7 @@ def consent(request: HttpRequest, match_id: int) -> HttpResponse:
         context = {"match": match, "seat": seat, "spec": lookup(match.game)}
         return render(request, "arena/consent.html", context, status=200 if request.method == "GET" else 400)
     try:
-        tables.answer_consent(match=match, user=user, agreed=answer == "yes")
+        waiting_room.answer_consent(match=match, user=user, agreed=answer == "yes")
     except BadInput as error:
         messages.error(request, f"Nothing was changed: {error.why}.")
     return redirect("arena:table", match.pk)
@@ -270,7 +270,7 @@ def open_link(request: HttpRequest, match_id: int) -> HttpResponse:
 def close(request: HttpRequest, match_id: int) -> HttpResponse:
     """End the table as its host."""
     match = hosted_match(request, match_id)
-    tables.close(match=match)
+    waiting_room.close(match=match)
     return redirect("arena:table", match.pk)
 
 

@@ -19,7 +19,7 @@ from webapp.accounts.models import User
 from webapp.arena import opponents
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play import pace, services
-from webapp.arena.setup.tables import free, tell_everybody
+from webapp.arena.setup.waiting_room import free, tell_everybody
 from webapp.arena.watching.models import FormerPlayer
 from webapp.core import queue
 

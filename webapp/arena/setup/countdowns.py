@@ -1,10 +1,10 @@
 """Countdowns: after a set time, a table's empty seats are filled with bots and its game begins.
 
-A countdown begins with the first answer about consent (see `tables.create` and `tables.answer_consent`) and ends by the
-database's clock, so that it survives a restart. At a table for more than two the game begins at its end and not before,
-and nobody presses Ready: an earlier start would reveal that only people sit there. For the same reason the game waits
-for the model of the countdown even if people have taken every seat, where players must stay hidden. A person who has
-not answered loses the seat, because nobody plays without consent.
+A countdown begins with the first answer about consent (see `tables.create` and `waiting_room.answer_consent`) and ends
+by the database's clock, so that it survives a restart. At a table for more than two the game begins at its end and not
+before, and nobody presses Ready: an earlier start would reveal that only people sit there. For the same reason the game
+waits for the model of the countdown even if people have taken every seat, where players must stay hidden. A person who
+has not answered loses the seat, because nobody plays without consent.
 
 Each function is one transaction; it raises `BadInput` without changing anything.
 """
@@ -19,7 +19,7 @@ from training.errors import BadInput
 from webapp.arena import opponents
 from webapp.arena.models import GuestLink, Match, MatchSeat
 from webapp.arena.play import pace, services
-from webapp.arena.setup import speakers, tables
+from webapp.arena.setup import speakers, waiting_room
 from webapp.arena.setup.tables import Place
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
@@ -55,34 +55,34 @@ def _finish(match: Match) -> bool:
         return False
     _clear(match)
     for seat in match.seats.filter(kind=MatchSeat.Kind.PERSON, consent=None):
-        tables.free(match, seat)
+        waiting_room.free(match, seat)
     if match.seats.filter(kind=MatchSeat.Kind.PERSON).exists():
         _fill(match, bot)
-    tables.tell_everybody(match)
+    waiting_room.tell_everybody(match)
     return True
 
 
 @transaction.atomic
 def stop(*, match: Match) -> None:
     """Stop the countdown of a table as its host: it then waits for people, who press Ready."""
-    locked = tables.still_open(match)
+    locked = waiting_room.still_open(match)
     if locked.countdown_s is None:
         raise BadInput("this table has no countdown")
     locked.countdown_s = None
     _clear(locked)
-    tables.begin_if_ready(locked)
-    tables.tell_everybody(locked)
+    waiting_room.begin_if_ready(locked)
+    waiting_room.tell_everybody(locked)
 
 
 @transaction.atomic
 def cut_short(*, match: Match) -> None:
     """End the countdown now as the table's host; refused while somebody has not answered."""
-    locked = tables.still_open(match)
-    tables.check_answers(locked)
+    locked = waiting_room.still_open(match)
+    waiting_room.check_answers(locked)
     locked.countdown_ends_at = services.database_now()
     locked.save(update_fields=["countdown_ends_at"])
     if not _finish(locked):  # it waits for its model: everybody sees that the countdown has ended
-        tables.tell_everybody(locked)
+        waiting_room.tell_everybody(locked)
 
 
 def _clear(match: Match) -> None:
@@ -96,7 +96,7 @@ def _fill(match: Match, bot: Place) -> None:
     GuestLink.objects.filter(seat__in=empty).delete()
     empty.update(**bot.player)
     match.seats.filter(kind=MatchSeat.Kind.PERSON).update(ready=True)
-    tables.begin_if_ready(match)
+    waiting_room.begin_if_ready(match)
 
 
 def _bot(match: Match, *, waits: bool) -> Place | None:

@@ -17,7 +17,7 @@ from webapp.accounts.models import User
 from webapp.arena import opponents
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.arena.setup import scenarios, speakers, tables
+from webapp.arena.setup import scenarios, speakers, tables, waiting_room
 from webapp.arena.setup.tables import Place
 from webapp.arena.setup.waiting import NOBODY_WAITED, WaitingTime, times
 from webapp.serving.models import Deployment
@@ -124,7 +124,7 @@ def play_now(*, user: User, game: str, consent: bool | None = None) -> Match:
         return before
     offer = next(offer for offer in offers(user) if offer.spec.name == spec.name)
     if offer.table is not None:
-        tables.take_seat(match=offer.table, user=user, consent=consent)
+        waiting_room.take_seat(match=offer.table, user=user, consent=consent)
         return offer.table
     seed = tables.new_seed()
     start = scenarios.draw(scenarios.SAMPLE, user, game, seed, scenarios.usual_size(game))

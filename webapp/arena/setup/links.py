@@ -13,7 +13,7 @@ from webapp.accounts.models import User, digest, new_token
 from webapp.accounts.services import create_guest
 from webapp.arena.models import GuestLink, Match, MatchSeat
 from webapp.arena.play import services
-from webapp.arena.setup.tables import sit, still_open, take_seat, tell_everybody
+from webapp.arena.setup.waiting_room import sit, still_open, take_seat, tell_everybody
 
 
 @transaction.atomic
