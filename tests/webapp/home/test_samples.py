@@ -1,9 +1,13 @@
 """The sample runs: real recordings, shown as such on every page of a run, nobody's to change, gone with one command."""
 
 import json
+import threading
+from contextlib import suppress
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
 from django.urls import reverse
 
 from training.rewards.rubrics import CONDUCT
@@ -204,3 +208,31 @@ def test_the_name_of_their_owner_is_not_taken_from_anybody(person) -> None:
     with pytest.raises(CommandError, match="somebody has the name parley-samples"):
         call_command("sample_runs")
     assert not Run.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_presses_at_the_same_time_store_a_sample_once(
+    home, client_of, researcher: User, person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, store, both = samples.names()[0], samples._store, threading.Barrier(2)
+
+    def store_together(name: str) -> Run:
+        with suppress(threading.BrokenBarrierError):  # whoever is alone goes on
+            both.wait(1.0)
+        return store(name)
+
+    monkeypatch.setattr(samples, "names", lambda: [name])
+    monkeypatch.setattr(samples, "_store", store_together)
+
+    def press(client: Client) -> None:
+        client.post(reverse("home:store-samples"))
+        connection.close()
+
+    pressing = [
+        threading.Thread(target=press, args=[client_of(user)]) for user in (researcher, person("researcher", "otto"))
+    ]
+    for thread in pressing:
+        thread.start()
+    for thread in pressing:
+        thread.join()
+    assert (Run.objects.count(), Sample.objects.count()) == (1, 1)
