@@ -16,6 +16,7 @@ from webapp.core.clock import register
 logger = logging.getLogger(__name__)
 MOST = 200
 """The largest number of rows per tick; the rest follows at the next tick."""
+GUESTS = guests.Removal()
 
 
 def _apart(match_id: int, work: Callable[[], object]) -> bool:
@@ -62,7 +63,7 @@ def close_left() -> int:
 @register("arena.remove_guests", every=600.0)
 def remove_guests() -> int:
     """Remove guests who never came back and have played nothing."""
-    return guests.remove_gone(limit=MOST)
+    return GUESTS.remove_batch(limit=MOST)
 
 
 @register("arena.stand_in", every=5.0)
