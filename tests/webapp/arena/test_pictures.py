@@ -1,6 +1,8 @@
 """Pictures of a replay: who may have them, what they show, and that nothing but text and shapes is in them."""
 
 import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -58,7 +60,8 @@ def test_text_of_people_is_text():
     frame = Frame(1, 1, (), spoken(hostile), hostile)
     for svg in (picture().still(frame), picture().animation([frame, Frame(2, 2, (), spoken(hostile, hostile))])):
         kinds = {element.tag.split("}")[1] for element in parsed(svg).iter()}
-        assert kinds <= {"svg", "title", "desc", "defs", "symbol", "g", "rect", "circle", "path", "text", "use", "set"}
+        shapes = {"svg", "title", "desc", "defs", "symbol", "g", "rect", "circle", "path", "text", "use", "set"}
+        assert kinds <= {*shapes, "style"}
         assert "<script" not in svg
         assert "U+202E" in svg
         assert "U+0007" in svg
@@ -89,6 +92,23 @@ def test_positions_follow_each_other_and_the_last_one_stays():
         [("visible", "3.6s")],
     ]
     assert root.find("svg:title", SVG).text == "Nim: Ada, Ben, game step 0 to game step 3"
+
+
+@pytest.mark.django_db
+def test_who_prefers_reduced_motion_sees_the_last_position_alone(client_of, player):
+    match = game(player, strategic("tic_tac_toe"))
+    play(match, "X(1,1)", "O(0,1)")
+    resign(match)
+    answer = client_of(player).get(f"/play/{match.pk}/animation.svg")
+    root = parsed(answer.content)
+    (style,) = root.findall("svg:style", SVG)
+    rule = re.fullmatch(r"@media \(prefers-reduced-motion: reduce\) { (.*) }", style.text).group(1)
+    assert rule == ".past { display: none } .last { display: inline; visibility: visible }"
+    positions = [group.get("class") for group in root.findall("svg:g", SVG) if group.get("class")]
+    assert positions == ["past", "past", "past", "last"]
+    accepted = b64encode(sha256(style.text.encode()).digest()).decode()
+    assert f"style-src 'self' 'sha256-{accepted}'" in answer["Content-Security-Policy"]
+    assert "sha256" not in client_of(player).get(f"/play/{match.pk}/picture.svg")["Content-Security-Policy"]
 
 
 @pytest.mark.django_db

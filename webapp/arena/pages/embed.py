@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass
+from hashlib import sha256
 from urllib.parse import urlencode
 
+from csp.decorators import csp_update
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -16,8 +19,12 @@ from webapp.arena import access
 from webapp.arena.models import Match
 from webapp.arena.pages.views import visible_match
 from webapp.arena.pictures import scenes
+from webapp.arena.pictures.frames import WITHOUT_MOTION
 from webapp.core.http import integer
 from webapp.runs.episodes import viewer
+
+WITHOUT_MOTION_SHA256 = b64encode(sha256(WITHOUT_MOTION.encode()).digest()).decode()
+"""By which a browser that opens an animation at its address accepts its style."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ def picture(request: HttpRequest, match_id: int) -> HttpResponse:
 
 @require_GET
 @everyone
+@csp_update({"style-src": [f"'sha256-{WITHOUT_MOTION_SHA256}'"]})  # type: ignore[arg-type]  # a view with arguments
 def animation(request: HttpRequest, match_id: int) -> HttpResponse:
     """Positions one after the other as SVG that plays by itself."""
     chosen = excerpt(request, match_id)

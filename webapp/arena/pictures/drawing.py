@@ -1,7 +1,8 @@
 """Parts of an SVG picture: shapes, wrapped text, colours, and the drawings of seats.
 
-A picture has no script, style sheet, font or address in it. `xml.etree` escapes all texts; hidden characters become
-their codes, as on pages. Browsers measure text when they draw it, so widths here are estimates on the safe side.
+A picture has no script, font or address in it, and an animation one fixed style. `xml.etree` escapes all texts;
+hidden characters become their codes, as on pages. Browsers measure text when they draw it, so widths here are
+estimates on the safe side.
 """
 
 from __future__ import annotations

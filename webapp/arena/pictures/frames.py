@@ -1,7 +1,8 @@
 """A picture of one position of a replay, and one of many positions that follow each other by themselves.
 
 An animation uses the timing of SVG (SMIL) alone: it plays once in a browser, also as an image, and stays at its end.
-Software that does not support SMIL shows the first position.
+Software that does not support SMIL shows the first position; for readers who prefer reduced motion, a rule of CSS shows
+the last one.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ SECONDS, PER_CHARACTER, MOST_SECONDS = 1.2, 0.03, 6.0
 """How long a position stays: longer with more to read."""
 MOST_WORDS = 1500
 """Characters of the description of an animation."""
+WITHOUT_MOTION = (
+    "@media (prefers-reduced-motion: reduce) { .past { display: none } .last { display: inline; visibility: visible } }"
+)
+"""The style of an animation for readers who prefer reduced motion: its last position alone."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,17 @@ class Picture:
         return _written(root)
 
     def animation(self, frames: Sequence[Frame]) -> str:
-        """Return the picture of positions one after the other; those that look the same are one."""
+        """Return the picture of positions one after the other; those that look the same are one.
+
+        Readers who prefer reduced motion see the last position alone.
+        """
         shown = _different(frames)
         root = self._root(f"{self.title}, {_at(frames[0])} to {_at(frames[-1])}", self.all_words(frames))
         start, before = 0.0, len(shown[0].lines)
+        add(root, "style").text = WITHOUT_MOTION
         for at, frame in enumerate(shown):
-            group = add(root, "g", visibility="hidden" if at else "visible")
+            name = "last" if at + 1 == len(shown) else "past"
+            group = add(root, "g", class_=name, visibility="hidden" if at else "visible")
             self._draw(group, frame)
             text = sum(len(line.text) for line in frame.lines[before:])
             lasts, before = min(MOST_SECONDS, SECONDS + PER_CHARACTER * text), len(frame.lines)
