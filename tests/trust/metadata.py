@@ -29,7 +29,7 @@ from worker import play as worker
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 WORDS = ("we", "could", "share", "the", "food", "if", "you", "leave", "me", "some", "water", "it", "is", "cold")
 MOVES = 6
-SAID = re.compile(r'<span class="said">(.*?)</span></li>', re.DOTALL)
+SAID = re.compile(r'<span class="utterance">(.*?)</span></li>', re.DOTALL)
 MASKED = re.compile(
     rf'{SAID.pattern}|csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"|data-part="\w+"|datetime="[^"]*"', re.DOTALL
 )
@@ -203,7 +203,7 @@ def facts(received):
         if sent.startswith("<"):
             waits.append(at - before)
             sizes.append(len(text))
-            if 'Ann</span> <span class="said"' in sent:
+            if 'Ann</span> <span class="utterance"' in sent:
                 theirs.append(at - before)
     numbers = {"frames": len(sizes), "bytes": sum(sizes), "largest": max(sizes)}
     times = {"whole": sum(waits), "slowest": max(waits), "moves": len(theirs)}

@@ -233,7 +233,7 @@ def test_a_strategy_stands_before_what_its_seat_said(page, researcher):
     shown = body(page("conversation", episode.run_id, 1, 0))
     said = record["episode"]["moves"][0]["move"]["text"]
     assert shown.count("Strategy, private to this seat") == 1
-    assert shown.index("ask for &lt;b&gt;food&lt;/b&gt; first") < shown.index(f'<p class="said">{said}')
+    assert shown.index("ask for &lt;b&gt;food&lt;/b&gt; first") < shown.index(f'<p class="utterance">{said}')
 
 
 def test_a_conversation_whose_file_is_gone_is_not_found(page, researcher):

@@ -82,7 +82,7 @@ def test_a_conversation_ends_with_what_the_game_says(page, researcher):
     assert any("win" in line for line in closing)
     assert replaying.course({**episode, "moves": episode["moves"][:6]}).closing == ()
     shown = text(page(make_episode(make_run(researcher), record=village()), "conversation"))
-    assert shown.index(html.escape(closing[-1])) > shown.rindex('class="said"')
+    assert shown.index(html.escape(closing[-1])) > shown.rindex('class="utterance"')
 
 
 def test_a_game_without_a_word_does_not_end_with_its_rules():
