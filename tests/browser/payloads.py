@@ -40,7 +40,7 @@ HTMX = (  # attributes and elements that htmx would act on
     "<div data-canary data-hx-post=/canary data-hx-trigger=load></div>",
     '<div data-canary hx-on::load="window.canary=1" hx-on:click="window.canary=1"></div>',
     "<div data-canary hx-ext=ws ws-connect=/canary></div>",
-    '<div data-canary id=part-card hx-swap-oob="true">canary</div>',
+    '<div data-canary id=part-brief hx-swap-oob="true">canary</div>',
     '<li data-canary hx-swap-oob="beforeend:#log">canary</li>',
     '<input data-canary type=hidden id=last value=999 hx-swap-oob="true">',
     "<div data-canary hx-boost=true hx-vals='js:{canary: window.canary=1}' hx-get=/canary hx-trigger=revealed></div>",

@@ -21,7 +21,7 @@ from webapp.core.stage import Stage
 from webapp.core.visible import reveal
 from webapp.runs.episodes.viewer import LogRow
 
-PARTS = ("status", "stage", "waiting", "ending", "card", "seats", "typing", "rules", "side", "act", "coach", "advice")
+PARTS = ("status", "stage", "waiting", "ending", "brief", "seats", "typing", "rules", "side", "act", "coach", "advice")
 OF_A_SEAT = ("act", "coach", "advice")
 """The parts that only a player has."""
 
