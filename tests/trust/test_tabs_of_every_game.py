@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 3
 ELSEWHERE = {
     "countdowns.finish",
-    "countdowns.cut_short",
+    "countdowns.end_early",
     "countdowns.stop",
     "clock.start_clocks",
     "model_seats.answer",

@@ -97,7 +97,7 @@ def start_clocks() -> int:
 @register("arena.finish_countdowns")
 def finish_countdowns() -> int:
     """Fill the seats of tables whose countdown has ended, and begin their games."""
-    match_ids = countdowns.over(limit=MOST)
+    match_ids = countdowns.ended(limit=MOST)
     return sum(_apart(match_id, partial(countdowns.finish, match_id=match_id)) for match_id in match_ids)
 
 

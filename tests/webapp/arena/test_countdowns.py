@@ -214,7 +214,7 @@ def test_a_model_that_is_gone_is_replaced_by_a_scripted_player(player, time):
 def test_two_clocks_begin_it_once(player, time):
     match = table(player)
     time.passes(31)
-    assert countdowns.over(limit=9) == [match.pk]
+    assert countdowns.ended(limit=9) == [match.pk]
     assert countdowns.finish(match_id=match.pk) is not None
     assert countdowns.finish(match_id=match.pk) is None
 

@@ -222,7 +222,7 @@ def countdown_ends(match):
 
 COUNTDOWN_EVENTS = [
     ("countdowns.finish", countdown_ends),
-    ("countdowns.cut_short", lambda match: countdowns.cut_short(match=match)),
+    ("countdowns.end_early", lambda match: countdowns.end_early(match=match)),
     ("countdowns.stop", lambda match: countdowns.stop(match=match)),
 ]
 """What ends a countdown, each at a table of its own."""

@@ -30,10 +30,10 @@ START_WITHIN = timedelta(minutes=3)
 """A model that has not started so long after the end of a countdown is replaced by a player without a model."""
 
 
-def over(*, limit: int) -> list[int]:
+def ended(*, limit: int) -> list[int]:
     """Open tables whose countdown has ended, the earliest first."""
-    ended = Match.objects.filter(state=Match.State.OPEN, countdown_ends_at__lte=services.database_now())
-    return list(ended.order_by("countdown_ends_at").values_list("pk", flat=True)[:limit])
+    rows = Match.objects.filter(state=Match.State.OPEN, countdown_ends_at__lte=services.database_now())
+    return list(rows.order_by("countdown_ends_at").values_list("pk", flat=True)[:limit])
 
 
 @transaction.atomic
@@ -75,7 +75,7 @@ def stop(*, match: Match) -> None:
 
 
 @transaction.atomic
-def cut_short(*, match: Match) -> None:
+def end_early(*, match: Match) -> None:
     """End the countdown now as the table's host; refused while somebody has not answered."""
     locked = waiting_room.still_open(match)
     waiting_room.check_answers(locked)

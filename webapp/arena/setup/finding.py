@@ -17,9 +17,9 @@ from webapp.accounts.models import User
 from webapp.arena import opponents
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.arena.setup import scenarios, speakers, tables, waiting_room
+from webapp.arena.setup import scenarios, speakers, tables, waiting_room, waiting_times
 from webapp.arena.setup.tables import Place
-from webapp.arena.setup.waiting import NOBODY_WAITED, WaitingTime, times
+from webapp.arena.setup.waiting_times import NOBODY_WAITED, WaitingTime
 from webapp.serving.models import Deployment
 
 WAITS_WITHIN = timedelta(minutes=1)
@@ -65,7 +65,7 @@ def offers(user: User) -> list[Offer]:
         return guest_offers()
     waiting = {match.game: match for match in _waiting(user)}
     model = _ready(user)
-    waited = times()
+    waited = waiting_times.by_game()
     return [
         Offer(
             spec,

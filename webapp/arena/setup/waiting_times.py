@@ -19,7 +19,7 @@ from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play import services
 
 LATELY = timedelta(days=30)
-HELD_BACK = timedelta(days=1)
+HIDDEN_FOR = timedelta(days=1)
 """A table counts so long after its end, when its players are known: before that, the time would say who plays."""
 NEWEST = 20
 """The newest tables of a game that count."""
@@ -40,21 +40,21 @@ class WaitingTime:
         return median(self.seconds) if self.seconds else None
 
     @property
-    def is_usual(self) -> bool:
-        """Whether enough people waited to say what is usual."""
+    def has_enough(self) -> bool:
+        """Whether enough people waited for the median to be called usual."""
         return len(self.seconds) >= ENOUGH
 
 
 NOBODY_WAITED = WaitingTime()
 
 
-def times() -> dict[str, WaitingTime]:
+def by_game() -> dict[str, WaitingTime]:
     """The waiting time of every game in which somebody waited recently."""
     now = services.database_now()
     people = Q(seats__user__isnull=False)
     answered = people & Q(seats__kind=MatchSeat.Kind.PERSON, seats__consented_at__lte=F("started_at"))
     begun = Match.objects.filter(
-        started_at__gte=now - LATELY, ended_at__lte=now - HELD_BACK, shown_as="", task="", swapped_from=None
+        started_at__gte=now - LATELY, ended_at__lte=now - HIDDEN_FOR, shown_as="", task="", swapped_from=None
     )
     waited = begun.annotate(people=Count("seats", filter=people), first=Min("seats__consented_at", filter=answered))
     rows = waited.filter(people__gte=2, first__isnull=False).order_by("-started_at", "-pk")

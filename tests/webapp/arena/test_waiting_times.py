@@ -7,8 +7,8 @@ import pytest
 from tests.webapp.arena.conftest import negotiation
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.arena.setup import tables, waiting, waiting_room
-from webapp.arena.setup.waiting import WaitingTime
+from webapp.arena.setup import tables, waiting_room, waiting_times
+from webapp.arena.setup.waiting_times import WaitingTime
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +21,7 @@ def table(player, ben):
         places = [tables.Place(user=player), tables.Place(user=ben)]
         match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
         waiting_room.answer_consent(match=match, user=ben, agreed=True)
-        began = services.database_now() - waiting.HELD_BACK - ago
+        began = services.database_now() - waiting_times.HIDDEN_FOR - ago
         Match.objects.filter(pk=match.pk).update(**{"started_at": began, "ended_at": began, "game": game} | changes)
         match.seats.filter(user=player).update(consented_at=began - timedelta(seconds=seconds))
         match.seats.filter(user=ben).update(consented_at=began)
@@ -34,46 +34,47 @@ def test_the_median_is_that_of_each_game(table):
     for number, seconds in enumerate((12, 40, 8, 20)):  # sorted 8, 12, 20, 40: the median is (12 + 20) / 2
         table(seconds, ago=timedelta(hours=1 + number))
     table(300, game="dialogue")
-    times = waiting.times()
+    times = waiting_times.by_game()
     assert times["negotiation"].seconds == pytest.approx((12, 40, 8, 20))
     assert times["negotiation"].median_s == pytest.approx(16)
-    assert (times["negotiation"].is_usual, times["dialogue"].is_usual) == (True, False)
+    assert (times["negotiation"].has_enough, times["dialogue"].has_enough) == (True, False)
     assert times["dialogue"].median_s == pytest.approx(300)
     assert WaitingTime().median_s is None
 
 
 def test_only_the_newest_tables_count(table, monkeypatch):
-    monkeypatch.setattr(waiting, "NEWEST", 3)
+    monkeypatch.setattr(waiting_times, "NEWEST", 3)
     for number, seconds in enumerate((10, 20, 30, 4000)):
         table(seconds, ago=timedelta(hours=1 + number))
-    assert waiting.times()["negotiation"].median_s == pytest.approx(20)
+    assert waiting_times.by_game()["negotiation"].median_s == pytest.approx(20)
 
 
 def test_old_games_experiments_and_rematches_do_not_count(table):
-    first = table(10, ago=waiting.LATELY)
+    first = table(10, ago=waiting_times.LATELY)
     table(20, shown_as="person")
     table(30, swapped_from=first)
-    assert waiting.times() == {}
+    assert waiting_times.by_game() == {}
 
 
 def test_a_game_whose_players_are_hidden_does_not_count(table):
     """Its waiting time would say that two people play."""
     now = services.database_now()
     table(20, started_at=now - timedelta(minutes=5), ended_at=None, state=Match.State.RUNNING)
-    table(20, started_at=now - timedelta(hours=2), ended_at=now - waiting.HELD_BACK + timedelta(minutes=1))
-    assert waiting.times() == {}
+    table(20, started_at=now - timedelta(hours=2), ended_at=now - waiting_times.HIDDEN_FOR + timedelta(minutes=1))
+    assert waiting_times.by_game() == {}
 
 
 def test_nobody_waits_for_a_bot(player):
     places = [tables.Place(user=player), tables.Place(scripted="scripted")]
     tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
-    assert waiting.times() == {}
+    assert waiting_times.by_game() == {}
 
 
 def test_a_consent_that_was_withdrawn_during_the_game_is_no_beginning(table, player):
     match = table(25)
     match.seats.filter(user=player).update(consented_at=services.database_now())
-    assert waiting.times()["negotiation"].seconds == pytest.approx((0,))  # since ben's answer, with which it began
+    # since ben's answer, with which it began
+    assert waiting_times.by_game()["negotiation"].seconds == pytest.approx((0,))
 
 
 def test_the_lobby_says_so_and_says_nothing_where_nothing_is_known(table, client_of, player):
