@@ -84,7 +84,7 @@ def test_no_frame_has_one(planted, player):
     move = Move(action="speak", text=f"{NAME} said so")
     services.submit(match_id=match.pk, seat=0, step=match.step, move=move)
     match.refresh_from_db()
-    state, rows = client_state.look(match, 0, player), client_state.rows_after(match, 0, 0)
+    state, rows = client_state.read(match, 0, player), client_state.rows_after(match, 0, 0)
     shown = read(fragments.frame(state, fragments.render_parts(state), rows, len(rows), "", {}))
     assert "U+202E" in shown
     assert [text for text in shown if RAW.search(text)] == []

@@ -28,7 +28,7 @@ router = Router(tags=["matches"])
 def match_as_seen(match: Match, user: User) -> dict[str, object]:
     """Return a match as this person sees it: rows, actions, and the result and players once those are revealed."""
     viewer = access.viewer_of(match, user)
-    state = client_state.look(match, viewer, user)
+    state = client_state.read(match, viewer, user)
     revealed = ALL in access.viewpoints(match, user)
     players_shown = revealed and access.players_revealed(match, user)
     return {

@@ -39,7 +39,7 @@ def absent(*, limit: int) -> list[int]:
 def leave(*, participant_id: int) -> Participant | None:
     """Record that a participant has left; None if they are back. Who debriefing alone is missing for is complete."""
     participant = states.locked(Participant.objects.get(pk=participant_id))
-    if participant.outcome or not _gone(participant):
+    if participant.outcome or not _is_absent(participant):
         return None
     if participant.stage == Stage.DEBRIEFING:
         states.end(participant, Outcome.COMPLETED, participant.experiment.code_completed)
@@ -48,7 +48,7 @@ def leave(*, participant_id: int) -> Participant | None:
     return participant
 
 
-def _gone(participant: Participant) -> bool:
+def _is_absent(participant: Participant) -> bool:
     if participant.stage == Stage.PLAY:
         seat = states.match_seat(participant)
         return seat is not None and seat.stand_in

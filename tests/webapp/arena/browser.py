@@ -117,7 +117,7 @@ class Tab:
         ends = asyncio.get_running_loop().time() + 20
         while True:
             versions = ClientVersions(self.page.last, json.loads(self.page.greeting())["parts"])
-            html, _ = (await feed.look()).frame_for(user, versions)
+            html, _ = (await feed.refresh()).frame_for(user, versions)
             if not html:
                 break
             assert asyncio.get_running_loop().time() < ends, "the tab has not heard what it should have"

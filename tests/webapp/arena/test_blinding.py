@@ -110,7 +110,7 @@ def seen_of(client_of, host, user, place):
         waiting_room.answer_consent(match=match, user=seat.user, agreed=True)
     match.refresh_from_db()
     assert match.state == Match.State.RUNNING
-    state = client_state.look(match, 0, user)
+    state = client_state.read(match, 0, user)
     (line,) = LINE.findall(client_of(user).get("/play/").content.decode())
     api = Caller(user).get(f"matches/{match.pk}").json()
     assert state.deadline is not None
@@ -131,7 +131,7 @@ def test_only_the_host_sees_who_still_reads(player, ben, two_people):
     Match.objects.update(state="open")
     two_people.seats.update(consent=None)
     match = Match.objects.get()
-    revealed, blind = (fragments.contents(client_state.look(match, *who))["seats"] for who in ((0, player), (1, ben)))
+    revealed, blind = (fragments.contents(client_state.read(match, *who))["seats"] for who in ((0, player), (1, ben)))
     assert "ben, reading" in revealed
     assert re.findall(r'<span class="quiet">(.*?)</span>', blind) == ["", "you"]
 
@@ -198,7 +198,7 @@ def replaced(host, place, ben):
     match.refresh_from_db()
     responses = (
         [str(message) for message in answer.context["messages"]],
-        fragments.contents(client_state.look(match, 0, host)),
+        fragments.contents(client_state.read(match, 0, host)),
     )
     match.delete()
     return re.sub(
@@ -221,7 +221,7 @@ def test_a_host_who_had_the_seats_drawn_does_not_know_the_players(client_of, pla
         (line,) = LINE.findall(client_of(player).get("/play/").content.decode())
         kinds = re.findall(r'title="\w+: ([a-z ]+)"', line)
         assert sorted(kinds) == (["person", "taken", "taken"] if shuffled else ["person", "person", "scripted player"])
-        assert ("reading" in fragments.contents(client_state.look(match, 0, player))["seats"]) == (
+        assert ("reading" in fragments.contents(client_state.read(match, 0, player))["seats"]) == (
             not shuffled and not begun
         )
         if not begun:
@@ -241,7 +241,7 @@ def test_being_ready_reveals_nothing_to_the_others(player, ben, annotator):
 
     def seen(viewer, user):
         match.refresh_from_db()
-        return fragments.contents(client_state.look(match, viewer, user))
+        return fragments.contents(client_state.read(match, viewer, user))
 
     before = seen(2, annotator)
     waiting_room.say_ready(match=match, user=ben)
@@ -258,7 +258,7 @@ def test_a_game_does_not_begin_because_the_others_are_no_people(player, ben):
         waiting_room.answer_consent(match=match, user=ben, agreed=True)
         match.refresh_from_db()
         assert match.state == Match.State.OPEN
-        assert "Ready</button>" in fragments.contents(client_state.look(match, 1, ben))["waiting"]
+        assert "Ready</button>" in fragments.contents(client_state.read(match, 1, ben))["waiting"]
 
 
 def test_how_long_a_script_thinks_cannot_be_computed(player):

@@ -58,11 +58,11 @@ def test_a_hidden_phase_offers_only_its_seat_anything_and_a_clock(client_of, pla
 
 def test_the_clock_does_not_reveal_who_has_moved(client_of, ben, player, three):
     by_day(client_of, three, ben)
-    before = {viewer: client_state.look(three, viewer).deadline for viewer in (0, 1, 2, SPECTATOR)}
+    before = {viewer: client_state.read(three, viewer).deadline for viewer in (0, 1, 2, SPECTATOR)}
     assert len(set(before.values())) == 1
     assert play(client_of(player), three, choice="answer:A").status_code == 302
     three.refresh_from_db()
-    assert {viewer: client_state.look(three, viewer).deadline for viewer in (0, 1, 2, SPECTATOR)} == before
+    assert {viewer: client_state.read(three, viewer).deadline for viewer in (0, 1, 2, SPECTATOR)} == before
 
 
 def test_lines_of_a_channel_say_whose_they_are(client_of, player, ben, three):

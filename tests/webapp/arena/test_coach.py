@@ -112,7 +112,7 @@ def test_only_the_seat_reads_the_advice_until_the_players_are_revealed(
         assert ADVICE not in page
         assert Caller(other).get(matches).json()["advice"] == []
     for viewer in (1, SPECTATOR):
-        parts = fragments.contents(client_state.look(match, viewer))
+        parts = fragments.contents(client_state.read(match, viewer))
         assert ADVICE not in "".join(parts.values())
     finish(match)
     result = f"/play/{match.pk}/result/"

@@ -42,16 +42,16 @@ class Number(int):
 
 async def test_concurrent_requests_share_a_snapshot():
     feed = Slow()
-    asking = [asyncio.create_task(feed.look()) for _ in range(9)]
+    asking = [asyncio.create_task(feed.refresh()) for _ in range(9)]
     feed.go_on.release()
     assert set(await asyncio.gather(*asking)) == {1}
 
 
 async def test_a_request_during_a_snapshot_gets_the_next_one():
     feed = Slow()
-    first = asyncio.create_task(feed.look())
+    first = asyncio.create_task(feed.refresh())
     assert await asyncio.to_thread(feed.began.wait, 5)
-    later = [asyncio.create_task(feed.look()) for _ in range(9)]
+    later = [asyncio.create_task(feed.refresh()) for _ in range(9)]
     await asyncio.sleep(0.01)
     feed.go_on.release(2)
     assert await first == 1
@@ -60,9 +60,9 @@ async def test_a_request_during_a_snapshot_gets_the_next_one():
 
 async def test_a_look_that_was_broken_off_is_made_anew_for_the_others():
     feed = Slow()
-    first = asyncio.create_task(feed.look())
+    first = asyncio.create_task(feed.refresh())
     assert await asyncio.to_thread(feed.began.wait, 5)
-    other = asyncio.create_task(feed.look())
+    other = asyncio.create_task(feed.refresh())
     await asyncio.sleep(0.01)
     first.cancel()
     feed.go_on.release(2)
@@ -74,10 +74,10 @@ async def test_a_look_that_was_broken_off_is_made_anew_for_the_others():
 async def test_an_earlier_snapshot_is_reused_on_request(monkeypatch):
     feed = Slow()
     feed.go_on.release(2)
-    seen = await feed.look()
+    seen = await feed.refresh()
     monkeypatch.setattr(Number, "at", time.monotonic())
-    assert await feed.look(within=60) is seen
-    assert await feed.look() == 2
+    assert await feed.refresh(within=60) is seen
+    assert await feed.refresh() == 2
 
 
 def test_state_that_is_kept_between_snapshots_changes_nothing(monkeypatch, ben, two_people):
@@ -111,7 +111,7 @@ def test_nobody_reads_another_seats_viewpoint(player, two_people):
 
 
 def status(match, user):
-    return fragments.contents(client_state.look(Match.objects.get(pk=match.pk), 0, user))["status"]
+    return fragments.contents(client_state.read(Match.objects.get(pk=match.pk), 0, user))["status"]
 
 
 def gone_for(match, seconds):
@@ -124,7 +124,7 @@ def test_an_absent_person_has_a_countdown(player, two_people):
     assert "seems to be away" not in status(two_people, player), "a reload takes no half a minute"
     gone_for(two_people, 50)
     assert "Ben seems to be away; a stand-in takes over" in status(two_people, player)
-    (chair,) = client_state.look(Match.objects.get(pk=two_people.pk), 0, player).away
+    (chair,) = client_state.read(Match.objects.get(pk=two_people.pk), 0, player).away
     left = (chair.back_by - services.database_now()).total_seconds()
     assert 145 < left <= 150, "200 seconds after they were last there"
     hosting.pause(match=two_people)
@@ -136,7 +136,7 @@ def test_the_countdown_ends_when_the_stand_in_comes(player, two_people):
     Match.objects.update(deadline_s=10)
     for seconds, comes in ((55, False), (61, True)):
         gone_for(two_people, seconds)
-        (chair,) = client_state.look(Match.objects.get(pk=two_people.pk), 0, player).away
+        (chair,) = client_state.read(Match.objects.get(pk=two_people.pk), 0, player).away
         assert (chair.back_by < services.database_now()) is comes
         assert (hosting.away(limit=9) == [(two_people.pk, 1)]) is comes
     hosting.stand_in(match_id=two_people.pk, number=1)
@@ -155,4 +155,4 @@ def test_nobody_is_counted_down_before_the_game(player, ben):
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     gone_for(match, 500)
-    assert client_state.look(match, 0, player).away == []
+    assert client_state.read(match, 0, player).away == []

@@ -236,7 +236,7 @@ def test_a_stand_in_at_night_does_not_reveal_who_acts(player, ben, annotator, se
     waiting_room.fill(match=match)
     gone_for(match, 0, 500)
     assert clock.stand_in() == 1
-    state = client_state.look(fresh(match), 2, annotator)
+    state = client_state.read(fresh(match), 2, annotator)
     shown = [(chair.name, chair.acting, chair.starting, chair.seat.stand_in) for chair in state.chairs]
     assert shown == [("Ada", False, False, True), ("Bo", False, False, False), ("Cy", False, False, False)]
     assert state.deadline is None

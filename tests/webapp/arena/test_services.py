@@ -65,7 +65,7 @@ def test_a_form_is_for_the_turn_whose_actions_it_offers(two_people):
     """The other moved between the reading of the match and that of its moves."""
     read = Match.objects.get(pk=two_people.pk)
     say(two_people, 0, "hello")
-    state = client_state.look(read, 1)
+    state = client_state.read(read, 1)
     assert (read.step, state.turn, state.your_turn) == (0, 0, True)
     assert 'name="turn" value="0"' in fragments.contents(state)["act"]
 
@@ -74,7 +74,7 @@ def test_a_form_carries_the_seats_own_turns_not_the_steps_of_the_game(two_people
     """How many steps there were would tell what others did in secret, such as a witch at night."""
     for seat in (0, 1, 0, 1):
         say(two_people, seat, "well")
-    state = client_state.look(Match.objects.get(pk=two_people.pk), 0)
+    state = client_state.read(Match.objects.get(pk=two_people.pk), 0)
     assert state.turn == 2
     sitting = statements.sitting_of(two_people.pk, two_people.seats.get(seat=0).user_id, timedelta(minutes=1))
     assert [sitting.step_of(turn) for turn in (0, 1, 2)] == [0, 2, 4]

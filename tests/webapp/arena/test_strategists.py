@@ -224,7 +224,7 @@ def replay_text(client_of, user, match):
     pages += [client.get(f"{address}replay/?viewer=-2&step=1").content.decode()]
     pages += [json.dumps(Caller(user).get(f"matches/{match.pk}").json())]
     viewer = next((seat.seat for seat in match.seats.filter(user=user)), SPECTATOR)
-    pages += fragments.contents(client_state.look(match, viewer, user)).values()
+    pages += fragments.contents(client_state.read(match, viewer, user)).values()
     pages += [str(row.message) for row in match.rows.filter(viewer=viewer)]
     return "\n".join(pages)
 

@@ -149,7 +149,7 @@ def test_the_table_calls_partners_what_the_arm_says(researcher: User, players: l
     assert participant.group is not None
     match = participant.group.match
     seat = match.seats.get(user=participant.user)
-    parts = fragments.contents(client_state.look(match, seat.seat, participant.user))
+    parts = fragments.contents(client_state.read(match, seat.seat, participant.user))
     label = str(Match.ShownAs(shown_as).label)
     assert f'<span class="quiet">{label} ' in parts["seats"]
     whole = " ".join(parts[name] for name in ("seats", "status", "side", "waiting", "act")).replace(label, "")

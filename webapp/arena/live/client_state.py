@@ -183,7 +183,7 @@ def facts(match: Match) -> Facts:
     return Facts(match, list(seats.order_by("seat")), dict(due), services.database_now(), advice)
 
 
-def look(match: Match, viewer: Viewer, user: User | None = None) -> ClientState:
+def read(match: Match, viewer: Viewer, user: User | None = None) -> ClientState:
     """The current state of the match from `viewer`'s viewpoint, with the rights of `user` if one is passed."""
     state = build(facts(match), viewer, folded(match))
     return state if user is None else replace(state, rights=rights_of(user, state))

@@ -159,10 +159,10 @@ class TableConsumer(MatchSocket):
 
     async def _snapshot(self, within: float) -> Snapshot:
         """The match as this user may see it; from their new seat if seats have just been drawn."""
-        snapshot = await self.feed.look(within=within)
+        snapshot = await self.feed.refresh(within=within)
         if (seat := snapshot.place_of(self.user)) != self.viewer and min(seat, self.viewer) >= 0:
             self.viewer, self.feed = seat, MatchFeed.of(self.match_id, seat)
-            snapshot = await self.feed.look()
+            snapshot = await self.feed.refresh()
         await self._check(snapshot)
         return snapshot
 

@@ -85,7 +85,7 @@ class Snapshot:
 
 
 class MatchFeed:
-    """Reads of one viewpoint of a match; sockets call `look`, which calls `see`."""
+    """Reads of one viewpoint of a match; sockets call `refresh`, which calls `see`."""
 
     _feeds: WeakValueDictionary[tuple[int, Viewer], MatchFeed] = WeakValueDictionary()
 
@@ -105,7 +105,7 @@ class MatchFeed:
         """The feed that all sockets of this process share, for as long as one of them uses it."""
         return cls._feeds.setdefault((match_id, viewer), cls(match_id, viewer))
 
-    async def look(self, *, within: float = 0.0) -> Snapshot:
+    async def refresh(self, *, within: float = 0.0) -> Snapshot:
         """A snapshot taken after this call, or at most `within` seconds before it.
 
         Calls during a running read share the next read.

@@ -74,7 +74,7 @@ def result(request: HttpRequest, match: Match) -> HttpResponse:
     if wants_fragment(request):
         return render_block(request, "arena/alone_result.html", "sides", context, 200 if waiting else STOP_ASKING)
     context |= {
-        "task": client_state.look(match, SPECTATOR).view.story,
+        "task": client_state.read(match, SPECTATOR).view.story,
         "others": others,
         "failed": match.companions.filter(state=Match.State.ABORTED).first() if right is None else None,
         "attempts": [plays.read(attempt) for attempt in plays.attempts(match.task, user)],
@@ -90,7 +90,7 @@ def _end(match: Match | None, user: User) -> TableView | None:
     if match is None or not match.over:
         return None
     mine = match.seats.filter(seat=plays.SEAT, user=user).exists()
-    return client_state.look(match, plays.SEAT if mine else SPECTATOR).view
+    return client_state.read(match, plays.SEAT if mine else SPECTATOR).view
 
 
 def _sides(match: Match, user: User, others: list[Match], chosen: int) -> tuple[Match | None, Match | None]:

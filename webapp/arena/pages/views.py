@@ -145,7 +145,7 @@ def table_page(
     viewer = access.viewer_of(match, user)
     rows = client_state.rows_after(match, viewer, 0)
     try:
-        state = client_state.look(match, viewer, user)
+        state = client_state.read(match, viewer, user)
     except BadInput as error:
         context = {"match": match, "why": error.why, "hosting": user.is_admin or match.host_id == user.pk}
         return render(request, "arena/unplayable.html", context, status=409)
