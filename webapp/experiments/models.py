@@ -1,7 +1,7 @@
 """Experiments, their arms and questions; participants, the slots that they hold, and the groups that play together.
 
-Reads are QuerySet methods. Writes are functions: `design` for what a researcher states, `taking` for what a participant
-does, `grouping` for the waiting room and `facilitating` for what a facilitator does during an experiment.
+Reads are QuerySet methods. Writes are functions: `design` for what a researcher states, `participation` for what a
+participant does, `grouping` for the waiting room and `facilitating` for what a facilitator does during an experiment.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _check_models(models: Sequence[Deployment]) -> None:
 
 def _group(experiment: Experiment, arm: Arm, members: Sequence[Participant], seating: Seating) -> Group:
     drawn = scenarios.draw(arm.scenario, experiment.owner, arm.game, tables.new_seed(), len(arm.players))
-    path = reverse("experiments:take", args=[experiment.token])
+    path = reverse("experiments:participate", args=[experiment.token])
     start = tables.Start(drawn.scenario, drawn.source, arm.rules, shown_as=arm.shown_as, next_path=path)
     match = tables.create(
         host=experiment.owner,

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.trust.matrix.base import EVERYONE, NOBODY, RESEARCHERS, Route
 from tests.webapp.experiments import making
-from webapp.experiments import taking
+from webapp.experiments import participation
 
 
 def _researcher() -> Any:
@@ -16,7 +16,7 @@ def _researcher() -> Any:
 def joined(owner: Any) -> dict[str, Any]:
     """An experiment of somebody else in which the owner takes part."""
     made = making.opened(_researcher(), making.PAIR)
-    taking.begin(experiment=made, user=owner, origin=making.NOTHING, may_reuse=True)
+    participation.begin(experiment=made, user=owner, origin=making.NOTHING, may_reuse=True)
     return {"token": made.token}
 
 
@@ -61,7 +61,7 @@ def _both(name: str, make: Any) -> list[Route]:
 
 
 ROUTES = [
-    Route("experiments:take", (), public=True, make=published),
+    Route("experiments:participate", (), public=True, make=published),
     Route("experiments:begin", (), public=True, method="POST", make=published, data={"agree": "no"}),
     *(
         Route(f"experiments:{name}", EVERYONE, NOBODY, method="POST", make=joined)

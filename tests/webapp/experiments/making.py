@@ -7,9 +7,9 @@ from typing import Any
 from training.games.base import FORFEIT
 from webapp.accounts.models import User
 from webapp.arena.play import services
-from webapp.experiments import design, taking
+from webapp.experiments import design, participation
 from webapp.experiments.models import PERSON, Arm, Experiment, Participant, Question
-from webapp.experiments.taking import Origin
+from webapp.experiments.participation import Origin
 
 PAIR = [PERSON, PERSON]
 ALONE = [PERSON, "scripted:scripted"]
@@ -46,12 +46,12 @@ def opened(owner: User, players: list[str] = ALONE, arms: int = 2, **changes: An
 
 def come(to: Experiment, external_id: str = "", *, may_reuse: bool = True) -> Participant:
     """A new guest who has agreed."""
-    return taking.begin(experiment=to, user=None, origin=Origin(external_id), may_reuse=may_reuse)
+    return participation.begin(experiment=to, user=None, origin=Origin(external_id), may_reuse=may_reuse)
 
 
 def seated(to: Experiment) -> Participant:
     """A new guest at a table, where the arm has one person."""
-    return taking.heartbeat(participant=come(to), visible=True)
+    return participation.heartbeat(participant=come(to), visible=True)
 
 
 def end_match(participant: Participant) -> None:
@@ -70,7 +70,7 @@ def completed(to: Experiment, **answers: Any) -> Participant:
     """A participant who has gone through every stage of an experiment with one person at each table."""
     participant = seated(to)
     end_match(participant)
-    participant = taking.update_stage(participant=participant)
+    participant = participation.update_stage(participant=participant)
     if participant.stage == "after":
-        participant = taking.answer(participant=participant, part="after", answers=answers)
-    return taking.finish(participant=participant)
+        participant = participation.answer(participant=participant, part="after", answers=answers)
+    return participation.finish(participant=participant)

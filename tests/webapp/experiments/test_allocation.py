@@ -9,7 +9,7 @@ import pytest
 
 from tests.webapp.experiments import making
 from webapp.accounts.models import User
-from webapp.experiments import allocation, states, taking
+from webapp.experiments import allocation, participation, states
 from webapp.experiments.models import Experiment, Participant
 from webapp.experiments.states import Outcome
 
@@ -66,7 +66,7 @@ def test_the_last_block_ends_with_the_places_of_the_stopping_rule(researcher: Us
         making.come(experiment)
     assert experiment.slots.count() == 6
     assert shown(experiment) == {"arm 1": 3, "arm 2": 3}
-    assert taking.refusal(experiment, making.NOTHING) == taking.FULL
+    assert participation.refusal(experiment, making.NOTHING) == participation.FULL
 
 
 def test_a_study_with_only_a_date_never_is_full(researcher: User) -> None:

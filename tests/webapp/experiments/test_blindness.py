@@ -20,7 +20,7 @@ from tests.webapp.experiments import making
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.arena.setup import tables
-from webapp.experiments import design, taking
+from webapp.experiments import design, participation
 from webapp.experiments.models import Experiment, Participant
 
 pytestmark = pytest.mark.django_db
@@ -59,10 +59,10 @@ def seated(owner: User, person: Callable[..., User], players: list[str], number:
     making.question(made, "trust")
     design.open_experiment(experiment=made)
     member = person("player", f"member-{number}")
-    participant = taking.begin(experiment=made, user=member, origin=making.NOTHING, may_reuse=True)
+    participant = participation.begin(experiment=made, user=member, origin=making.NOTHING, may_reuse=True)
     if players == making.PAIR:
         making.come(made)
-    participant = taking.heartbeat(participant=participant, visible=True)
+    participant = participation.heartbeat(participant=participant, visible=True)
     assert participant.stage == "play"
     return participant, member
 

@@ -10,7 +10,7 @@ from tests.webapp.experiments import making
 from webapp.accounts.models import User
 from webapp.arena.models import MatchSeat
 from webapp.arena.play import hosting, services
-from webapp.experiments import design, facilitating, grouping, leaving, taking
+from webapp.experiments import design, facilitating, grouping, leaving, participation
 from webapp.experiments.models import Arm, Experiment, Group, Participant
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +23,7 @@ def pairs(owner: User, **changes: object) -> Experiment:
 def test_a_pair_plays_once_both_are_there(researcher: User) -> None:
     experiment = pairs(researcher)
     first, second = making.come(experiment), making.come(experiment)
-    assert taking.heartbeat(participant=first, visible=True).stage == "play"  # both pages have just been opened
+    assert participation.heartbeat(participant=first, visible=True).stage == "play"  # both pages have just been opened
     second.refresh_from_db()
     assert second.group == Group.objects.get()
     match = second.group.match
@@ -37,11 +37,11 @@ def test_nobody_is_seated_beside_a_page_that_is_not_looked_at(researcher: User, 
     experiment = pairs(researcher)
     first, second = making.come(experiment), making.come(experiment)
     if away == "hidden":
-        taking.heartbeat(participant=second, visible=False)
+        participation.heartbeat(participant=second, visible=False)
     else:
         Participant.objects.filter(pk=second.pk).update(seen_at=services.database_now() - timedelta(seconds=30))
-    assert taking.heartbeat(participant=first, visible=True).stage == "wait"
-    taking.heartbeat(participant=second, visible=True)
+    assert participation.heartbeat(participant=first, visible=True).stage == "wait"
+    participation.heartbeat(participant=second, visible=True)
     first.refresh_from_db()
     assert first.stage == "play"
 
@@ -49,19 +49,19 @@ def test_nobody_is_seated_beside_a_page_that_is_not_looked_at(researcher: User, 
 def test_nobody_plays_before_the_shortest_wait(researcher: User) -> None:
     experiment = making.opened(researcher, shortest_wait_s=60)
     participant = making.come(experiment)
-    assert taking.heartbeat(participant=participant, visible=True).stage == "wait"
+    assert participation.heartbeat(participant=participant, visible=True).stage == "wait"
     a_minute_ago = services.database_now() - timedelta(seconds=61)
     Participant.objects.filter(pk=participant.pk).update(waiting_since=a_minute_ago)
-    assert taking.heartbeat(participant=participant, visible=True).stage == "play"
+    assert participation.heartbeat(participant=participant, visible=True).stage == "play"
 
 
 def test_no_groups_are_formed_during_a_pause(researcher: User) -> None:
     experiment = pairs(researcher)
     first, second = making.come(experiment), making.come(experiment)
     design.pause(experiment=experiment)
-    assert taking.heartbeat(participant=first, visible=True).stage == "wait"
+    assert participation.heartbeat(participant=first, visible=True).stage == "wait"
     design.resume(experiment=experiment)
-    assert taking.heartbeat(participant=second, visible=True).stage == "play"
+    assert participation.heartbeat(participant=second, visible=True).stage == "play"
 
 
 def late(participant: Participant) -> None:
@@ -95,7 +95,7 @@ def test_the_fallback_sits_down_where_people_are_missing(researcher: User) -> No
 
 def test_a_player_who_is_gone_is_reported_and_the_participant_waits(researcher: User) -> None:
     experiment = making.opened(researcher, [*making.ALONE[:1], "deployment:99"], arms=1)
-    participant = taking.heartbeat(participant=making.come(experiment), visible=True)
+    participant = participation.heartbeat(participant=making.come(experiment), visible=True)
     assert participant.stage == "wait"
     assert "deployment:99" in experiment.arms.get().problem
 
@@ -104,7 +104,7 @@ def test_a_leaver_is_replaced_with_the_whole_group(researcher: User) -> None:
     """The partner goes on beside a stand-in and completes; both places are given away again."""
     experiment = pairs(researcher)
     stays, leaves = making.come(experiment), making.come(experiment)
-    taking.heartbeat(participant=stays, visible=True)
+    participation.heartbeat(participant=stays, visible=True)
     leaves.refresh_from_db()
     assert leaves.group is not None
     before = services.database_now() - timedelta(seconds=120)
@@ -119,7 +119,7 @@ def test_a_leaver_is_replaced_with_the_whole_group(researcher: User) -> None:
     assert experiment.slots.filter(participant__isnull=False).count() == 0
     assert Group.objects.get().broken_why
     making.end_match(stays)
-    stays = taking.finish(participant=taking.update_stage(participant=stays))
+    stays = participation.finish(participant=participation.update_stage(participant=stays))
     assert stays.outcome == "completed"
     assert [making.come(experiment).arm for _ in range(4)] == [stays.arm] * 4
 
@@ -128,9 +128,9 @@ def test_who_returns_to_the_table_goes_on(researcher: User) -> None:
     participant = making.seated(making.opened(researcher))
     MatchSeat.objects.filter(user=participant.user).update(stand_in=True)
     leaving.leave(participant_id=participant.pk)
-    assert taking.update_stage(participant=Participant.objects.get(pk=participant.pk)).stage == "play"
+    assert participation.update_stage(participant=Participant.objects.get(pk=participant.pk)).stage == "play"
     making.end_match(participant)
-    back = taking.update_stage(participant=Participant.objects.get(pk=participant.pk))
+    back = participation.update_stage(participant=Participant.objects.get(pk=participant.pk))
     assert (back.stage, back.returns) == ("debriefing", 1)
 
 
@@ -145,7 +145,7 @@ def test_removing_a_player_seats_a_stand_in(researcher: User) -> None:
 def test_a_notice_is_shown_at_the_own_seat_only(researcher: User) -> None:
     experiment = pairs(researcher)
     first, second = making.come(experiment), making.come(experiment)
-    taking.heartbeat(participant=first, visible=True)
+    participation.heartbeat(participant=first, visible=True)
     facilitating.nudge(participant=second, text="Please go on.")
     notices = dict(MatchSeat.objects.values_list("user", "notice"))
     assert notices == {first.user.pk: "", second.user.pk: "Please go on."}
@@ -157,7 +157,7 @@ def test_silent_pages_are_noticed(researcher: User) -> None:
     assert leaving.absent(limit=9) == []
     Participant.objects.update(seen_at=services.database_now() - timedelta(seconds=90))
     assert leaving.absent(limit=9) == [waits.pk]
-    taking.heartbeat(participant=waits, visible=True)
+    participation.heartbeat(participant=waits, visible=True)
     assert leaving.leave(participant_id=waits.pk) is None  # back before the clock came by
 
 

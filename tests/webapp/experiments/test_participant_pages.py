@@ -14,7 +14,7 @@ from webapp.accounts.models import User
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.experiments import design, facilitating, taking
+from webapp.experiments import design, facilitating, participation
 from webapp.experiments.models import Experiment, Participant
 
 pytestmark = pytest.mark.django_db
@@ -145,7 +145,7 @@ def test_the_table_calls_partners_what_the_arm_says(researcher: User, players: l
     participant = making.come(made)
     if players == making.PAIR:
         making.come(made)
-    participant = taking.heartbeat(participant=participant, visible=True)
+    participant = participation.heartbeat(participant=participant, visible=True)
     assert participant.group is not None
     match = participant.group.match
     seat = match.seats.get(user=participant.user)
@@ -161,7 +161,7 @@ def test_a_stand_in_needs_no_debriefing_and_every_debriefing_names_it(researcher
     assert not experiment.arms.get().misleads
     leaves = making.come(experiment)
     agree(client, experiment)
-    stays = Participant.objects.get(pk=taking.heartbeat(participant=Participant.objects.last(), visible=True).pk)
+    stays = Participant.objects.get(pk=participation.heartbeat(participant=Participant.objects.last(), visible=True).pk)
     facilitating.replace(participant=Participant.objects.get(pk=leaves.pk))
     making.end_match(stays)
     shown = page(client, f"/experiments/take/{experiment.token}/")

@@ -14,7 +14,7 @@ from tests.webapp.experiments import making
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.core import csv_files
-from webapp.experiments import design, export, measures, results, states, taking
+from webapp.experiments import design, export, measures, participation, results, states
 from webapp.experiments.models import Experiment, Participant
 from webapp.experiments.states import Outcome
 
@@ -70,12 +70,12 @@ def test_people_of_one_table_are_one_value(researcher: User) -> None:
     experiment = making.opened(researcher, making.PAIR, arms=1, per_arm=4)
     for low, high in ((0.0, 1.0), (0.25, 0.75)):
         first, second = making.come(experiment), making.come(experiment)
-        first = taking.heartbeat(participant=first, visible=True)
+        first = participation.heartbeat(participant=first, visible=True)
         making.end_match(first)
         assert first.group is not None
         Match.objects.filter(pk=first.group.match_id).update(returns={"0": low, "1": high})
         for participant in (first, Participant.objects.get(pk=second.pk)):
-            taking.finish(participant=taking.update_stage(participant=participant))
+            participation.finish(participant=participation.update_stage(participant=participant))
     analysis = results.compute(experiment)
     (measure, (estimate,)) = analysis.lines[0]
     assert estimate is not None

@@ -13,7 +13,7 @@ from tests.webapp.runs.making import make_checkpoint, make_run
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
-from webapp.experiments import facilitating, grouping, leaving, taking
+from webapp.experiments import facilitating, grouping, leaving, participation
 from webapp.experiments.models import PERSON, Experiment, Participant
 from webapp.experiments.views import participant as views
 from webapp.serving import services as serving
@@ -54,10 +54,10 @@ def test_nobody_sits_at_a_table_that_waits_for_a_model(researcher: User, model: 
     assert model.requested_at is not None, "it is requested as soon as somebody waits"
     for state in (COLD, STARTING):
         set_state(model, state)
-        assert taking.heartbeat(participant=participant, visible=True).stage == "wait"
+        assert participation.heartbeat(participant=participant, visible=True).stage == "wait"
     assert not Match.objects.exists()
     set_state(model, READY)
-    assert taking.heartbeat(participant=participant, visible=True).stage == "play"
+    assert participation.heartbeat(participant=participant, visible=True).stage == "play"
     match = Match.objects.get()
     assert match.state == "running"
     assert sorted(match.seats.values_list("kind", flat=True)) == ["model", "person"]
@@ -68,12 +68,12 @@ def test_nobody_sits_at_a_table_that_waits_for_a_model(researcher: User, model: 
 def test_the_facilitator_reads_why_and_since_when(researcher: User, client: Client, model: Deployment) -> None:
     experiment = study(researcher, model)
     participant = making.come(experiment)
-    taking.heartbeat(participant=participant, visible=True)
+    participation.heartbeat(participant=participant, visible=True)
     since = experiment.arms.get().problem_since
     assert since is not None
     earlier = since - timedelta(seconds=200)
     experiment.arms.update(problem_since=earlier)
-    taking.heartbeat(participant=participant, visible=True)
+    participation.heartbeat(participant=participant, visible=True)
     arm = experiment.arms.get()
     assert (arm.problem, arm.problem_since) == ("big is starting", earlier), "the first time is kept"
     client.force_login(researcher)
@@ -124,7 +124,7 @@ def test_a_model_that_failed_is_reported_and_tried_again_for_the_next_newcomer(
     experiment = study(researcher, model)
     participant = making.come(experiment)
     set_state(model, FAILED, "out of memory")
-    taking.heartbeat(participant=participant, visible=True)
+    participation.heartbeat(participant=participant, visible=True)
     model.refresh_from_db()
     assert model.state == FAILED, "heartbeats do not start it again and again"
     assert experiment.arms.get().problem == "big could not be started: out of memory"
@@ -138,14 +138,14 @@ def test_who_goes_while_the_model_starts_leaves_no_table(researcher: User, model
     """There is no table yet at which a stand-in would have to move: the place goes to the next newcomer."""
     experiment = study(researcher, model, per_arm=1)
     participant = making.come(experiment)
-    taking.heartbeat(participant=participant, visible=True)
+    participation.heartbeat(participant=participant, visible=True)
     if how == "silent":
         Participant.objects.update(seen_at=services.database_now() - timedelta(seconds=90))
         assert leaving.leave(participant_id=participant.pk)
     elif how == "removed":
         facilitating.replace(participant=participant)
     else:
-        taking.withdraw(participant=participant)
+        participation.withdraw(participant=participant)
     set_state(model, READY)
     assert grouping.form_groups(arm=experiment.arms.get()) == []
     assert not Match.objects.exists()

@@ -147,7 +147,7 @@ def describe_arm(arm: Arm) -> dict[str, Any]:
 
 def link(request: HttpRequest, experiment: Experiment) -> str:
     """The address for participants."""
-    return request.build_absolute_uri(reverse("experiments:take", args=[experiment.token]))
+    return request.build_absolute_uri(reverse("experiments:participate", args=[experiment.token]))
 
 
 def _act(request: HttpRequest, pk: int, work: Callable[..., object], done: str) -> HttpResponse:

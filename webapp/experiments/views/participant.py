@@ -24,7 +24,7 @@ from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
 from webapp.arena.models import MatchSeat
 from webapp.arena.play import services
-from webapp.experiments import grouping, taking, tickets
+from webapp.experiments import grouping, participation, tickets
 from webapp.experiments.models import Experiment, Participant, Question
 from webapp.experiments.questionnaire import Questionnaire
 from webapp.experiments.states import Stage
@@ -48,9 +48,9 @@ def _participant(request: HttpRequest, token: str) -> Participant:
     return get_or_404(rows, experiment__token=token, user=current_user(request))
 
 
-def _origin(request: HttpRequest, experiment: Experiment) -> taking.Origin:
+def _origin(request: HttpRequest, experiment: Experiment) -> participation.Origin:
     names = (experiment.id_parameter, experiment.study_parameter, experiment.session_parameter)
-    return taking.Origin(*(request.GET.get(name, "").strip()[:200] for name in names))
+    return participation.Origin(*(request.GET.get(name, "").strip()[:200] for name in names))
 
 
 def _person(request: HttpRequest) -> User | None:
@@ -61,15 +61,15 @@ def _person(request: HttpRequest) -> User | None:
 
 @never_cache
 @require_GET
-def take(request: HttpRequest, token: str) -> HttpResponse:
+def participate(request: HttpRequest, token: str) -> HttpResponse:
     """The page of the stage that a participant is at; the consent text for everybody else."""
     experiment = _experiment(token)
     if request.user.is_authenticated:
         rows = experiment.participants.select_related("experiment__owner", "arm", "group__match", "user")
         participant = rows.filter(user=current_user(request)).first()
-        if participant is not None and not taking.is_of_another(participant, _origin(request, experiment)):
-            taking.note_shown(participant=participant)
-            return _stage(request, taking.update_stage(participant=participant))
+        if participant is not None and not participation.is_of_another(participant, _origin(request, experiment)):
+            participation.note_shown(participant=participant)
+            return _stage(request, participation.update_stage(participant=participant))
     return _consent(request, experiment)
 
 
@@ -78,7 +78,7 @@ def _participates_as_another(request: HttpRequest, experiment: Experiment) -> bo
     if not request.user.is_authenticated:
         return False
     participant = experiment.participants.filter(user=current_user(request)).first()
-    return participant is not None and taking.is_of_another(participant, _origin(request, experiment))
+    return participant is not None and participation.is_of_another(participant, _origin(request, experiment))
 
 
 def _consent(request: HttpRequest, experiment: Experiment, problem: str = "", status: int = 200) -> HttpResponse:
@@ -88,13 +88,13 @@ def _consent(request: HttpRequest, experiment: Experiment, problem: str = "", st
     context = {
         "experiment": experiment,
         "problem": problem,
-        "closed": "" if owner else taking.refusal(experiment, origin),
+        "closed": "" if owner else participation.refusal(experiment, origin),
         "owner": owner,
         "shared": shared,
         "may_begin": not owner and not (shared and _person(request)),
         "guest": isinstance(request.user, User) and request.user.is_guest,
     }
-    response = render(request, "experiments/take/consent.html", context, status=status)
+    response = render(request, "experiments/participant/consent.html", context, status=status)
     tickets.issue(request, response)
     return response
 
@@ -104,7 +104,7 @@ def begin(request: HttpRequest, token: str) -> HttpResponse:
     """Agree and take part, as the signed-in member or as a new guest; a refusal stores nothing."""
     experiment = _experiment(token)
     if request.POST.get("agree") != "yes":
-        return render(request, "experiments/take/refused.html", {"experiment": experiment})
+        return render(request, "experiments/participant/refused.html", {"experiment": experiment})
     person = _person(request)
     if person == experiment.owner:
         raise Http404
@@ -112,11 +112,11 @@ def begin(request: HttpRequest, token: str) -> HttpResponse:
         if person is not None:
             return _consent(request, experiment, status=400)
     elif request.user.is_authenticated and experiment.participants.filter(user=current_user(request)).exists():
-        return redirect("experiments:take", token)
+        return redirect("experiments:participate", token)
     if person is None and guests.is_throttled(request, "participant"):
         return render(request, "429.html", status=429)
     try:
-        participant = taking.begin(
+        participant = participation.begin(
             experiment=experiment,
             user=person,
             origin=_origin(request, experiment),
@@ -127,7 +127,7 @@ def begin(request: HttpRequest, token: str) -> HttpResponse:
         return _consent(request, experiment, error.why, status=400)
     if person is None:
         login(request, participant.user)
-    return redirect("experiments:take", token)
+    return redirect("experiments:participate", token)
 
 
 def _stage(request: HttpRequest, participant: Participant, form: Questionnaire | None = None) -> HttpResponse:
@@ -139,16 +139,16 @@ def _stage(request: HttpRequest, participant: Participant, form: Questionnaire |
         "heartbeat_s": grouping.HEARTBEAT_S,
     }
     if participant.outcome:
-        return render(request, "experiments/take/ended.html", context | _ending(participant))
+        return render(request, "experiments/participant/ended.html", context | _ending(participant))
     if participant.stage in {Stage.BEFORE, Stage.AFTER}:
         questions = experiment.questions.filter(part=participant.stage)
         context["form"] = form or Questionnaire(questions)
-        return render(request, "experiments/take/questions.html", context, status=400 if form else 200)
+        return render(request, "experiments/participant/questions.html", context, status=400 if form else 200)
     if participant.stage == Stage.WAIT:
-        return render(request, "experiments/take/waiting.html", context | _waiting(participant))
+        return render(request, "experiments/participant/waiting.html", context | _waiting(participant))
     if participant.stage == Stage.PLAY and participant.group is not None:
         return redirect("arena:table", participant.group.match_id)
-    return render(request, "experiments/take/debriefing.html", context | {"others": others(participant)})
+    return render(request, "experiments/participant/debriefing.html", context | {"others": others(participant)})
 
 
 def _waiting(participant: Participant) -> dict[str, Any]:
@@ -193,8 +193,8 @@ def answer(request: HttpRequest, token: str) -> HttpResponse:
         form = Questionnaire(participant.experiment.questions.filter(part=part), request.POST)
         if not form.is_valid():
             return _stage(request, participant, form)
-        taking.answer(participant=participant, part=part, answers=form.answers())
-    return redirect("experiments:take", token)
+        participation.answer(participant=participant, part=part, answers=form.answers())
+    return redirect("experiments:participate", token)
 
 
 @require_POST
@@ -203,7 +203,7 @@ def heartbeat(request: HttpRequest, token: str) -> HttpResponse:
     """Note that the page is there, and answer with what has changed: the waiting room, a notice, or another stage."""
     participant = _participant(request, token)
     shown = request.POST.get("stage", "")
-    participant = taking.heartbeat(participant=participant, visible=request.POST.get("visible") == "1")
+    participant = participation.heartbeat(participant=participant, visible=request.POST.get("visible") == "1")
     if participant.outcome or participant.stage != shown:
         response = HttpResponse(status=200)
         response["HX-Refresh"] = "true"
@@ -211,21 +211,21 @@ def heartbeat(request: HttpRequest, token: str) -> HttpResponse:
     context = {"participant": participant, "experiment": participant.experiment}
     if participant.stage == Stage.WAIT:
         context |= _waiting(participant)
-    return render(request, "experiments/take/heartbeat.html", context)
+    return render(request, "experiments/participant/heartbeat.html", context)
 
 
 @require_POST
 @everyone
 def finish(request: HttpRequest, token: str) -> HttpResponse:
     """Go on after the debriefing."""
-    taking.finish(participant=_participant(request, token))
-    return redirect("experiments:take", token)
+    participation.finish(participant=_participant(request, token))
+    return redirect("experiments:participate", token)
 
 
 @require_POST
 @everyone
 def withdraw(request: HttpRequest, token: str) -> HttpResponse:
     """Withdraw consent."""
-    taking.withdraw(participant=_participant(request, token))
+    participation.withdraw(participant=_participant(request, token))
     messages.success(request, "Your answers and ids are erased, and you are in no export of the study.")
-    return redirect("experiments:take", token)
+    return redirect("experiments:participate", token)

@@ -15,10 +15,10 @@ from webapp.arena.play import hosting
 from webapp.arena.play import services as arena
 from webapp.arena.setup import tables
 from webapp.core import quotas
-from webapp.experiments import states, taking
+from webapp.experiments import participation, states
 from webapp.experiments.models import Experiment, Participant
+from webapp.experiments.participation import Origin
 from webapp.experiments.states import Outcome
-from webapp.experiments.taking import Origin
 
 pytestmark = pytest.mark.django_db
 
@@ -39,16 +39,16 @@ def test_every_stage_follows_the_one_before(researcher: User) -> None:
     experiment = with_questions(researcher)
     participant = making.come(experiment, "P-1")
     assert (participant.stage, participant.arm, participant.external_id) == ("before", None, "P-1")
-    participant = taking.answer(participant=participant, part="before", answers={"age": 30, "blue": "blue"})
+    participant = participation.answer(participant=participant, part="before", answers={"age": 30, "blue": "blue"})
     assert (participant.stage, participant.arm and participant.arm.name) == ("wait", "only")
-    participant = taking.heartbeat(participant=participant, visible=True)
+    participant = participation.heartbeat(participant=participant, visible=True)
     assert participant.stage == "play"
     making.end_match(participant)
-    participant = taking.update_stage(participant=participant)
+    participant = participation.update_stage(participant=participant)
     assert participant.stage == "after"
-    participant = taking.answer(participant=participant, part="after", answers={"trust": 4})
+    participant = participation.answer(participant=participant, part="after", answers={"trust": 4})
     assert participant.stage == "debriefing"
-    participant = taking.finish(participant=participant)
+    participant = participation.finish(participant=participant)
     assert (participant.stage, participant.outcome, participant.code) == ("done", "completed", "DONE1")
     assert participant.answers == {"age": 30, "blue": "blue", "trust": 4}
     names = ("consent", "before", "answered_before", "wait", "play", "after", "answered_after", "debriefing", "ended")
@@ -60,22 +60,22 @@ def test_every_stage_follows_the_one_before(researcher: User) -> None:
 def test_an_answer_is_taken_once(researcher: User) -> None:
     experiment = with_questions(researcher)
     participant = making.come(experiment)
-    taking.answer(participant=participant, part="before", answers={"age": 30, "blue": "blue"})
-    again = taking.answer(participant=participant, part="before", answers={"age": 99, "blue": "red"})
+    participation.answer(participant=participant, part="before", answers={"age": 30, "blue": "blue"})
+    again = participation.answer(participant=participant, part="before", answers={"age": 99, "blue": "red"})
     assert again.answers["age"] == 30
     assert again.failed == []
 
 
 def test_a_wrong_answer_is_noted(researcher: User) -> None:
     participant = making.come(with_questions(researcher))
-    participant = taking.answer(participant=participant, part="before", answers={"age": 1, "blue": "red"})
+    participant = participation.answer(participant=participant, part="before", answers={"age": 1, "blue": "red"})
     assert (participant.stage, participant.failed) == ("wait", ["blue"])
 
 
 def test_a_wrong_answer_ends_the_participation_before_an_arm_is_drawn(researcher: User) -> None:
     experiment = with_questions(researcher, on_wrong="end")
     participant = making.come(experiment)
-    participant = taking.answer(participant=participant, part="before", answers={"age": 1, "blue": "red"})
+    participant = participation.answer(participant=participant, part="before", answers={"age": 1, "blue": "red"})
     assert (participant.outcome, participant.code, participant.arm) == ("attention", "ATT1", None)
     assert not experiment.slots.filter(participant=participant).exists()
 
@@ -120,7 +120,7 @@ def test_who_left_the_waiting_room_comes_back_to_their_arm(researcher: User) -> 
     participant = making.come(experiment)
     arm = participant.arm
     states.end(states.locked(participant), Outcome.LEFT)
-    back = taking.heartbeat(participant=participant, visible=True)
+    back = participation.heartbeat(participant=participant, visible=True)
     assert (back.stage, back.outcome, back.returns, back.arm) == ("wait", "", 1, arm)
     assert back.slot.arm == arm
 
@@ -131,18 +131,18 @@ def test_who_comes_back_too_late_gets_the_code_for_waiting(researcher: User) -> 
     making.come(experiment)
     states.end(states.locked(first), Outcome.LEFT)
     making.come(experiment)
-    back = taking.update_stage(participant=Participant.objects.get(pk=first.pk))
+    back = participation.update_stage(participant=Participant.objects.get(pk=first.pk))
     assert (back.outcome, back.code) == ("waited", "WAIT1")
 
 
 def test_withdrawing_erases_answers_and_ids_and_keeps_the_match_out_of_exports(researcher: User) -> None:
     experiment = making.opened(researcher)
     participant = making.come(experiment, "P-1")
-    participant = taking.heartbeat(participant=participant, visible=True)
+    participant = participation.heartbeat(participant=participant, visible=True)
     making.end_match(participant)
     assert participant.group is not None
     assert Match.objects.exportable().filter(pk=participant.group.match_id).exists()
-    participant = taking.withdraw(participant=taking.update_stage(participant=participant))
+    participant = participation.withdraw(participant=participation.update_stage(participant=participant))
     assert (participant.outcome, participant.external_id, participant.answers) == ("withdrawn", "", {})
     assert not Match.objects.exportable().filter(pk=participant.group.match_id).exists()
     assert participant not in experiment.participants.exportable()
@@ -150,7 +150,7 @@ def test_withdrawing_erases_answers_and_ids_and_keeps_the_match_out_of_exports(r
 
 def test_nobody_takes_part_again_after_withdrawing(researcher: User) -> None:
     experiment = making.opened(researcher)
-    taking.withdraw(participant=making.come(experiment, "P-1"))
+    participation.withdraw(participant=making.come(experiment, "P-1"))
     assert not experiment.participants.filter(external_id="P-1").exists()
     with pytest.raises(BadInput, match="begun this study already"):
         making.come(experiment, "P-1")
@@ -160,7 +160,7 @@ def test_nobody_takes_part_again_after_withdrawing(researcher: User) -> None:
 def test_who_withdraws_in_the_game_does_not_return_to_it(researcher: User) -> None:
     participant = making.seated(making.opened(researcher))
     assert participant.group is not None
-    taking.withdraw(participant=participant)
+    participation.withdraw(participant=participant)
     assert participant.group.match.seats.get(user=participant.user).stand_in
     with pytest.raises(BadInput, match="participation has ended"):
         hosting.take_back(match=participant.group.match, user=participant.user)
@@ -191,7 +191,7 @@ def test_pages_that_never_go_on_hold_no_places(researcher: User) -> None:
 
 def test_consent_to_reuse_is_that_of_the_seat(researcher: User) -> None:
     experiment = making.opened(researcher)
-    participant = taking.heartbeat(participant=making.come(experiment, may_reuse=False), visible=True)
+    participant = participation.heartbeat(participant=making.come(experiment, may_reuse=False), visible=True)
     assert participant.group is not None
     assert participant.group.match.seats.get(user=participant.user).consent is False
     assert participant.group.match.state == "running"
@@ -208,7 +208,7 @@ def test_a_guest_of_an_experiment_is_never_told_who_the_others_were(researcher: 
 def test_origin_is_cut_to_what_can_be_stored(researcher: User) -> None:
     experiment = making.opened(researcher)
     origin = Origin("x" * 500, "y" * 500, "z" * 500)
-    made = taking.begin(experiment=experiment, user=None, origin=origin, may_reuse=True)
+    made = participation.begin(experiment=experiment, user=None, origin=origin, may_reuse=True)
     assert (len(made.external_id), len(made.study_id), len(made.session_id)) == (200, 200, 200)
 
 
@@ -225,7 +225,7 @@ def test_beats_of_many_pages_do_not_block_each_other(researcher: User) -> None:
     def beat(participant: Participant) -> None:
         try:
             for _ in range(4):
-                taking.heartbeat(participant=participant, visible=True)
+                participation.heartbeat(participant=participant, visible=True)
         finally:
             connection.close()
 
