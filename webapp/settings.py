@@ -211,7 +211,7 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 SESSION_COOKIE_NAME = "__Host-session" if PRODUCTION else "session"
 CSRF_COOKIE_NAME = "__Host-csrf" if PRODUCTION else "csrf"
 DEVICE_COOKIE_NAME = "__Host-device" if PRODUCTION else "device"
-TICKET_COOKIE_NAME = "__Host-ticket" if PRODUCTION else "ticket"
+RESUME_COOKIE_NAME = "__Host-resume" if PRODUCTION else "resume"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True

@@ -39,7 +39,7 @@ def test_every_page_of_every_role(role, person, client_of):
 def test_every_cookie_is_bound_to_the_host_in_production(role, person, client_of, settings):
     """`__Host-` holds only for a secure cookie of the whole host; browsers drop any other of that name."""
     settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
-    settings.TICKET_COOKIE_NAME = "__Host-ticket"
+    settings.RESUME_COOKIE_NAME = "__Host-resume"
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
     settings.QUOTAS = {**settings.QUOTAS, "open_tables": {role: 1000}}  # one person hosts a table for every route
     user, seen = person(role), set()
@@ -51,7 +51,7 @@ def test_every_cookie_is_bound_to_the_host_in_production(role, person, client_of
             assert cookie.key.startswith("__Host-"), f"{route.method} {route.name} sets {cookie.key}"
             assert (cookie["secure"], cookie["path"], cookie["domain"]) == (True, "/", "")
             seen.add(cookie.key)
-    assert seen == {"__Host-session", "__Host-csrf", "__Host-ticket"}
+    assert seen == {"__Host-session", "__Host-csrf", "__Host-resume"}
 
 
 def inline_free(html, name):

@@ -306,7 +306,7 @@ class Participant(models.Model):
     id_hash = models.CharField(max_length=64, blank=True, help_text="Of `external_id`; it stays after a withdrawal.")
     study_id = models.CharField(max_length=200, blank=True)
     session_id = models.CharField(max_length=200, blank=True)
-    ticket_hash = models.CharField(
+    resume_token_hash = models.CharField(
         max_length=64, blank=True, help_text="Of the random number of the consent page, until a page has been shown."
     )
     stage = models.CharField(max_length=10, choices=Stage, default=Stage.BEFORE)

@@ -20,7 +20,7 @@ from webapp.accounts.services import create_guest
 from webapp.arena.play import services
 from webapp.arena.setup import waiting_room
 from webapp.core import quotas
-from webapp.experiments import allocation, grouping, seating, states, tickets
+from webapp.experiments import allocation, grouping, resume_tokens, seating, states
 from webapp.experiments.leaving import ABSENT
 from webapp.experiments.models import Experiment, Participant, Question
 from webapp.experiments.states import Outcome, Stage
@@ -82,14 +82,14 @@ def _on_their_way(experiment: Experiment) -> int:
 
 @transaction.atomic
 def begin(
-    *, experiment: Experiment, user: User | None, origin: Origin, may_reuse: bool, ticket: str = ""
+    *, experiment: Experiment, user: User | None, origin: Origin, may_reuse: bool, resume_token: str = ""
 ) -> Participant:
     """Take part after consent, as `user` or as a new guest.
 
-    A guest whose browser has this ticket, and was shown no page since it agreed, comes back to what it began.
+    A guest whose browser has this resume token, and was shown no page since it agreed, comes back to what it began.
     """
     experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)
-    if user is None and (begun := _begun_with(experiment, origin, ticket)):
+    if user is None and (begun := _begun_with(experiment, origin, resume_token)):
         return begun
     if why := refusal(experiment, origin):
         raise BadInput(why)
@@ -109,7 +109,7 @@ def begin(
                 id_hash=id_hash(experiment, origin),
                 study_id=origin.study_id[:200],
                 session_id=origin.session_id[:200],
-                ticket_hash="" if user else tickets.hash_of(experiment, ticket),
+                resume_token_hash="" if user else resume_tokens.hash_of(experiment, resume_token),
                 may_reuse=may_reuse,
                 times={"consent": states.stamp(now)},
                 seen_at=now,
@@ -123,23 +123,26 @@ def begin(
     return participant
 
 
-def _begun_with(experiment: Experiment, origin: Origin, ticket: str) -> Participant | None:
-    """The guest's participation that began recently with this ticket and id, if it has no answers yet."""
-    if not ticket:
+def _begun_with(experiment: Experiment, origin: Origin, resume_token: str) -> Participant | None:
+    """The guest's participation that began recently with this resume token and id, if it has no answers yet."""
+    if not resume_token:
         return None
     fresh = experiment.participants.filter(created_at__gte=services.database_now() - RETRY_WITHIN, answers={})
-    same = {"ticket_hash": tickets.hash_of(experiment, ticket), "id_hash": id_hash(experiment, origin)}
+    same = {
+        "resume_token_hash": resume_tokens.hash_of(experiment, resume_token),
+        "id_hash": id_hash(experiment, origin),
+    }
     return fresh.filter(**same).select_related("user").first()
 
 
 def note_shown(*, participant: Participant) -> None:
-    """Note that a page has reached the participant's browser: its ticket opens nothing any more.
+    """Note that a page has reached the participant's browser: its resume token opens nothing any more.
 
     It is a transaction of its own, for the reason that `heartbeat` has.
     """
-    if participant.ticket_hash:
-        Participant.objects.filter(pk=participant.pk).update(ticket_hash="")
-        participant.ticket_hash = ""
+    if participant.resume_token_hash:
+        Participant.objects.filter(pk=participant.pk).update(resume_token_hash="")
+        participant.resume_token_hash = ""
 
 
 @transaction.atomic

@@ -24,7 +24,7 @@ from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
 from webapp.arena.models import MatchSeat
 from webapp.arena.play import services
-from webapp.experiments import grouping, participation, tickets
+from webapp.experiments import grouping, participation, resume_tokens
 from webapp.experiments.models import Experiment, Participant, Question
 from webapp.experiments.questionnaire import Questionnaire
 from webapp.experiments.states import Stage
@@ -95,7 +95,7 @@ def _consent(request: HttpRequest, experiment: Experiment, problem: str = "", st
         "guest": isinstance(request.user, User) and request.user.is_guest,
     }
     response = render(request, "experiments/participant/consent.html", context, status=status)
-    tickets.issue(request, response)
+    resume_tokens.issue(request, response)
     return response
 
 
@@ -121,7 +121,7 @@ def begin(request: HttpRequest, token: str) -> HttpResponse:
             user=person,
             origin=_origin(request, experiment),
             may_reuse=request.POST.get("reuse") == "yes",
-            ticket=tickets.ticket_of(request),
+            resume_token=resume_tokens.token_of(request),
         )
     except BadInput as error:
         return _consent(request, experiment, error.why, status=400)

@@ -13,7 +13,7 @@ from django.test import Client
 from tests.webapp.experiments import making
 from webapp.accounts.models import User
 from webapp.arena.play import services
-from webapp.experiments import tickets
+from webapp.experiments import resume_tokens
 from webapp.experiments.models import Experiment, Participant
 
 pytestmark = pytest.mark.django_db
@@ -67,23 +67,23 @@ def test_agreeing_again_brings_back_the_same_participation(experiment: Experimen
 def test_somebody_else_with_the_same_id_gets_nothing(experiment: Experiment) -> None:
     begun(experiment)
     stranger = Client()
-    stranger.get(link(experiment))  # has a ticket of its own
+    stranger.get(link(experiment))  # has a resume token of its own
     answer = agree(stranger, experiment)
     assert answer.status_code == 400
     assert REFUSED in answer.content.decode()
     assert settings.SESSION_COOKIE_NAME not in stranger.cookies
 
 
-def test_a_forged_ticket_opens_nothing(experiment: Experiment) -> None:
+def test_a_forged_token_opens_nothing(experiment: Experiment) -> None:
     client = begun(experiment)
-    number = tickets.ticket_of(type("Request", (), {"COOKIES": {n: m.value for n, m in client.cookies.items()}})())
+    number = resume_tokens.token_of(type("Request", (), {"COOKIES": {n: m.value for n, m in client.cookies.items()}})())
     for forged in (number, signing.dumps(number, salt="another salt"), "", "x:y:z"):
         stranger = Client()
-        stranger.cookies[settings.TICKET_COOKIE_NAME] = forged
+        stranger.cookies[settings.RESUME_COOKIE_NAME] = forged
         assert agree(stranger, experiment).status_code == 400
 
 
-def test_a_ticket_is_of_one_id_and_one_experiment(experiment: Experiment, researcher: User) -> None:
+def test_a_token_is_of_one_id_and_one_experiment(experiment: Experiment, researcher: User) -> None:
     client = begun(experiment)
     other = making.opened(researcher, making.PAIR)
     agree(client, other)
@@ -94,19 +94,19 @@ def test_a_ticket_is_of_one_id_and_one_experiment(experiment: Experiment, resear
     assert Participant.objects.values("user").distinct().count() == 3
 
 
-def test_a_ticket_opens_nothing_once_a_page_was_shown(experiment: Experiment) -> None:
+def test_a_token_opens_nothing_once_a_page_was_shown(experiment: Experiment) -> None:
     """A copy of the cookie does not bring a stranger into a participation that goes on."""
     client = Client()
     client.get(link(experiment))
     agree(client, experiment)
     client.get(link(experiment))
-    assert Participant.objects.get().ticket_hash == ""
+    assert Participant.objects.get().resume_token_hash == ""
     lose_the_answer(client)
     assert agree(client, experiment).status_code == 400
 
 
 @pytest.mark.parametrize("change", ["late", "answered"])
-def test_a_ticket_ends(experiment: Experiment, change: str) -> None:
+def test_a_token_ends(experiment: Experiment, change: str) -> None:
     client = begun(experiment)
     if change == "late":
         Participant.objects.update(created_at=services.database_now() - timedelta(minutes=11))
@@ -115,14 +115,14 @@ def test_a_ticket_ends(experiment: Experiment, change: str) -> None:
     assert agree(client, experiment).status_code == 400
 
 
-def test_a_member_has_no_ticket(experiment: Experiment, player: User) -> None:
-    """Their session says who they are: a ticket would sign in whoever has the cookie."""
+def test_a_member_has_no_token(experiment: Experiment, player: User) -> None:
+    """Their session says who they are: a resume token would sign in whoever has the cookie."""
     client = Client()
     client.force_login(player)
     client.get(link(experiment))
     agree(client, experiment)
     lose_the_answer(client)
-    assert Participant.objects.get().ticket_hash == ""
+    assert Participant.objects.get().resume_token_hash == ""
     assert agree(client, experiment).status_code == 400
     client.force_login(player)
     assert "Before the game" in client.get(link(experiment)).content.decode()
@@ -131,8 +131,8 @@ def test_a_member_has_no_ticket(experiment: Experiment, player: User) -> None:
 def test_the_cookie_is_for_the_site_alone(experiment: Experiment) -> None:
     client = Client()
     client.get(link(experiment))
-    cookie = client.cookies[settings.TICKET_COOKIE_NAME]
+    cookie = client.cookies[settings.RESUME_COOKIE_NAME]
     assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (True, "Lax", 3600)
     before = cookie.value
     client.get(link(experiment))
-    assert client.cookies[settings.TICKET_COOKIE_NAME].value == before
+    assert client.cookies[settings.RESUME_COOKIE_NAME].value == before
