@@ -3,6 +3,7 @@
 `CONTRIBUTING.md` lists the parts of a zone.
 """
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -16,6 +17,7 @@ from training.views import Cells, Zone
 from webapp.arena.pictures import zones
 
 TEMPLATES = Path(__file__).parents[2] / "templates" / "zones"
+STYLES = Path(__file__).parents[2] / "static" / "css"
 ZONES = get_args(Zone)
 ANALYSES = get_args(get_args(AnalysisZone)[0])
 
@@ -31,6 +33,20 @@ def test_a_zone_has_a_template_that_names_it(zone):
     text = template.read_text("utf-8")
     assert text.startswith("{# "), f"{template.name} begins with a comment that says what it draws"
     assert 'aria-label="{{ zone.title }}"' in text, f"{template.name} is a section with the zone's title as its name"
+
+
+def test_the_table_asks_zones_for_attributes_and_knows_no_kind():
+    """A new zone says itself what room it needs, by its attributes in `CONTRIBUTING.md`."""
+    css = (STYLES / "table.css").read_text("utf-8")
+    kinds = {kind(zone) for zone in (*ZONES, *ANALYSES)}
+    assert not set(re.findall(r"\.(?:zone-)?([a-z]+)\b(?!-)", css)) & kinds
+
+
+@pytest.mark.parametrize("template", sorted(TEMPLATES.glob("*.html")), ids=lambda path: path.stem)
+def test_the_attributes_of_a_zone_have_values_that_the_table_knows(template):
+    css = (STYLES / "table.css").read_text("utf-8")
+    for name, value in re.findall(r'data-(use|reserve)="([^"]*)"', template.read_text("utf-8")):
+        assert f'[data-{name}="{value}"]' in css
 
 
 def test_kinds_differ():
