@@ -360,6 +360,9 @@ def speed(raw: Raw) -> Iterator[str]:
     yield f"{raw['start']['command']['above_s']:.2f} s"
     pages = {name: page["median_ms"] for name, page in raw["pages"]["pages"].items()}
     yield f"slowest median {max(pages.values()):.1f} ms (the form of a new run), the ladder {pages['ladder']:.1f}"
+    drawn = [visit["drawn_ms"] / 1000 for visit in raw["curves"]["visits"]]
+    load = raw["curves"]["conditions"]["load_before"]
+    yield f"{median(drawn):.2f} s ({min(drawn):.2f}–{max(drawn):.2f}) at a load average of {load:.0f}"
     turns = {name: row["median_ms"] for name, row in raw["games"]["turn"].items()}
     low, high = (f"{of(turns.values()):.2f} ms" for of in (min, max))
     others = {"werewolf": "Werewolf", "among_us": "Among Us", "qa_society": "society", "household": "household"}
@@ -628,7 +631,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "table-speed": table_speed_page.page,
 }
 FILES = {
-    "speed": ("learning", "sampling", "conversation", "start", "pages", "games", "probes", "probes_vllm"),
+    "speed": ("learning", "sampling", "conversation", "start", "pages", "curves", "games", "probes", "probes_vllm"),
     "table-speed": ("socket", "move", "table", "table_page"),
     "csp": ("csp", "csp_stronger"),
 }
