@@ -19,13 +19,14 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from django.utils.crypto import constant_time_compare
 from redis.exceptions import RedisError
 
 from webapp.accounts.models import User
 from webapp.core.circuit import CIRCUIT
 from webapp.core.sockets import LARGEST_MESSAGE
+from webapp.core.statements import execute
 
 logger = logging.getLogger(__name__)
 COME_BACK, STAY_AWAY, TOO_LARGE = 1012, 1008, 1009
@@ -66,9 +67,7 @@ class SignIn:
 
     def user(self) -> User | None:
         """The user as they are now; None once they have signed out, changed their password or been deactivated."""
-        with connection.cursor() as cursor:
-            cursor.execute(self.STATEMENT, self._place)
-            row = cursor.fetchone()
+        row = execute(self.STATEMENT, self._place).fetchone()
         if row is None:
             return None
         if row[0] != self._version:
@@ -159,10 +158,9 @@ class MatchSocket(AsyncWebsocketConsumer):
         self.closed = True
         if self.ticker is not None:
             self.ticker.cancel()
-        if self.joined:
-            with suppress(RedisError, OSError):  # the subscription then ends with the connection to Redis
-                async with asyncio.timeout(self.JOIN_WITHIN):
-                    await self.channel_layer.group_discard(self.group, self.channel_name)
+        with suppress(RedisError, OSError):  # the subscription then ends with the connection to Redis
+            async with asyncio.timeout(self.JOIN_WITHIN):
+                await self.channel_layer.group_discard(self.group, self.channel_name)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Handle a message within the limits; those that arrive after the socket was closed are ignored."""

@@ -9,7 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 def database(url: str) -> dict[str, Any]:
     """Django's `DATABASES` entry for a `postgresql://user:password@host:port/name?option=value` address.
 
-    A `host` option (a unix socket's folder) wins over the host of the address; other options go to libpq.
+    A `host` option (a unix socket's folder) wins over the host of the address; other options go to libpq. Statements
+    are prepared, which a pooler in between must support, as PgBouncer does from 1.21.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"postgresql", "postgres"}:
@@ -24,7 +25,7 @@ def database(url: str) -> dict[str, Any]:
         "HOST": host,
         "PORT": str(parts.port or ""),
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {**options, "pool": {"min_size": 1, "max_size": 24, "timeout": 15}},
+        "OPTIONS": {**options, "prepare_threshold": 2, "pool": {"min_size": 1, "max_size": 24, "timeout": 15}},
     }
 
 

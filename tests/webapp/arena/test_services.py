@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
 
 from tests.webapp.arena.conftest import negotiation
 from training import samples
@@ -199,3 +200,24 @@ def test_a_link_that_is_replaced_while_it_is_claimed_is_refused(player, ben, mon
     monkeypatch.setattr(links, "find_link", lambda token: link)
     with pytest.raises(BadInput, match="replaced"):
         links.claim(token=token, user=ben, shown_name="")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_plans_of_a_move_outlive_a_migration_that_adds_a_column(two_people):
+    for _ in range(5):
+        with transaction.atomic():
+            statements.lock(two_people.pk, 0, 0)
+    names = ("arena_match", "arena_matchseat")
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT string_agg(statement, '') FROM pg_prepared_statements")
+            (plans,) = cursor.fetchone()
+            assert all(f"FROM {name} WHERE" in plans for name in names)
+            for name in names:
+                cursor.execute(f"ALTER TABLE {name} ADD COLUMN later integer")
+        with transaction.atomic():
+            assert statements.lock(two_people.pk, 0, 0).match == two_people
+    finally:
+        with connection.cursor() as cursor:
+            for name in names:
+                cursor.execute(f"ALTER TABLE {name} DROP COLUMN IF EXISTS later")

@@ -1,4 +1,4 @@
-"""What is new in a running match for one viewpoint, read in one statement, and the time in another.
+"""What is new in a running match for one viewpoint, read in one statement.
 
 A socket looks after every move, and nearly always only the game has moved on. Then the statement's `version`, a hash of
 everything else that a table shows, is as before, and the seats need not be loaded again.
@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from training.records import Move, Seat, SeatMove, Viewer
 from webapp.arena.live.client_state import Facts
 from webapp.arena.models import ViewerRow
-from webapp.arena.play import services
+from webapp.core.statements import execute
 
 STATEMENT = """
 SELECT step, step_until,
@@ -35,7 +33,8 @@ SELECT step, step_until,
   (SELECT json_agg(json_build_array(id, number, message, step, at) ORDER BY number) FROM arena_viewerrow
    WHERE match_id = match.id AND viewer = %s AND number > %s),
   (SELECT json_agg(json_build_array(seat, move) ORDER BY number) FROM arena_matchmove
-   WHERE match_id = match.id AND number >= %s)
+   WHERE match_id = match.id AND number >= %s),
+  clock_timestamp()
 FROM arena_match match WHERE id = %s"""
 
 
@@ -65,15 +64,13 @@ class Update:
 
 def read(match_id: int, viewer: Viewer, last_row: int, moves: int) -> Update | None:
     """Read the rows after number `last_row` and the moves from number `moves` on; None if there is no such match."""
-    with connection.cursor() as cursor:
-        cursor.execute(STATEMENT, [viewer, last_row, moves, match_id])
-        columns = cursor.fetchone()
+    columns = execute(STATEMENT, (viewer, last_row, moves, match_id)).fetchone()
     if columns is None:
         return None
-    step, step_until, version, *documents = columns
+    step, step_until, version, *documents, now = columns
     seen_at, due, rows, new_moves = (document or [] for document in documents)
     return Update(
-        now=services.database_now(),
+        now=now,
         step=step,
         step_until=step_until,
         version=version,

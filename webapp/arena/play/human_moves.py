@@ -15,9 +15,11 @@ from webapp.accounts.models import User
 from webapp.arena.models import MatchMove
 from webapp.arena.play import hosting, moves, services, statements
 from webapp.arena.play.services import MatchState
-from webapp.arena.play.statements import Sitting
+from webapp.arena.play.statements import Locked
 
 LATE = "too late: the time was up, and the default was played for you"
+ELSEWHERE = "you do not sit at this table"
+STAND_IN = "a stand-in moves for you: take your seat back first"
 
 
 def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
@@ -25,14 +27,20 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
 
     A move that arrives after the default was played is refused with that reason.
     """
-    sitting = _sitting(match_id, user)
+    sitting = statements.sitting_of(match_id, user.pk, hosting.NOTED_EVERY)
+    if sitting is None:
+        raise IllegalMove(ELSEWHERE)
+    if sitting.stand_in:
+        raise IllegalMove(STAND_IN)
     seat = sitting.seat
     if sitting.unnoted:
         hosting.note_presence(match_id=match_id, user=user)
     step = sitting.step_of(moves.turn_of(data))
 
-    def read_now(state: MatchState) -> Move:
-        _sitting(match_id, user)  # again, under the match's lock: the host may have replaced the player
+    def read_now(state: MatchState, locked: Locked) -> Move:
+        place = locked.seats[seat]  # the host may have replaced the player since
+        if place.user_id != user.pk or place.stand_in:
+            raise IllegalMove(STAND_IN if place.user_id == user.pk else ELSEWHERE)
         observation = state.game.observe(seat)
         if data.get("action") == FORFEIT.action and observation.actions:
             return FORFEIT
@@ -45,16 +53,6 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
     if made_move.move["origin"] == "timeout":
         raise IllegalMove(LATE)
     return made_move
-
-
-def _sitting(match_id: int, user: User) -> Sitting:
-    """The place of whoever this person may move for."""
-    sitting = statements.sitting_of(match_id, user.pk, hosting.NOTED_EVERY)
-    if sitting is None:
-        raise IllegalMove("you do not sit at this table")
-    if sitting.stand_in:
-        raise IllegalMove("a stand-in moves for you: take your seat back first")
-    return sitting
 
 
 def explain(error: BadInput | IllegalMove) -> str:

@@ -25,6 +25,7 @@ from training.text.parsing import parse
 from training.text.refusals import Refusal, with_refusals
 from webapp.arena.models import DueSeat, Match, MatchSeat
 from webapp.arena.play import services
+from webapp.arena.play.statements import Locked
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
@@ -249,10 +250,10 @@ class Answering:
         return replace(self, attempts=(*self.attempts, attempt))
 
 
-def while_claimed(due_id: int, fence: int, move: Move) -> Callable[[services.MatchState], Move]:
+def while_claimed(due_id: int, fence: int, move: Move) -> Callable[[services.MatchState, Locked], Move]:
     """For `services.submit`: the move, or `IllegalMove` if the claim does not hold any more under the match's lock."""
 
-    def still_ours(state: services.MatchState) -> Move:
+    def still_ours(state: services.MatchState, locked: Locked) -> Move:
         if not DueSeat.objects.filter(pk=due_id, fence=fence).exists():
             raise IllegalMove("another worker has claimed this seat")
         return move

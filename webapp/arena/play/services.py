@@ -14,6 +14,7 @@ from functools import partial
 from threading import Lock
 
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 from django.db.models import F
 
 from training.errors import IllegalMove
@@ -23,7 +24,9 @@ from training.seeding import rng
 from webapp.arena import hints
 from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat
 from webapp.arena.play import pace, statements
+from webapp.arena.play.statements import Locked
 from webapp.core import queue
+from webapp.core.statements import pipelined
 from webapp.serving import services as serving
 
 HINT_EVERY = timedelta(seconds=5)
@@ -105,18 +108,18 @@ class RecentStates:
     MOST = 256
 
     def __init__(self) -> None:
-        self._states: OrderedDict[tuple[int, datetime], MatchState] = OrderedDict()
+        self._states: OrderedDict[int, MatchState] = OrderedDict()
         self._lock = Lock()
 
-    def take(self, match: Match) -> MatchState | None:
+    def take(self, match_id: int) -> MatchState | None:
         """Remove and return the state of a match, which may lack its newest moves; None if there is none."""
         with self._lock:
-            return self._states.pop((match.pk, match.created_at), None)
+            return self._states.pop(match_id, None)
 
-    def keep(self, match: Match, state: MatchState) -> None:
+    def keep(self, match_id: int, state: MatchState) -> None:
         """Keep a state that nobody else will advance; the one unused for longest goes if there are too many."""
         with self._lock:
-            self._states[match.pk, match.created_at] = state
+            self._states[match_id] = state
             while len(self._states) > self.MOST:
                 self._states.popitem(last=False)
 
@@ -141,46 +144,51 @@ def submit(
     match_id: int,
     seat: Seat,
     step: int,
-    move: Move | Callable[[MatchState], Move],
+    move: Move | Callable[[MatchState, Locked], Move],
     aside: Aside = Aside(),
     known: MatchState | None = None,
 ) -> MatchMove:
     """Make a seat's move in step `step` of the match; return the stored move, which may be an earlier one.
 
-    `move` may be a function that returns the move for the state under the lock; if it raises, nothing changes.
+    `move` may be a function that returns the move for what is found under the lock; if it raises, nothing changes.
     `known`, an earlier state of the match, saves a full fold; it is advanced in place.
     """
-    match = statements.lock(match_id)
-    state = progress = None
-    if step == match.step and match.state == Match.State.RUNNING:
-        state = known or STATES.take(match) or MatchState(make(scenario_of(match)))
-        progress = statements.progress_of(match, seat, state.moves)
-        catch_up(state, progress.moves)
-    if (state is None or seat in state.pending) and (stored := match.moves.filter(step=step, seat=seat).first()):
+    state = known or STATES.take(match_id)
+    locked = statements.lock(match_id, seat, 0 if state is None else state.moves)
+    match = locked.match
+    current = step == match.step and match.state == Match.State.RUNNING
+    if current:
+        state = catch_up(state or MatchState(make(scenario_of(match))), locked.moves)
+    elif state is not None and known is None:
+        STATES.keep(match_id, state)
+    pending = state is not None and current and seat in state.pending
+    if (not current or pending) and (stored := match.moves.filter(step=step, seat=seat).first()):
         return stored
     if match.state != Match.State.RUNNING:
         raise IllegalMove("this game is not running")
     if match.paused_at is not None:
         raise IllegalMove("the game is paused by its host: move when it resumes")
-    if state is None or progress is None:
+    if state is None or not current:
         raise IllegalMove("the game has moved on since you saw it: look again, then move")
     if seat not in state.due():
         raise IllegalMove("it is not your turn")
-    checked_move = move if isinstance(move, Move) else move(state)
+    checked_move = move if isinstance(move, Move) else move(state, locked)
     state.game.check(seat, checked_move)
-    now = database_now()
-    since = progress.due_since if checked_move.origin == "seat" else None
-    took_s = None if since is None else max(0.0, (now - since).total_seconds())
-    stored = _append(match, state, seat, checked_move, now, aside, took_s)
-    if state.pending:  # observations change only once the step is complete
+    since = locked.due_since if checked_move.origin == "seat" else None
+    took_s = None if since is None else max(0.0, (locked.now - since).total_seconds())
+    with pipelined():
+        stored, key = _append(match, state, seat, checked_move, locked.now, aside, took_s)
+        whole = not state.pending  # observations change only once the step is complete
+        last_rows = write_rows(match, state.game, locked.last_rows, locked.now) if whole else {}
+        (stored.pk,) = key.fetchone()
+    if whole:
+        hints.send(match.pk, viewers(state.game.scenario))  # before the workers' hints: people come first
+        _next_step(match, state, locked.seats, last_rows, locked.now)
+    else:
         hints.send(match.pk, [seat])
         match.due.filter(seat=seat).delete()
-    else:
-        last_rows = write_rows(match, state.game, progress.last_rows, now)
-        hints.send(match.pk, viewers(state.game.scenario))  # before the workers' hints: people come first
-        _next_step(match, state, last_rows, now)
     if match.state == Match.State.RUNNING and known is None:
-        transaction.on_commit(partial(STATES.keep, match, state))
+        transaction.on_commit(partial(STATES.keep, match_id, state))
     return stored
 
 
@@ -192,8 +200,8 @@ def _append(
     now: datetime,
     aside: Aside = Aside(),
     took_s: float | None = None,
-) -> MatchMove:
-    """Store one move and advance the state by it."""
+) -> tuple[MatchMove, CursorWrapper]:
+    """Store one move, and advance the state by it; return the move, and the cursor that has its key."""
     appended = MatchMove(
         match=match,
         number=state.moves,
@@ -207,9 +215,9 @@ def _append(
         took_s=took_s,
         received_at=now,
     )
-    statements.append(appended)
+    key = statements.append(appended)
     match.step = catch_up(state, [SeatMove(seat=seat, move=move)]).step
-    return appended
+    return appended, key
 
 
 def write_rows(match: Match, game: Game, last_rows: Mapping[Viewer, int], now: datetime) -> Mapping[Viewer, int]:
@@ -225,24 +233,29 @@ def write_rows(match: Match, game: Game, last_rows: Mapping[Viewer, int], now: d
     return {viewer: len(observed) for viewer, observed in messages.items()}
 
 
-def _next_step(match: Match, state: MatchState, last_rows: Mapping[Viewer, int], now: datetime) -> None:
+def _next_step(
+    match: Match, state: MatchState, seats: Sequence[MatchSeat], last_rows: Mapping[Viewer, int], now: datetime
+) -> None:
     """Finish a complete step: let the tool seat move, end the game or write the due seats, save the match."""
     tool = state.game.scenario.tool_seat
     searching = pending_search(state.game) is not None
     while tool in state.due() and not searching:  # there is no judge at the table: the tool seat plays its default
         _append(match, state, tool, state.game.default(tool), now)
         last_rows = write_rows(match, state.game, last_rows, now)
-    statements.clear_due(match)
+    due: list[DueSeat] = []
     if searching:
-        _write_search(match, tool, now)
+        due = [_due_search(match, tool, now)]
     elif state.game.to_act():
-        _write_due(match, state.due(), now)
+        due = _due_seats(match, seats, state.due(), now)
     else:
-        _finish(match, state.game, now)
-    statements.save_step(match)
+        _finish(match, seats, state.game, now)
+    statements.save_step(match, due)
+    for row in due:
+        if row.hint_at is not None:
+            queue.send(queue.PLAY, row.pk, delay=(row.hint_at - HINT_EVERY - now).total_seconds())
 
 
-def _finish(match: Match, game: Game, now: datetime) -> None:
+def _finish(match: Match, seats: Sequence[MatchSeat], game: Game, now: datetime) -> None:
     """Store the result of a game that is over."""
     match.state = Match.State.FINISHED
     match.ended_at = now
@@ -250,7 +263,7 @@ def _finish(match: Match, game: Game, now: datetime) -> None:
     match.metrics = dict(game.metrics())
     match.seat_metrics = {str(seat): dict(metrics) for seat, metrics in game.seat_metrics().items()}
     match.roles = list(game.roles())
-    if any(seat.deployment_id is not None for seat in statements.seats_of(match)):
+    if any(seat.deployment_id is not None for seat in seats):
         queue.send(queue.PROBE, match.pk)
     match.save(update_fields=["state", "ended_at", "returns", "metrics", "seat_metrics", "roles"])
 
@@ -260,27 +273,25 @@ def pending_search(game: Game) -> Search | None:
     return game.pending_search() if isinstance(game, SearchingGame) else None
 
 
-def _write_search(match: Match, tool: Seat, now: datetime) -> None:
-    """Make the tool seat due: a worker searches. Without a result in time, the clock plays a failed search."""
+def _due_search(match: Match, tool: Seat, now: datetime) -> DueSeat:
+    """The tool seat, for which a worker searches. Without a result in time, the clock plays a failed search."""
     until = now + timedelta(seconds=SEARCH_SECONDS)
-    due = DueSeat(match=match, seat=tool, step=match.step, deadline=until, hint_at=now + HINT_EVERY, created_at=now)
-    statements.write_due(due)
-    queue.send(queue.PLAY, due.pk)
+    return DueSeat(match=match, seat=tool, step=match.step, deadline=until, hint_at=now + HINT_EVERY, created_at=now)
 
 
-def _write_due(match: Match, due: frozenset[Seat], now: datetime) -> None:
-    """Write the seats that must move, start their clocks, and send hints to workers.
+def _due_seats(match: Match, sittings: Sequence[MatchSeat], due: frozenset[Seat], now: datetime) -> list[DueSeat]:
+    """The seats that must move, with their clocks started and the time of the workers' next hint.
 
     A model that is not ready has no deadline until it is; where players must stay hidden, it has the same deadline as
-    people. A person at a table with one seat has none. The caller saves the match.
+    people. A person at a table with one seat has none.
     """
-    seats = {seat.seat: seat for seat in statements.seats_of(match)}
+    seats = {seat.seat: seat for seat in sittings}
     models = [model for number in due for model in seats[number].deployments]
     ready = serving.request_all(deployments=models) if models else set()
-    blind = pace.blind(match, list(seats.values()))
+    blind = pace.blind(match, sittings)
     seconds = _paces(match, [seats[number] for number in due], blind=blind)
     match.step_until = now + timedelta(seconds=match.deadline_s)
-    waits: list[tuple[DueSeat, timedelta]] = []
+    rows = []
     for number in sorted(due):
         sitting = seats[number]
         sleeps = any(model.pk not in ready for model in sitting.deployments)
@@ -298,11 +309,8 @@ def _write_due(match: Match, due: frozenset[Seat], now: datetime) -> None:
             not_before=until,
             created_at=now,
         )
-        statements.write_due(row)
-        waits.append((row, wait))
-    for row, wait in waits:
-        if row.hint_at is not None:
-            queue.send(queue.PLAY, row.pk, delay=wait.total_seconds())
+        rows.append(row)
+    return rows
 
 
 def _paces(match: Match, due: Sequence[MatchSeat], *, blind: bool) -> dict[Seat, float]:
@@ -340,7 +348,7 @@ def begin(match: Match) -> None:
     start = fold(match)
     last_rows = write_rows(match, start.game, {}, match.started_at)
     hints.send(match.pk, viewers(start.game.scenario))
-    _next_step(match, start, last_rows, match.started_at)
+    _next_step(match, start, statements.seats_of(match), last_rows, match.started_at)
 
 
 @transaction.atomic

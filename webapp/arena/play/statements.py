@@ -6,27 +6,31 @@ Each statement reads or writes rows by a key; whatever decides or filters remain
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models import prefetch_related_objects
+from psycopg.types.json import Jsonb
 
 from training.errors import IllegalMove
 from training.records import Message, Move, Seat, SeatMove, Viewer
 from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat
+from webapp.core.statements import Columns, execute, pipelined
 
-LOCK = "SELECT * FROM arena_match WHERE id = %s FOR UPDATE"
-SEATS = "SELECT * FROM arena_matchseat WHERE match_id = %s ORDER BY seat"
+MATCH, SEAT = Columns(Match), Columns(MatchSeat)
+LOCK = f"SELECT {MATCH.sql} FROM arena_match WHERE id = %s FOR UPDATE"  # noqa: S608  (names of columns)
+SEATS = f"SELECT {SEAT.sql} FROM arena_matchseat WHERE match_id = %s ORDER BY seat"  # noqa: S608  (as above)
 PROGRESS = """
 SELECT
   (SELECT json_agg(json_build_array(seat, move) ORDER BY number) FROM arena_matchmove
    WHERE match_id = %(match)s AND number >= %(since)s),
   (SELECT json_object_agg(viewer, last) FROM
    (SELECT viewer, max(number) AS last FROM arena_viewerrow WHERE match_id = %(match)s GROUP BY viewer) AS viewers),
-  (SELECT created_at FROM arena_dueseat WHERE match_id = %(match)s AND seat = %(seat)s AND hint_at IS NULL)"""
+  (SELECT created_at FROM arena_dueseat WHERE match_id = %(match)s AND seat = %(seat)s AND hint_at IS NULL),
+  clock_timestamp()"""
 SITTING = """
 SELECT seat, stand_in, seen_at IS NULL OR clock_timestamp() - seen_at > make_interval(secs => %s), match.step,
   ARRAY(SELECT step FROM arena_matchmove WHERE match_id = match.id AND seat = sitting.seat ORDER BY number)
@@ -47,43 +51,57 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING id"""
 STEP = "UPDATE arena_match SET step = %s, step_until = %s WHERE id = %s"
 
 
-def lock(match_id: int) -> Match:
-    """Lock a match until the transaction ends; raises `Match.DoesNotExist`."""
-    for match in Match.objects.raw(LOCK, [match_id]):
-        return match
-    raise Match.DoesNotExist(f"match {match_id}")
+@dataclass(frozen=True)
+class Locked:
+    """A match that is locked until the transaction ends, its seats, and what it has beyond a known state of it."""
+
+    match: Match
+    seats: Sequence[MatchSeat]
+    """In their order, with their models."""
+    moves: Sequence[SeatMove]
+    """In the order received."""
+    last_rows: Mapping[Viewer, int]
+    """The number of each viewer's last row."""
+    due_since: datetime | None
+    """Since when the seat has been due; None if it is not, or a worker moves for it."""
+    now: datetime
+
+
+def lock(match_id: int, seat: Seat, since: int) -> Locked:
+    """Lock a match; read its moves from number `since` on, and what a move of `seat` needs.
+
+    Raises `Match.DoesNotExist`.
+    """
+    with pipelined():
+        locking = execute(LOCK, (match_id,))
+        reading = execute(PROGRESS, {"match": match_id, "since": since, "seat": seat})
+        seating = execute(SEATS, (match_id,))
+        row = locking.fetchone()
+        moves, last_rows, due_since, now = reading.fetchone()
+        seats = seating.fetchall()
+    if row is None:
+        raise Match.DoesNotExist(f"match {match_id}")
+    return Locked(
+        match=MATCH.load(row),
+        seats=_with_models(seats),
+        moves=[SeatMove(seat=number, move=Move.from_dict(move)) for number, move in moves or ()],
+        last_rows={int(viewer): number for viewer, number in (last_rows or {}).items()},
+        due_since=due_since,
+        now=now,
+    )
 
 
 def seats_of(match: Match) -> list[MatchSeat]:
     """The seats of a match in their order, with their models."""
-    seats = list(MatchSeat.objects.raw(SEATS, [match.pk]))
+    return _with_models(execute(SEATS, (match.pk,)).fetchall())
+
+
+def _with_models(rows: Iterable[Sequence[Any]]) -> list[MatchSeat]:
+    seats = [SEAT.load(row) for row in rows]
     seated = [seat for seat in seats if seat.deployment_id is not None or seat.speaker_id is not None]
     if seated:
         prefetch_related_objects(seated, *MatchSeat.MODELS)
     return seats
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a locked match has beyond a known state of it."""
-
-    moves: Sequence[SeatMove]
-    last_rows: dict[Viewer, int]
-    """The number of each viewer's last row."""
-    due_since: datetime | None
-    """Since when the seat has been due; None if it is not, or a worker moves for it."""
-
-
-def progress_of(match: Match, seat: Seat, since: int) -> Progress:
-    """The moves of a locked match from number `since` on, in the order received, and what a move of `seat` needs."""
-    with connection.cursor() as cursor:
-        cursor.execute(PROGRESS, {"match": match.pk, "since": since, "seat": seat})
-        moves, last_rows, due_since = cursor.fetchone()
-    return Progress(
-        moves=[SeatMove(seat=seat, move=Move.from_dict(move)) for seat, move in moves or ()],
-        last_rows={int(viewer): number for viewer, number in (last_rows or {}).items()},
-        due_since=due_since,
-    )
 
 
 @dataclass(frozen=True)
@@ -110,44 +128,36 @@ class Sitting:
 
 def sitting_of(match_id: int, user_id: int, noted_within: timedelta) -> Sitting | None:
     """The place of a person at a match; None if they have none."""
-    with connection.cursor() as cursor:
-        cursor.execute(SITTING, [noted_within.total_seconds(), match_id, user_id])
-        row = cursor.fetchone()
+    row = execute(SITTING, (noted_within.total_seconds(), match_id, user_id)).fetchone()
     return None if row is None else Sitting(*row)
 
 
-def append(move: MatchMove) -> None:
-    """Store a new move, which has its number and time."""
-    columns = (move.match_id, move.number, move.step, move.seat, json.dumps(move.move), move.private, move.strategy)
-    more = (move.after, move.took_s, json.dumps(move.attempts), move.received_at)
-    with connection.cursor() as cursor:
-        cursor.execute(APPEND, (*columns, *more))
-        (move.pk,) = cursor.fetchone()
+def append(move: MatchMove) -> CursorWrapper:
+    """Store a new move, which has its number and time; the cursor has its key."""
+    columns = (move.match_id, move.number, move.step, move.seat, Jsonb(move.move), move.private, move.strategy)
+    return execute(APPEND, (*columns, move.after, move.took_s, Jsonb(move.attempts), move.received_at))
 
 
 def write_rows(match: Match, rows: Iterable[tuple[Viewer, int, Message]], at: datetime) -> None:
     """Store new messages of viewers, each with its number."""
     new = [{"viewer": viewer, "number": number, "message": message.to_dict()} for viewer, number, message in rows]
     if new:
-        with connection.cursor() as cursor:
-            cursor.execute(ROWS, (match.pk, match.step, at, json.dumps(new)))
+        execute(ROWS, (match.pk, match.step, at, Jsonb(new)))
 
 
-def clear_due(match: Match) -> None:
-    """Remove every due seat of a match."""
-    with connection.cursor() as cursor:
-        cursor.execute(CLEAR, (match.pk,))
+def save_step(match: Match, due: Sequence[DueSeat]) -> None:
+    """Store the step of a match and its deadline, and the seats that are due instead of those before.
+
+    Only those for which a worker moves receive their keys.
+    """
+    with pipelined():
+        execute(CLEAR, (match.pk,))
+        written = [execute(DUE, _columns(row)) for row in due]
+        execute(STEP, (match.step, match.step_until, match.pk))
+        for row, cursor in zip(due, written, strict=True):
+            if row.hint_at is not None:
+                (row.pk,) = cursor.fetchone()
 
 
-def write_due(due: DueSeat) -> None:
-    """Store a new due seat."""
-    columns = (due.match_id, due.seat, due.step, due.deadline, due.hint_at, due.not_before, due.fence, due.created_at)
-    with connection.cursor() as cursor:
-        cursor.execute(DUE, columns)
-        (due.pk,) = cursor.fetchone()
-
-
-def save_step(match: Match) -> None:
-    """Store the step of a match and its deadline."""
-    with connection.cursor() as cursor:
-        cursor.execute(STEP, (match.step, match.step_until, match.pk))
+def _columns(due: DueSeat) -> tuple[object, ...]:
+    return (due.match_id, due.seat, due.step, due.deadline, due.hint_at, due.not_before, due.fence, due.created_at)
