@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from functools import cache, partial
 
 from channels.layers import get_channel_layer
 from django.db import transaction
@@ -49,17 +50,23 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _send_now(group_name: str, viewers: tuple[Viewer, ...]) -> None:
-    if not CIRCUIT.closed:
-        return
-    future = asyncio.run_coroutine_threadsafe(_group_send(group_name, viewers), _loop())
-    try:
-        future.result(SEND_WITHIN)
-    except (RedisError, OSError) as error:
-        future.cancel()
+    message = {"type": "changed", "viewers": viewers}
+    get_channel_layer().send_here(group_name, message)
+    if CIRCUIT.closed:
+        future = asyncio.run_coroutine_threadsafe(_group_send(group_name, message), _loop())
+        future.add_done_callback(partial(_check, group_name))
+
+
+def _check(group_name: str, future: Future[None]) -> None:
+    """Open the circuit after a failure; nobody waits for a hint."""
+    if isinstance(error := future.exception(), (RedisError, OSError)):
         CIRCUIT.failed(error)
         logger.warning("hints to %s not sent, the sockets will poll: %s", group_name, error)
+    elif error is not None:
+        raise error
 
 
-async def _group_send(group_name: str, viewers: tuple[Viewer, ...]) -> None:
+async def _group_send(group_name: str, message: Mapping[str, object]) -> None:
     """Send one message to the group; each socket checks whether its viewer is listed."""
-    await get_channel_layer().group_send(group_name, {"type": "changed", "viewers": viewers})
+    async with asyncio.timeout(SEND_WITHIN):
+        await get_channel_layer().group_send(group_name, message)

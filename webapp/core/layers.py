@@ -1,19 +1,28 @@
 """The channel layer of the sockets: groups over Redis, and a socket's own channel in its process.
 
 Only groups are sent to. Channels subscribes to the own channel of every socket before the socket may open, so that a
-Redis that hangs would keep sockets from opening.
+Redis that hangs would keep sockets from opening. The sockets of the sender's own process get a message at once; it
+comes back from Redis as well, and is dropped there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
-from channels_redis.pubsub import RedisPubSubChannelLayer
+from channels_redis.pubsub import RedisPubSubChannelLayer, RedisPubSubLoopLayer
+
+SENDER = "sender"
 
 
 class GroupLayer(RedisPubSubChannelLayer):
     """Redis's publish and subscribe for groups; `send` to a single channel reaches nobody."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._process = uuid.uuid4().hex
 
     async def new_channel(self, prefix: str = "specific.") -> str:
         """Return the name of a new channel of this process, without asking Redis."""
@@ -21,3 +30,27 @@ class GroupLayer(RedisPubSubChannelLayer):
         name = f"{layer.prefix}{prefix}{uuid.uuid4().hex}"
         layer.channels[name] = asyncio.Queue()
         return name
+
+    async def group_send(self, group: str, message: Mapping[str, Any]) -> None:
+        """Send to the sockets of other processes; those of this process have it from `send_here`."""
+        await self._get_layer().group_send(group, {**message, SENDER: self._process})
+
+    def send_here(self, group: str, message: Mapping[str, Any]) -> None:
+        """Send to the sockets of this process, from any thread and without Redis."""
+        data = self.serialize(dict(message))
+        for loop, layer in list(self._layers.items()):
+            if layer.groups and not loop.is_closed():
+                loop.call_soon_threadsafe(_deliver, layer, group, data)
+
+    async def receive(self, channel: str) -> dict[str, Any]:
+        """The next message of a channel that this process has not sent through Redis."""
+        while True:
+            message: dict[str, Any] = await self._get_layer().receive(channel)
+            if message.pop(SENDER, None) != self._process:
+                return message
+
+
+def _deliver(layer: RedisPubSubLoopLayer, group: str, data: bytes) -> None:
+    for channel in layer.groups.get(layer._get_group_channel_name(group), ()):  # noqa: SLF001  (the key of `groups`)
+        if channel in layer.channels:
+            layer.channels[channel].put_nowait(data)

@@ -335,12 +335,12 @@ async def flush_redis():
 def chance(monkeypatch):
     """What drops 30 % of all hints, and says whose connection breaks."""
     drawn = random.Random(7)
-    sent = hints._group_send
+    sent = hints._send_now
 
-    async def lossy(match_id, viewers):
-        await sent(match_id, tuple(viewer for viewer in viewers if drawn.random() > 0.3))
+    def lossy(group_name, viewers):
+        sent(group_name, tuple(viewer for viewer in viewers if drawn.random() > 0.3))
 
-    monkeypatch.setattr(hints, "_group_send", lossy)
+    monkeypatch.setattr(hints, "_send_now", lossy)
     return drawn
 
 
