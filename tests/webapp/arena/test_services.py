@@ -206,7 +206,7 @@ def test_a_link_that_is_replaced_while_it_is_claimed_is_refused(player, ben, mon
 def test_the_plans_of_a_move_outlive_a_migration_that_adds_a_column(two_people):
     for _ in range(5):
         with transaction.atomic():
-            statements.lock(two_people.pk, 0, 0)
+            statements.lock(two_people.pk, 0, 0, services.database_now)
     names = ("arena_match", "arena_matchseat")
     try:
         with connection.cursor() as cursor:
@@ -216,7 +216,7 @@ def test_the_plans_of_a_move_outlive_a_migration_that_adds_a_column(two_people):
             for name in names:
                 cursor.execute(f"ALTER TABLE {name} ADD COLUMN later integer")
         with transaction.atomic():
-            assert statements.lock(two_people.pk, 0, 0).match == two_people
+            assert statements.lock(two_people.pk, 0, 0, services.database_now).match == two_people
     finally:
         with connection.cursor() as cursor:
             for name in names:

@@ -1,13 +1,14 @@
 """What a move reads: little while only the game moves on, everything once anything else has changed."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from training.errors import IllegalMove
-from training.records import Move
+from training.records import Move, SeatMove
 from webapp.accounts.models import User
 from webapp.arena.live.feed import ClientVersions, MatchFeed
 from webapp.arena.models import Match, MatchMove
@@ -94,6 +95,21 @@ def test_only_so_many_states_are_kept(two_people: Match) -> None:
     states, state = services.RecentStates(), services.fold(two_people)
     for number in range(services.RecentStates.MOST + 1):
         states.keep(Match(pk=number, created_at=two_people.created_at), state)
-    assert states.take(Match(pk=0, created_at=two_people.created_at)) is None
-    assert states.take(Match(pk=1, created_at=two_people.created_at)) is state
-    assert states.take(Match(pk=1, created_at=two_people.created_at)) is None, "whoever takes a state owns it"
+    assert states.take(0) == (None, None)
+    assert states.take(1) == (two_people.created_at, state)
+    assert states.take(1) == (None, None), "whoever takes a state owns it"
+
+
+def test_a_state_of_another_match_with_the_same_number_is_not_used(two_people: Match) -> None:
+    """As after a backup was restored beneath a running process."""
+    talk(two_people, 0)
+    earlier = services.fold(two_people)
+    talk(two_people, 1, "more")
+    other = Match(pk=two_people.pk, created_at=two_people.created_at - timedelta(days=1))
+    services.STATES.keep(other, services.catch_up(earlier, [SeatMove(seat=1, move=Move(action="talk", text="else"))]))
+    talk(two_people, 2, "and on")
+    assert [row.message["text"] for row in two_people.rows.filter(viewer=0).order_by("number")][-2:] == [
+        "more",
+        "and on",
+    ]
+    assert services.STATES.take(two_people.pk)[1].moves == 3

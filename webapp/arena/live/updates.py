@@ -1,4 +1,4 @@
-"""What is new in a running match for one viewpoint, read in one statement.
+"""What is new in a running match for one viewpoint, read in one statement, and the time with it.
 
 A socket looks after every move, and nearly always only the game has moved on. Then the statement's `version`, a hash of
 everything else that a table shows, is as before, and the seats need not be loaded again.
@@ -15,7 +15,8 @@ from typing import Any
 from training.records import Move, Seat, SeatMove, Viewer
 from webapp.arena.live.client_state import Facts
 from webapp.arena.models import ViewerRow
-from webapp.core.statements import execute
+from webapp.arena.play import services
+from webapp.core.statements import execute, pipelined
 
 STATEMENT = """
 SELECT step, step_until,
@@ -33,8 +34,7 @@ SELECT step, step_until,
   (SELECT json_agg(json_build_array(id, number, message, step, at) ORDER BY number) FROM arena_viewerrow
    WHERE match_id = match.id AND viewer = %s AND number > %s),
   (SELECT json_agg(json_build_array(seat, move) ORDER BY number) FROM arena_matchmove
-   WHERE match_id = match.id AND number >= %s),
-  clock_timestamp()
+   WHERE match_id = match.id AND number >= %s)
 FROM arena_match match WHERE id = %s"""
 
 
@@ -64,10 +64,13 @@ class Update:
 
 def read(match_id: int, viewer: Viewer, last_row: int, moves: int) -> Update | None:
     """Read the rows after number `last_row` and the moves from number `moves` on; None if there is no such match."""
-    columns = execute(STATEMENT, (viewer, last_row, moves, match_id)).fetchone()
+    with pipelined():
+        reading = execute(STATEMENT, (viewer, last_row, moves, match_id))
+        now = services.database_now()
+        columns = reading.fetchone()
     if columns is None:
         return None
-    step, step_until, version, *documents, now = columns
+    step, step_until, version, *documents = columns
     seen_at, due, rows, new_moves = (document or [] for document in documents)
     return Update(
         now=now,

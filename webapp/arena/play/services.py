@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from threading import Lock
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import F
 
@@ -26,7 +26,7 @@ from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat
 from webapp.arena.play import pace, statements
 from webapp.arena.play.statements import Locked
 from webapp.core import queue
-from webapp.core.statements import pipelined
+from webapp.core.statements import execute, pipelined
 from webapp.serving import services as serving
 
 HINT_EVERY = timedelta(seconds=5)
@@ -37,9 +37,7 @@ SEARCH_SECONDS = 30
 
 def database_now() -> datetime:
     """The database's clock, which decides all deadlines and leases."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        now: datetime = cursor.fetchone()[0]
+    now: datetime = execute("SELECT clock_timestamp()", ()).fetchone()[0]
     return now
 
 
@@ -108,18 +106,20 @@ class RecentStates:
     MOST = 256
 
     def __init__(self) -> None:
-        self._states: OrderedDict[int, MatchState] = OrderedDict()
+        self._states: OrderedDict[int, tuple[datetime, MatchState]] = OrderedDict()
         self._lock = Lock()
 
-    def take(self, match_id: int) -> MatchState | None:
-        """Remove and return the state of a match, which may lack its newest moves; None if there is none."""
+    def take(self, match_id: int) -> tuple[datetime | None, MatchState | None]:
+        """Remove and return the state of a match, which may lack its newest moves, with the time at which the match was
+        made: in a restored database the number may be that of another match.
+        """
         with self._lock:
-            return self._states.pop(match_id, None)
+            return self._states.pop(match_id, (None, None))
 
-    def keep(self, match_id: int, state: MatchState) -> None:
+    def keep(self, match: Match, state: MatchState) -> None:
         """Keep a state that nobody else will advance; the one unused for longest goes if there are too many."""
         with self._lock:
-            self._states[match_id] = state
+            self._states[match.pk] = match.created_at, state
             while len(self._states) > self.MOST:
                 self._states.popitem(last=False)
 
@@ -153,14 +153,16 @@ def submit(
     `move` may be a function that returns the move for what is found under the lock; if it raises, nothing changes.
     `known`, an earlier state of the match, saves a full fold; it is advanced in place.
     """
-    state = known or STATES.take(match_id)
-    locked = statements.lock(match_id, seat, 0 if state is None else state.moves)
+    created_at, state = (None, known) if known else STATES.take(match_id)
+    locked = statements.lock(match_id, seat, 0 if state is None else state.moves, database_now)
+    if created_at is not None and created_at != locked.match.created_at:
+        state, locked = None, statements.lock(match_id, seat, 0, database_now)
     match = locked.match
     current = step == match.step and match.state == Match.State.RUNNING
     if current:
         state = catch_up(state or MatchState(make(scenario_of(match))), locked.moves)
     elif state is not None and known is None:
-        STATES.keep(match_id, state)
+        STATES.keep(match, state)
     pending = state is not None and current and seat in state.pending
     if (not current or pending) and (stored := match.moves.filter(step=step, seat=seat).first()):
         return stored
@@ -188,7 +190,7 @@ def submit(
         hints.send(match.pk, [seat])
         match.due.filter(seat=seat).delete()
     if match.state == Match.State.RUNNING and known is None:
-        transaction.on_commit(partial(STATES.keep, match_id, state))
+        transaction.on_commit(partial(STATES.keep, match, state))
     return stored
 
 

@@ -6,7 +6,7 @@ Each statement reads or writes rows by a key; whatever decides or filters remain
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -29,8 +29,7 @@ SELECT
    WHERE match_id = %(match)s AND number >= %(since)s),
   (SELECT json_object_agg(viewer, last) FROM
    (SELECT viewer, max(number) AS last FROM arena_viewerrow WHERE match_id = %(match)s GROUP BY viewer) AS viewers),
-  (SELECT created_at FROM arena_dueseat WHERE match_id = %(match)s AND seat = %(seat)s AND hint_at IS NULL),
-  clock_timestamp()"""
+  (SELECT created_at FROM arena_dueseat WHERE match_id = %(match)s AND seat = %(seat)s AND hint_at IS NULL)"""
 SITTING = """
 SELECT seat, stand_in, seen_at IS NULL OR clock_timestamp() - seen_at > make_interval(secs => %s), match.step,
   ARRAY(SELECT step FROM arena_matchmove WHERE match_id = match.id AND seat = sitting.seat ORDER BY number)
@@ -67,8 +66,8 @@ class Locked:
     now: datetime
 
 
-def lock(match_id: int, seat: Seat, since: int) -> Locked:
-    """Lock a match; read its moves from number `since` on, and what a move of `seat` needs.
+def lock(match_id: int, seat: Seat, since: int, now: Callable[[], datetime]) -> Locked:
+    """Lock a match; read its moves from number `since` on, what a move of `seat` needs, and the clock.
 
     Raises `Match.DoesNotExist`.
     """
@@ -76,8 +75,9 @@ def lock(match_id: int, seat: Seat, since: int) -> Locked:
         locking = execute(LOCK, (match_id,))
         reading = execute(PROGRESS, {"match": match_id, "since": since, "seat": seat})
         seating = execute(SEATS, (match_id,))
+        read_at = now()
         row = locking.fetchone()
-        moves, last_rows, due_since, now = reading.fetchone()
+        moves, last_rows, due_since = reading.fetchone()
         seats = seating.fetchall()
     if row is None:
         raise Match.DoesNotExist(f"match {match_id}")
@@ -87,7 +87,7 @@ def lock(match_id: int, seat: Seat, since: int) -> Locked:
         moves=[SeatMove(seat=number, move=Move.from_dict(move)) for number, move in moves or ()],
         last_rows={int(viewer): number for viewer, number in (last_rows or {}).items()},
         due_since=due_since,
-        now=now,
+        now=read_at,
     )
 
 
