@@ -291,6 +291,25 @@ def test_tic_tac_toe_ends_with_its_line_and_the_move_that_made_it(moves, where, 
     assert won == sorted([*ends, middle])
 
 
+@pytest.mark.parametrize(
+    "game, opening, begins",
+    [
+        ("tic_tac_toe", [1], "a cross at the top"),
+        ("tic_tac_toe", [0, 4], "a cross in the top left corner and a nought in the middle"),
+        ("connect_four", [3, 3], "a full disc in column 4 and a ring in column 4"),
+    ],
+)
+def test_the_card_says_with_which_pieces_the_board_begins(game, opening, begins):
+    first, second = (make(strategic(game, opening=opening)).show(seat).brief.text for seat in (0, 1))
+    assert first[1:] == second[1:] == (f"The board begins with {begins}.",)
+    assert len(make(strategic(game)).show(0).brief.text) == 1, "an empty board needs no words"
+
+
+def test_moves_are_counted_from_the_first_one_at_the_table():
+    game = placed(make(strategic("tic_tac_toe", opening=[1])), [4, 0, 2, 8, 6])
+    assert game.show(0).moment == "Ben's nought in the bottom left corner completed the line in move 5."
+
+
 def test_two_lines_at_once_are_both_drawn():
     game = placed(make(strategic("tic_tac_toe")), [1, 3, 2, 5, 4, 6, 8, 7, 0])
     (board,) = game.show(1).zones

@@ -95,7 +95,11 @@ class BoardView(View):
 
     def private(self, state: pyspiel.State, seat: Seat) -> Brief:
         mine, theirs = PIECES[self.pieces][seat], PIECES[self.pieces][1 - seat]
-        return Brief(title=f"You play {plural(mine)}", text=(f"{self.names[1 - seat]} plays {plural(theirs)}.",))
+        text = [f"{self.names[1 - seat]} plays {plural(theirs)}."]
+        if opening := self.settings.opening:
+            pieces = (f"a {PIECES[self.pieces][at % 2]} {self.where(action)}" for at, action in enumerate(opening))
+            text.append(f"The board begins with {listed(pieces)}.")
+        return Brief(title=f"You play {plural(mine)}", text=tuple(text))
 
     def headline(self, state: pyspiel.State, result: Sequence[float], viewer: Viewer) -> str:
         marks = grid(state)
@@ -116,7 +120,8 @@ class BoardView(View):
         moves = state.history()
         seat = (len(moves) - 1) % 2
         piece = PIECES[self.pieces][seat]
-        return f"{self.names[seat]}'s {piece} {self.where(moves[-1])} completed the line in move {len(moves)}."
+        made = len(moves) - len(self.settings.opening)
+        return f"{self.names[seat]}'s {piece} {self.where(moves[-1])} completed the line in move {made}."
 
     # --- afterwards ---
 
