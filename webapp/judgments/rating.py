@@ -114,6 +114,7 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
         "match": match,
         "others": [] if done else others,
         "done": done,
+        "asks": any(other.guess is not None or other.values is not None for other in others),
         "revealed": _revealed(match, own_seat, user) if revealed else [],
         "view": client_state.view_of(state, own_seat.seat),
         "may_repeat": True,

@@ -22,10 +22,13 @@ from tests.webapp.judgments.make import (
 )
 from tests.webapp.runs.making import make_episode, make_run, village
 from training.games import REGISTRY as GAMES
-from training.records import ALL
+from training.games.base import FORFEIT
+from training.records import ALL, Scenario
 from training.rewards.rubrics import CONDUCT, rated_after
 from webapp.accounts.models import User
 from webapp.arena.models import Match
+from webapp.arena.play import services as arena
+from webapp.arena.setup import tables
 from webapp.core import choices
 from webapp.judgments import services, views
 from webapp.judgments.models import Guess, JudgeModel, Judgment, Queue, Rubric
@@ -373,6 +376,22 @@ def test_a_player_rates_and_then_sees_who_it_was(client_of, researcher, player):
     assert '<span class="state state-failed">wrong</span>' in after
     client.post(address, data)
     assert (Judgment.objects.count(), Guess.objects.count()) == (1, 1)
+
+
+def test_a_game_with_nothing_to_ask_offers_one_button(client_of, researcher):
+    """The host chose the players, and the game names no rubric: there is no guess, and no question either."""
+    start = tables.Start(Scenario(id="board", game="tic_tac_toe", seats=("Ada", "Ben")))
+    places = [tables.Place(user=researcher), tables.Place(scripted="scripted")]
+    match = tables.create(host=researcher, start=start, places=places, consent=True)
+    match.refresh_from_db()
+    arena.submit(match_id=match.pk, seat=0, step=match.step, move=FORFEIT)
+    client, address = client_of(researcher), reverse("judgments:rate", args=[match.pk])
+    form = client.get(address).content.decode().split('<form method="post" class="judging">')[1].split("</form>")[0]
+    assert re.findall(r"<button[^>]*>([^<]+)", form) == ["See what they thought"]
+    assert "no questions about how they played" in form
+    after = client.post(address, follow=True).content.decode()
+    assert "Who sat at the table" in after
+    assert "You made no guess" not in after
 
 
 def test_only_players_rate(client_of, researcher, other_researcher):
