@@ -223,6 +223,15 @@ def test_email_needs_an_address_that_its_owner_has_confirmed(client: Client, res
     assert client.post(reverse("runs:alerts"), data).status_code == 302
 
 
+@pytest.mark.parametrize("mail, addresses, warned", [(False, [], True), (True, [], False), (False, ["x"], False)])
+def test_a_site_that_reaches_nobody_says_so_before_a_rule_is_refused(
+    client: Client, settings: Any, mail: bool, addresses: list[str], warned: bool
+) -> None:
+    settings.MAIL_READY, settings.WEBHOOK_ADDRESSES = mail, addresses
+    text = client.get(reverse("runs:alerts")).content.decode()
+    assert ("sends no email and posts to no webhook yet" in text) == warned
+
+
 def test_slow_receivers_delay_no_others_and_only_one_worker_sends(
     researcher: Any, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

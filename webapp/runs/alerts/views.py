@@ -55,7 +55,15 @@ def alerts(request: HttpRequest) -> HttpResponse:
     existing = set(Run.objects.visible_to(user).filter(pk__in=keys).values_list("pk", flat=True))
     unconfirmed = settings.MAIL_READY and bool(user.email) and not verified(user)
     rules = user.alert_rules.select_related("run", "user").order_by("-pk")
-    context = {"form": form, "run": run, "rules": rules, "sent": sent, "existing": existing, "unconfirmed": unconfirmed}
+    context = {
+        "form": form,
+        "run": run,
+        "rules": rules,
+        "sent": sent,
+        "existing": existing,
+        "unconfirmed": unconfirmed,
+        "unreachable": not settings.MAIL_READY and not settings.WEBHOOK_ADDRESSES,
+    }
     return render(request, "runs/alerts.html", context, status=400 if form.errors else 200)
 
 
