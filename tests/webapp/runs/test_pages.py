@@ -331,9 +331,10 @@ def test_the_configuration_says_what_each_field_means(page, researcher):
 
 def test_a_comparison_shows_where_configurations_differ(page, researcher):
     first, two = make_run(researcher, name="one"), make_run(researcher, name="two")
-    Run.objects.filter(pk=two.pk).update(config={**two.config, "seed": 7})
+    Run.objects.filter(pk=two.pk).update(config={**two.config, "seed": 7, "note": None})
     shown = body(page("compare", query=f"?run={first.pk}&run={two.pk}"))
     assert "<code>seed</code>" in shown
+    assert "None" not in shown.split("<tbody>")[1].split("</tbody>")[0]
     assert "<code>learn.lr</code>" not in shown
     assert page("compare", query=f"?run={first.pk}").status_code == 302
 
