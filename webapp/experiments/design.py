@@ -116,7 +116,7 @@ def missing(experiment: Experiment) -> list[str]:
     ]
     if not experiment.debriefing.strip() and any(arm.misleads for arm in arms):
         names = ", ".join(arm.name for arm in arms if arm.misleads)
-        lacks.append(f"Write a debriefing: in {names}, participants may read of partners what is not so.")
+        lacks.append(f"Write a debriefing: what participants read about other players is not true in {names}.")
     return lacks
 
 

@@ -65,7 +65,8 @@ def test_an_experiment_is_made_and_opened_page_by_page(rosa: Client) -> None:
     rosa.post(f"{page}open/")
     experiment.refresh_from_db()
     assert experiment.state == "open"
-    assert f"/experiments/take/{experiment.token}/" in shown(rosa, page)
+    link = f"/experiments/take/{experiment.token}/"
+    assert f'{link}</code> <button type="button" class="secondary small" data-copy="link"' in shown(rosa, page)
     assert rosa.get(f"{page}edit/").status_code == 302
     assert rosa.post(f"{page}arms/{made.pk}/?game=negotiation&seats=2", {**arm, "seat_1": PERSON}).status_code == 400
 
