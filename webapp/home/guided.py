@@ -77,16 +77,21 @@ TEXTS = {
 
 
 def cards(tour: Tour) -> list[Card]:
-    """The cards of a person's tour, in their order."""
+    """The cards of a person's tour, in their order.
+
+    The first one leads from a finished run to its games against its own start: the reward of self-play says less.
+    """
+    steps = tours.progress(tour)
+    page, link = ("evaluation", "See who won") if steps["watch"].state == State.DONE else ("detail", "To the run")
     links = {
-        "watch": lambda: (tour.run_id and reverse("runs:detail", args=[tour.run_id]), "To the run"),
+        "watch": lambda: (tour.run_id and reverse(f"runs:{page}", args=[tour.run_id]), link),
         "play": lambda: (tour.match_id and reverse("arena:table", args=[tour.match_id]), "To the game"),
         "judge": lambda: (tour.queue_id and _queue_link(tour), "To the judgments"),
         "train": lambda: (tour.trained_id and reverse("runs:detail", args=[tour.trained_id]), "To the run"),
     }
     return [
         Card(name, *TEXTS[name][:3], TEXTS[progress.instead or name][3], progress, *_link(links[name]))
-        for name, progress in tours.progress(tour).items()
+        for name, progress in steps.items()
     ]
 
 

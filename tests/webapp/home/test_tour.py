@@ -78,7 +78,10 @@ def test_the_whole_tour_over_requests(client_of, researcher: User) -> None:
     checkpoint = Checkpoint.objects.create(name="first/4", kind="full", base="tiny", path="x", run=run, step=4)
     Deployment.objects.create(checkpoint=checkpoint, state="ready")
     assert states(researcher)["play"] == "ready"  # one need not wait for the end of the run
+    assert f'href="{started["Location"]}">To the run<' in client.get("/").content.decode()
     Run.objects.update(state="succeeded")
+    result = reverse("runs:evaluation", args=[run.pk])
+    assert f'href="{result}">See who won<' in client.get("/").content.decode()
     table = begin(client, "play")
     match = Match.objects.get()
     assert table["Location"] == reverse("arena:table", args=[match.pk])
