@@ -33,5 +33,16 @@
     document.getElementById("replay").scrollIntoView({ block: "start" });
   });
   document.addEventListener("htmx:afterSettle", mark);
+  // Left and right go a step back and forward, unless what has the focus uses these keys itself.
+  document.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const scrub = document.getElementById("scrub");
+    if (!by || !scrub || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (event.target.closest("input, select, textarea, dialog, .scroll")) return;
+    event.preventDefault();
+    const before = scrub.value;
+    scrub.value = Number(before) + by; // the range keeps to its ends
+    if (scrub.value !== before) scrub.dispatchEvent(new Event("change", { bubbles: true }));
+  });
   settle();
 })();

@@ -74,6 +74,15 @@ def test_a_message_opens_its_step_of_the_replay(visit, pages):
     expect(page.locator("table.heard")).to_be_visible()
 
 
+def test_arrow_keys_step_through_a_replay(visit, pages):
+    page = visit("admin", viewport=WIDE).page
+    page.goto(pages["match"])
+    shown = page.locator(".scrubber output")
+    for key, step in (("ArrowLeft", 14), ("ArrowLeft", 13), ("ArrowRight", 14), ("ArrowRight", 15)):
+        page.keyboard.press(key)
+        expect(shown).to_contain_text(f"step {step} of 15")
+
+
 def test_models_are_compared_from_a_suite(visit, pages):
     page = visit("admin", viewport=SMALL).page
     page.goto(pages["suite"])
