@@ -115,6 +115,12 @@ def test_an_address_becomes_few_guests(settings) -> None:
     assert forged.post(reverse(PLAY, args=["tic_tac_toe"])).status_code == 429
 
 
+def test_an_offer_counts_the_players_of_a_larger_table() -> None:
+    against = {offer.spec.name: offer.against for offer in finding.guest_offers()}
+    assert against["negotiation"] == "against a scripted player"
+    assert against["werewolf"] == "with 5 scripted players"
+
+
 def test_guests_play_against_small_open_models_that_answer_now_only(client: Client) -> None:
     model("qwen2.5-7b")
     model("smollm2-135m", opened=False)

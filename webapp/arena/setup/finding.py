@@ -51,7 +51,9 @@ class Offer:
             return f"others can join for {COUNTDOWN_S} s; then bots take the empty seats"
         if self.model is not None:
             return f"against {self.model}"
-        return f"against {opponents.title(opponents.substitute(self.spec.name))}"
+        title = opponents.title(opponents.substitute(self.spec.name))
+        others = scenarios.usual_size(self.spec.name) - 1
+        return f"against {title}" if others == 1 else f"with {others} {title.removeprefix('a ')}s"
 
 
 def games() -> list[GameSpec]:
