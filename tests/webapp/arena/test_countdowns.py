@@ -4,6 +4,8 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests.webapp.arena import vigil
@@ -14,7 +16,7 @@ from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play import services
 from webapp.arena.setup import countdowns, finding, links, tables, waiting_room
 from webapp.runs.models import Checkpoint
-from webapp.serving.models import Deployment
+from webapp.serving.models import Deployment, RemoteModel
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("registered")]
 registered = vigil.registered
@@ -150,7 +152,8 @@ def test_a_reserved_seat_that_nobody_claimed_is_filled_and_its_link_is_gone(play
 
 
 def base_model(state=Deployment.State.COLD):
-    checkpoint = Checkpoint.objects.create(name="x", kind="base", base="x", path="/nowhere", open_to_players=True)
+    name = f"x{Checkpoint.objects.count()}"
+    checkpoint = Checkpoint.objects.create(name=name, kind="base", base=name, path="/nowhere", open_to_players=True)
     return Deployment.objects.create(checkpoint=checkpoint, state=state)
 
 
@@ -187,6 +190,54 @@ def test_a_model_that_does_not_start_holds_up_no_table(player, ben, annotator, t
     time.passes(seconds)
     assert clock.finish_countdowns() == 1
     assert (state(match), "scripted" in kinds(match)) == (Match.State.RUNNING, not full)
+
+
+def test_tables_that_wait_for_their_model_hold_up_no_others(player, ben, annotator, time):
+    waiting = table(player, model=base_model())
+    waiting_room.take_seat(match=waiting, user=annotator, consent=True)  # the players are hidden from somebody
+    time.passes(1)
+    remote = Deployment.objects.create(
+        remote=RemoteModel.objects.create(name="r", address="https://r.example/v1", model="m", added_by=player)
+    )
+    others = [table(ben), table(ben, model=remote), table(ben, model=base_model(Deployment.State.READY))]
+    time.passes(31)
+    assert countdowns.ended(limit=9) == [*(match.pk for match in others), waiting.pk]
+    time.passes(180)
+    assert countdowns.ended(limit=1) == [waiting.pk], "it begins without its model"
+
+
+def test_to_press_start_again_does_not_prolong_the_wait_for_a_model(player, annotator, time):
+    match = table(player, model=base_model())
+    waiting_room.take_seat(match=match, user=annotator, consent=True)
+    countdowns.end_early(match=match)
+    ended_at = Match.objects.get().countdown_ends_at
+    time.passes(170)
+    countdowns.end_early(match=match)
+    assert Match.objects.get().countdown_ends_at == ended_at
+    time.passes(11)
+    assert clock.finish_countdowns() == 1
+    assert state(match) == Match.State.RUNNING
+
+
+def test_the_models_of_a_table_are_locked_in_one_statement(player, annotator, time):
+    """Two tables that each lock the other's models first would deadlock."""
+    seated, fills = base_model(Deployment.State.READY), base_model(Deployment.State.READY)
+    match = tables.create(
+        host=player,
+        start=tables.Start(vigil.vigil(4), countdown=tables.Countdown(30, fills)),
+        places=[tables.Place(user=player), tables.Place(deployment=seated), tables.Place(), tables.Place()],
+        consent=True,
+        shuffled=True,
+    )
+    waiting_room.take_seat(match=match, user=annotator, consent=True)
+    time.passes(31)
+    with CaptureQueriesContext(connection) as queries:
+        assert clock.finish_countdowns() == 1
+    assert sorted(match.seats.exclude(deployment=None).values_list("deployment", flat=True)) == [seated.pk, fills.pk]
+    statements = [each["sql"] or "" for each in queries]  # those of a pipeline are not recorded
+    locks = [each for each in statements if 'FROM "serving_deployment"' in each and "FOR UPDATE" in each]
+    named = re.search(r'"id" IN \(([\d, ]+)\)', locks[0]).group(1)
+    assert {int(key) for key in named.split(",")} == {seated.pk, fills.pk}
 
 
 def test_a_model_at_an_empty_seat_has_the_name_by_which_it_was_chosen(player, time):

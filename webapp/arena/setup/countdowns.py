@@ -14,6 +14,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from training.errors import BadInput
 from webapp.arena import opponents
@@ -31,9 +32,15 @@ START_WITHIN = timedelta(minutes=3)
 
 
 def ended(*, limit: int) -> list[int]:
-    """Open tables whose countdown has ended, the earliest first."""
-    rows = Match.objects.filter(state=Match.State.OPEN, countdown_ends_at__lte=services.database_now())
-    return list(rows.order_by("countdown_ends_at").values_list("pk", flat=True)[:limit])
+    """Open tables whose countdown has ended, the earliest first.
+
+    Those that still wait for their model come last: however many they are, they do not hold up the others.
+    """
+    now = services.database_now()
+    rows = Match.objects.filter(state=Match.State.OPEN, countdown_ends_at__lte=now)
+    starting = {"countdown_model__remote": None, "countdown_model__state__in": waiting_room.STARTING}
+    waits = Match.objects.filter(pk=OuterRef("pk"), countdown_ends_at__gt=now - START_WITHIN, **starting)
+    return list(rows.order_by(Exists(waits), "countdown_ends_at").values_list("pk", flat=True)[:limit])
 
 
 @transaction.atomic
@@ -76,10 +83,14 @@ def stop(*, match: Match) -> None:
 
 @transaction.atomic
 def end_early(*, match: Match) -> None:
-    """End the countdown now as the table's host; refused while somebody has not answered."""
+    """End the countdown now as the table's host; refused while somebody has not answered.
+
+    One that has ended stays as it is: to press again must not prolong the wait for a model.
+    """
     locked = waiting_room.still_open(match)
     waiting_room.check_answers(locked)
-    locked.countdown_ends_at = services.database_now()
+    now = services.database_now()
+    locked.countdown_ends_at = min(locked.countdown_ends_at or now, now)
     locked.save(update_fields=["countdown_ends_at"])
     if not _finish(locked):  # it waits for its model: everybody sees that the countdown has ended
         waiting_room.tell_everybody(locked)
@@ -115,9 +126,11 @@ def _bot(match: Match, *, waits: bool) -> Place | None:
         return substitute
     if not pace.blind(match, list(match.seats.all())):
         return place  # whoever sits there knows the players: the game begins, and its moves wait for the model
-    local = [model for model in place.deployments if model.remote_id is None]
-    if any(model.state == Deployment.State.FAILED for model in local):
+    if any(model.state == Deployment.State.FAILED and model.remote_id is None for model in place.deployments):
         return substitute
-    if len(serving.request_all(deployments=local)) == len({model.pk for model in local}):
+    # with those that sit there: the game requests them together, and tables must lock models in the same order
+    seated = [model for seat in match.seats.select_related(*MatchSeat.MODELS) for model in seat.deployments]
+    ready = serving.request_all(deployments=[*place.deployments, *seated])
+    if all(model.pk in ready for model in place.deployments):
         return place
     return None if waits else substitute
