@@ -42,6 +42,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "requested_models": ("models that wait to be started", "wait until one has started, or stop a running one"),
     "advice_per_hour": ("turns with advice of a coach within the last hour", "wait a while, or move without advice"),
     "chat_messages_per_hour": ("messages that you wrote beside games within the last hour", "wait a while"),
+    "chat_reports_per_hour": ("messages that you reported within the last hour", "wait a while"),
     "queues_per_hour": ("queues of judgments that were made within the last hour", "wait a while"),
     "api_keys": ("API keys", "revoke one"),
 }

@@ -241,6 +241,41 @@ def test_a_reader_reports_a_message_and_a_moderator_decides(hosted, annotator, r
     assert "No report waits for you." in answer.content.decode()
 
 
+def test_nobody_reports_more_than_their_quota(hosted, annotator, researcher, settings):
+    settings.QUOTAS = {**settings.QUOTAS, "chat_reports_per_hour": {"researcher": 2}}
+    messages = [write(hosted, annotator, f"message {n}") for n in range(3)]
+    for message in [*messages[:2], messages[1]]:  # a report that there is already uses nothing up
+        watching.report(match=hosted, message_id=message.pk, by=researcher)
+    with pytest.raises(BadInput, match="limit of 2 messages that you reported"):
+        watching.report(match=hosted, message_id=messages[2].pk, by=researcher)
+
+
+def test_a_moderator_does_not_dismiss_reports_of_their_own_message(hosted, researcher, person, client_of):
+    """Else the host of a table could hide from administrators what they wrote there."""
+    message, admin = write(hosted, hosted.host), client_of(person("admin"))
+    watching.report(match=hosted, message_id=message.pk, by=researcher)
+    host, address = client_of(hosted.host), f"/play/{hosted.pk}/watchers/{message.pk}/dismiss/"
+    assert address not in page(host, hosted)
+    assert address not in host.get("/play/reports/").content.decode()
+    host.post(address)
+    assert CANARY in admin.get("/play/reports/").content.decode()
+    assert address in page(admin, hosted)
+    admin.post(address)
+    assert "No report waits for you." in admin.get("/play/reports/").content.decode()
+
+
+def test_reports_that_a_moderator_may_not_read_hide_no_others(
+    public, hosted, annotator, researcher, person, monkeypatch
+):
+    """An administrator plays in one of the games: its reports, however many, are for others to read."""
+    monkeypatch.setattr(watching, "SHOWN", 1)
+    admin = person("admin")
+    public.seats.filter(seat=0).update(user=admin)
+    for match in (public, hosted):
+        watching.report(match=match, message_id=write(match, annotator).pk, by=researcher)
+    assert [message.match for message in watching.reported(admin)] == [hosted]
+
+
 def test_a_host_who_plays_reads_no_report(public, player, annotator, researcher, client_of):
     message = write(public, annotator)
     watching.report(match=public, message_id=message.pk, by=researcher)

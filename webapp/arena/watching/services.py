@@ -38,6 +38,8 @@ def reported(moderator: User) -> list[ChatMessage]:
     rows = ChatMessage.objects.filter(reports__dismissed_at=None, reports__isnull=False, deleted_at=None)
     if not moderator.is_admin:
         rows = rows.filter(match__host=moderator)
+    for played in ({"match__seats__user": moderator}, {"match__former_players__user": moderator}):
+        rows = rows.exclude(**played)  # however many there are, they do not hide the others
     rows = rows.annotate(since=Min("reports__created_at")).order_by("since")
     listed = rows.select_related("author", "match").prefetch_related("reports")[:SHOWN]
     return [message for message in listed if access.may_read_chat(message.match, moderator)]
@@ -83,13 +85,20 @@ def report(*, match: Match, message_id: int, by: User) -> None:
         raise BadInput("there is no such message")
     if message.author_id == by.pk:
         raise BadInput("this message is your own")
-    ChatReport.objects.get_or_create(message=message, reporter=by, defaults={"created_at": services.database_now()})
+    reports = ChatReport.objects.filter(reporter=by)
+    quotas.check(user=by, quota="chat_reports_per_hour", used=quotas.within_hour(reports.exclude(message=message)))
+    reports.get_or_create(message=message, reporter=by, defaults={"created_at": services.database_now()})
     hints.send_to_watchers(match.pk)
 
 
 @transaction.atomic
 def dismiss_reports(*, match: Match, message_id: int, by: User) -> None:
-    """Keep a message that was reported; later reports of other readers are shown again."""
+    """Keep a message that was reported; later reports of other readers are shown again.
+
+    Its author, who may be a moderator, does not decide that: one report then waits for another moderator.
+    """
+    if match.chat_messages.filter(pk=message_id, author=by).exists():
+        raise BadInput("this message is your own: another moderator decides")
     reports = ChatReport.objects.filter(message__match=match, message=message_id, dismissed_at=None)
     reports.update(dismissed_by=by, dismissed_at=services.database_now())
     hints.send_to_watchers(match.pk)

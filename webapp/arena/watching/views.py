@@ -82,7 +82,7 @@ def _back(request: HttpRequest, match: Match) -> HttpResponse:
 def dismiss(request: HttpRequest, match_id: int, message_id: int) -> HttpResponse:
     """Keep a reported message as a moderator."""
     match = _moderated(request, match_id)
-    services.dismiss_reports(match=match, message_id=message_id, by=current_user(request))
+    accepted(request, lambda: services.dismiss_reports(match=match, message_id=message_id, by=current_user(request)))
     return _back(request, match)
 
 
