@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -208,3 +209,20 @@ def test_the_next_list_offers_once_to_undo_what_was_hidden(client: Client, resea
     assert f'name="run" value="{first.pk}"' in form
     assert f'name="run" value="{active.pk}"' not in form, "it could not be archived"
     assert 'aria-label="Undo"' not in client.get(reverse("runs:list")).content.decode()
+
+
+@pytest.mark.parametrize("action, back", [("archive", "restore"), ("pin", "unpin")])
+def test_to_undo_leaves_what_was_so_before(client: Client, researcher: Any, action: str, back: str) -> None:
+    before, now = make_run(researcher, name="before"), make_run(researcher, name="now")
+    services.archive(run=before, archived=True)
+    services.pin(run=before, user=researcher, pinned=True)
+    before.refresh_from_db()
+    page = client.post(
+        reverse("runs:bulk"), {"action": action, "run": [before.pk, now.pk]}, follow=True
+    ).content.decode()
+    form = page.partition('aria-label="Undo"')[2].partition("</form>")[0]
+    assert re.findall(r'name="run" value="(\d+)"', form) == [str(now.pk)]
+    assert f'value="{back}"' in form
+    assert Run.objects.get(pk=before.pk).archived_at == before.archived_at
+    again = client.post(reverse("runs:bulk"), {"action": action, "run": [before.pk]}, follow=True).content.decode()
+    assert 'aria-label="Undo"' not in again

@@ -52,17 +52,20 @@ def set_group(*, run: Run, group: str) -> None:
 
 
 @transaction.atomic
-def archive(*, run: Run, archived: bool) -> None:
-    """Hide a run that is over from lists, or show it again; raises `BadInput` for one that is active."""
+def archive(*, run: Run, archived: bool) -> bool:
+    """Hide a run that is over from lists, or show it again; return whether it was not so already.
+
+    Raises `BadInput` for one that is active.
+    """
     if archived and run.state in ALIVE:
         raise BadInput(f"it is {run.state}: only a run that is over can be archived", run.name)
-    Run.objects.filter(pk=run.pk).update(archived_at=Now() if archived else None)
+    other = Run.objects.filter(pk=run.pk, archived_at__isnull=archived)
+    return bool(other.update(archived_at=Now() if archived else None))
 
 
 @transaction.atomic
-def pin(*, run: Run, user: User, pinned: bool) -> None:
-    """Keep a run at the top of a person's list, or no longer."""
+def pin(*, run: Run, user: User, pinned: bool) -> bool:
+    """Keep a run at the top of a person's list, or no longer; return whether it was not so already."""
     if pinned:
-        Pin.objects.get_or_create(run=run, user=user)
-    else:
-        Pin.objects.filter(run=run, user=user).delete()
+        return Pin.objects.get_or_create(run=run, user=user)[1]
+    return bool(Pin.objects.filter(run=run, user=user).delete()[0])

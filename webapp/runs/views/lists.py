@@ -128,20 +128,21 @@ def bulk(request: HttpRequest) -> HttpResponse:
         raise Http404
     allowed = Run.objects.visible_to(user) if action in {"pin", "unpin"} else Run.objects.changeable_by(user)
     runs = selected(allowed.without_servers(), request.POST)
-    done = []
+    done, changed = 0, []
     for run in runs:
         try:
-            work(run=run)
-            done.append(run.pk)
+            if work(run=run):
+                changed.append(run.pk)
+            done += 1
         except BadInput as error:
             messages.error(request, str(error))
     skipped = len(set(request.POST.getlist("run"))) - len(runs)
     if skipped:
         messages.warning(request, f"{skipped} not changed: they belong to somebody else.")
-    if done and action in REVERSE:
-        request.session[UNDO] = {"text": f"{len(done)} {DONE[action]}.", "action": REVERSE[action], "runs": done}
+    if changed and action in REVERSE:  # what was so before stays so when it is undone
+        request.session[UNDO] = {"text": f"{len(changed)} {DONE[action]}.", "action": REVERSE[action], "runs": changed}
     elif done:
-        messages.success(request, f"{len(done)} {DONE[action]}.")
+        messages.success(request, f"{done} {DONE[action]}.")
     return back
 
 
