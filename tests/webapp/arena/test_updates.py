@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -12,7 +13,7 @@ from training.records import Move, SeatMove
 from webapp.accounts.models import User
 from webapp.arena.live.feed import ClientVersions, MatchFeed
 from webapp.arena.models import Match, MatchMove
-from webapp.arena.play import hosting, services
+from webapp.arena.play import hosting, services, statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -89,6 +90,31 @@ def test_moves_of_another_process_are_caught_up_with(two_people: Match, monkeypa
     assert texts[-2:] == ["from elsewhere", "and on"]
     with pytest.raises(IllegalMove):
         talk(two_people, 5)
+
+
+def test_whoever_waited_for_the_lock_goes_on_from_the_state_that_was_kept_meanwhile(
+    two_people: Match, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each of those who move in the same step would replay the whole game under the lock."""
+    talk(two_people, 0)
+    created_at, state = services.STATES.take(two_people.pk)
+    real = statements.lock
+    assert created_at is not None
+    assert state is not None
+    kept = state
+
+    def lock(*arguments: Any) -> statements.Locked:
+        locked = real(*arguments)
+        services.STATES.keep(two_people, kept)  # by the thread whose move held the lock
+        return locked
+
+    monkeypatch.setattr(statements, "lock", lock)
+    monkeypatch.setattr(services, "make", None)  # a game that is made anew fails
+    talk(two_people, 1, "and on")
+    monkeypatch.undo()
+    assert services.fold(two_people).moves == kept.moves == 2
+    assert [row.message["text"] for row in two_people.rows.filter(viewer=0).order_by("number")][-1] == "and on"
+    assert services.STATES.take(two_people.pk) == (created_at, kept)
 
 
 def test_only_so_many_states_are_kept(two_people: Match) -> None:

@@ -157,10 +157,14 @@ def submit(
     locked = statements.lock(match_id, seat, 0 if state is None else state.moves, database_now)
     if created_at is not None and created_at != locked.match.created_at:
         state, locked = None, statements.lock(match_id, seat, 0, database_now)
-    match = locked.match
+    match, moves = locked.match, locked.moves
     current = step == match.step and match.state == Match.State.RUNNING
+    if state is None and current:  # whoever moved while this waited for the lock may have kept it since
+        created_at, state = STATES.take(match_id)
+        state = state if created_at == match.created_at else None
+        moves = moves[0 if state is None else state.moves :]
     if current:
-        state = catch_up(state or MatchState(make(scenario_of(match))), locked.moves)
+        state = catch_up(state or MatchState(make(scenario_of(match))), moves)
     elif state is not None and known is None:
         STATES.keep(match, state)
     pending = state is not None and current and seat in state.pending
@@ -176,6 +180,8 @@ def submit(
         raise IllegalMove("it is not your turn")
     checked_move = move if isinstance(move, Move) else move(state, locked)
     state.game.check(seat, checked_move)
+    if known is None:  # before the hints: others who move in the same step may wait for the lock
+        transaction.on_commit(partial(_keep_if_running, match, state))
     since = locked.due_since if checked_move.origin == "seat" else None
     took_s = None if since is None else max(0.0, (locked.now - since).total_seconds())
     with pipelined():
@@ -189,9 +195,12 @@ def submit(
     else:
         hints.send(match.pk, [seat])
         match.due.filter(seat=seat).delete()
-    if match.state == Match.State.RUNNING and known is None:
-        transaction.on_commit(partial(STATES.keep, match, state))
     return stored
+
+
+def _keep_if_running(match: Match, state: MatchState) -> None:
+    if match.state == Match.State.RUNNING:
+        STATES.keep(match, state)
 
 
 def _append(
