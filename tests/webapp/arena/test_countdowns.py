@@ -219,8 +219,9 @@ def test_to_press_start_again_does_not_prolong_the_wait_for_a_model(player, anno
     assert state(match) == Match.State.RUNNING
 
 
-def test_the_models_of_a_table_are_locked_in_one_statement(player, annotator, time):
+def test_the_models_of_a_table_are_locked_in_one_statement(player, annotator, time, settings):
     """Two tables that each lock the other's models first would deadlock."""
+    settings.SERVE_SLOTS = 2
     seated, fills = base_model(Deployment.State.READY), base_model(Deployment.State.READY)
     match = tables.create(
         host=player,
@@ -384,3 +385,37 @@ def test_a_guest_plays_alone_at_once(client_of):
     client.post(reverse("arena:play-now", args=["werewolf"]))
     match = Match.objects.get()
     assert (match.countdown_s, match.seats.filter(kind=MatchSeat.Kind.OPEN).count()) == (None, 0)
+
+
+# --- more models than the site serves at once ---
+
+
+@pytest.mark.parametrize("slots, refused", [(1, True), (2, False)])
+def test_a_table_that_would_wait_for_ever_for_its_models_is_refused(player, ben, settings, slots, refused):
+    """It would keep the model that has started, and no other table could have its slot."""
+    settings.SERVE_SLOTS = slots
+    first, second = base_model(), base_model()
+    me, one, two, free = (
+        tables.Place(user=player),
+        *(tables.Place(deployment=m) for m in (first, second)),
+        tables.Place(),
+    )
+    for places, more in [
+        ([me, one, two], {"visibility": "public"}),
+        ([me, one, two], {"shuffled": True}),
+        ([me, one, two, tables.Place(user=ben)], {}),
+        ([me, one, two, free], {}),
+        ([me, one, free], {"countdown": second}),
+    ]:
+        countdown = tables.Countdown(30, more["countdown"]) if "countdown" in more else None
+        start = tables.Start(vigil.vigil(len(places)), countdown=countdown)
+        options = {name: value for name, value in more.items() if name != "countdown"}
+        if refused:
+            with pytest.raises(BadInput, match="serves 1 at once of the 2 models"):
+                tables.create(host=player, start=start, places=places, consent=True, **options)
+        else:
+            tables.create(host=player, start=start, places=places, consent=True, **options)
+    alike = [me, one, one]
+    tables.create(host=player, start=tables.Start(vigil.vigil(3)), places=alike, consent=True, visibility="public")
+    match = tables.create(host=player, start=tables.Start(vigil.vigil(3)), places=[me, one, two], consent=True)
+    assert state(match) == Match.State.RUNNING, "whoever knows the players waits for one model after the other"

@@ -155,6 +155,11 @@ def create(
         raise BadInput(f"must be between {DEADLINES[0]} and {DEADLINES[1]} seconds", "deadline_s")
     _check_places(scenario, places)
     countdown = _countdown(start, places)
+    models = [model for place in places for model in place.deployments]
+    models += [countdown.model] if countdown is not None and countdown.model is not None else []
+    known = visibility == Match.Visibility.PRIVATE and not shuffled
+    if not known or any(place.kind == MatchSeat.Kind.OPEN or place.user not in (None, host) for place in places):
+        _check_slots(models)
     match = Match.objects.create(
         host=host,
         game=scenario.game,
@@ -175,8 +180,6 @@ def create(
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
         _create_seat(match, number, name, place, consent if place.user == host else place.consent)
-    models = [model for place in places for model in place.deployments]
-    models += [countdown.model] if countdown is not None and countdown.model is not None else []
     serving.request_all(deployments=models)  # they start while people read the rules
     waiting_room.start_countdown(match)
     waiting_room.begin_if_ready(match)
@@ -189,6 +192,20 @@ def _countdown(start: Start, places: Sequence[Place]) -> Countdown | None:
     if countdown is not None and not COUNTDOWNS[0] <= countdown.seconds <= COUNTDOWNS[1]:
         raise BadInput(f"must be between {COUNTDOWNS[0]} and {COUNTDOWNS[1]} seconds", "countdown_s")
     return countdown if any(place.kind == MatchSeat.Kind.OPEN for place in places) else None
+
+
+def _check_slots(models: Sequence[Deployment]) -> None:
+    """Raise `BadInput` if a table whose players stay hidden, which waits for all its models, would wait for ever.
+
+    It would also keep the models that have started, and with them the slots of everybody else.
+    """
+    local = {model.pk for model in models if model.checkpoint_id is not None}
+    if len(local) > 1 and len(local) > (slots := serving.slots()):
+        raise BadInput(
+            f"this site serves {slots} at once of the {len(local)} models of this table, and a game whose players stay "
+            "hidden waits for all: choose the same model, a remote one, or a private table for yourself alone",
+            "seats",
+        )
 
 
 def _check_quotas(host: User, start: Start) -> None:
