@@ -2,11 +2,13 @@
 
 import json
 import re
+import threading
 from datetime import timedelta
 
 import pytest
 from channels.db import database_sync_to_async
 from channels_redis.pubsub import RedisPubSubLoopLayer
+from django.db import connection, transaction
 
 from tests.webapp.arena.browser import Tab
 from tests.webapp.arena.conftest import negotiation
@@ -184,6 +186,28 @@ def test_nobody_writes_more_than_their_quota(public, annotator, settings, monkey
     write(public, annotator)
     with pytest.raises(BadInput, match="limit of 2 messages"):
         write(public, annotator)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_messages_appear_in_the_order_of_their_numbers(public, annotator, researcher):
+    started = threading.Event()
+
+    def write_meanwhile():
+        started.set()
+        try:
+            write(public, researcher, "second")
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=write_meanwhile)
+    with transaction.atomic():
+        write(public, annotator, "first")
+        other.start()
+        assert started.wait(5)
+        other.join(0.5)
+        assert other.is_alive(), "its message would be visible before the first, which has a lower number"
+    other.join(10)
+    assert [message.text for message in watching.messages(public)] == ["first", "second"]
 
 
 def test_nobody_writes_when_the_game_is_over(public, annotator):

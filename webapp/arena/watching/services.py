@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Min
 
 from training.errors import BadInput
@@ -62,9 +62,18 @@ def write(*, match: Match, user: User, text: str) -> ChatMessage:
     now = services.database_now()
     if written.filter(created_at__gt=now - WITHIN).count() >= BURST:  # under the lock of the quota
         raise BadInput("you are writing too fast: wait a few seconds")
+    _in_order(match)
     message = ChatMessage.objects.create(match=match, author=user, text=words, step=match.step, created_at=now)
     hints.send_to_watchers(match.pk)
     return message
+
+
+def _in_order(match: Match) -> None:
+    """Make other writers in a match wait until the transaction ends: messages become visible in the order of their
+    numbers, so that a page's last number says which it has.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"chat of {match.pk}"])
 
 
 @transaction.atomic
