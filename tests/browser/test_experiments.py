@@ -34,7 +34,7 @@ def test_a_study_is_made_opened_and_taken(visit: Callable[..., Visitor]) -> None
     rosa.get_by_label("Name").fill("only")
     rosa.locator("[name=seat_1]").select_option("scripted:scripted")
     rosa.get_by_role("button", name="Save the arm").click()
-    expect(rosa.locator(".note-warning")).to_contain_text("hints at a machine")
+    expect(rosa.locator(".note-warning")).to_contain_text("suggests a machine")
     rosa.on("dialog", lambda dialog: dialog.accept())
     rosa.get_by_role("button", name="Open the experiment").click()
     link = rosa.locator("#link").inner_text().partition("?")[0]

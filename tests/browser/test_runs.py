@@ -78,7 +78,7 @@ def test_the_list_of_runs_is_put_in_order(visit, site, name):
     page.get_by_role("link", name=f"{name} tag").first.click()
     assert names(page) == [third, first]
     page.goto(f"/runs/?q={name}")
-    page.get_by_role("checkbox", name="Select all runs of this page").check()
+    page.get_by_role("checkbox", name="Select all runs on this page").check()
     expect(page.locator("[data-count]")).to_have_text("3 selected")
     page.locator(".bulk [name=group]").fill(f"{name} group")
     page.keyboard.press("Enter")
@@ -261,7 +261,7 @@ def test_an_alert_is_set_tested_sent_and_removed(visit, site, name, receiver):
 
 def arrives(page, text):
     """Load the page again until the first delivery has this text and is sent."""
-    row = page.get_by_role("heading", name="What was sent").locator("~ div tbody tr").first
+    row = page.get_by_role("heading", name="Deliveries").locator("~ div tbody tr").first
     for _ in range(60):
         page.reload()
         shown = row.inner_text()

@@ -228,7 +228,7 @@ def test_pages_say_which_limit_is_reached(researcher, few, client_of):
     for _ in range(3):
         start(researcher)
     page = client.post(reverse("home:begin", args=["watch"]))
-    assert "This did not begin: 4 would be more than the limit of 3 runs" in page.content.decode()
+    assert "This did not start: 4 would be more than the limit of 3 runs" in page.content.decode()
     for _ in range(5):
         create_key(user=researcher, name="k")
     page = client.post(reverse("accounts:account"), {"name": "one more"})

@@ -116,14 +116,14 @@ def missing(experiment: Experiment) -> list[str]:
     ]
     if not experiment.debriefing.strip() and any(arm.misleads for arm in arms):
         names = ", ".join(arm.name for arm in arms if arm.misleads)
-        lacks.append(f"Write a debriefing: what participants read about other players is not true in {names}.")
+        lacks.append(f"Write a debriefing: in {names}, participants are misinformed about other players.")
     return lacks
 
 
 def warnings(experiment: Experiment) -> list[str]:
-    """What may spoil an experiment without keeping it from being opened, as sentences; empty if nothing.
+    """Threats to validity that do not prevent an experiment from being opened, as sentences; empty if none.
 
-    Every participant reads the same in the waiting room, but how long they wait depends on who has to come.
+    The waiting room shows the same text in every arm, but the waiting time depends on who else must arrive.
     """
     cautions = []
     arms = list(experiment.arms.all())
@@ -131,21 +131,20 @@ def warnings(experiment: Experiment) -> list[str]:
     if at_once and experiment.shortest_wait_s < SHORTEST_WAIT_S:
         cautions.append(
             f"The shortest wait is {experiment.shortest_wait_s} s. In {', '.join(at_once)}, a game needs no second "
-            f"participant, and one that begins at once hints at a machine: {SHORTEST_WAIT_S} s or more hide it."
+            f"participant; starting at once suggests a machine. Wait at least {SHORTEST_WAIT_S} s to hide this."
         )
     together = [arm.name for arm in arms if arm.people > 1 and arm.shown_as != Match.ShownAs.MODEL]
     if at_once and together:
         cautions.append(
-            f"Waits differ between the arms. In {', '.join(at_once)}, a game begins when the shortest wait of "
-            f"{experiment.shortest_wait_s} s ends; in {', '.join(together)}, only once another participant has come. "
-            "Whoever waits longer may conclude that they play with a person. Choose a shortest wait within which "
-            "participants arrive, and compare the waits of the arms in the export."
+            f"Waiting times differ between the arms. In {', '.join(at_once)}, a game begins when the shortest wait of "
+            f"{experiment.shortest_wait_s} s ends; in {', '.join(together)}, only when another participant has come. "
+            "A longer wait may suggest that the partner is a person. Choose a shortest wait within which participants "
+            "usually arrive, and compare the waiting times of the arms in the export."
         )
     if replaced := [arm.name for arm in arms if arm.fallback_shows]:
         cautions.append(
             f"In {', '.join(replaced)}, the fallback takes empty seats when the longest wait of "
-            f"{experiment.wait_seconds} s ends. Whoever has waited for so long may conclude that they do not play with "
-            "people."
+            f"{experiment.wait_seconds} s ends. Such a wait may suggest that the partners are not people."
         )
     return cautions
 

@@ -26,7 +26,7 @@ TINY = "tiny"
 
 @dataclass(frozen=True)
 class Card:
-    """One step: what happens and how long it takes, how far it is, its button, and a link to what it made."""
+    """One step: description and duration, progress, its button, and a link to what it created."""
 
     name: str
     title: str
@@ -44,7 +44,7 @@ class Card:
 
     @property
     def step(self) -> str:
-        """The step that its button begins."""
+        """The step that its button starts."""
         return self.progress.instead or self.name
 
 
@@ -52,25 +52,25 @@ TEXTS = {
     "watch": (
         "Watch it learn",
         "3 minutes",
-        "The tiny model bargains with itself and learns from it. Then it plays against its own start.",
+        "The tiny model bargains with itself and learns from it. Then it plays against the model it started from.",
         "Start the quick trial",
     ),
     "play": (
         "Beat it",
         "3 minutes",
-        "Sit down against the newest checkpoint of your run, over items that it learned to divide.",
+        "Negotiate with the newest checkpoint of your run, over items from its training.",
         "Play against it",
     ),
     "judge": (
         "Judge it",
         "2 minutes",
-        "Score how both of you talked, by the rubric of the game. Anybody whom you invite could judge the same game.",
+        "Rate how both of you talked, with the rubric of the game. Other annotators can judge the same game.",
         "Queue the game",
     ),
     "train": (
         "Train on that",
         "1 minute",
-        "Your judged game becomes a dataset, and the model imitates what was said in it: the tour is complete.",
+        "Your judged game becomes a dataset, and the model is fine-tuned on its messages. That completes the tour.",
         "Export it and train",
     ),
 }
@@ -79,7 +79,7 @@ TEXTS = {
 def cards(tour: Tour) -> list[Card]:
     """The cards of a person's tour, in their order.
 
-    The first one leads from a finished run to its games against its own start: the reward of self-play says less.
+    The first card of a finished run links to its games against the initial model, which say more than self-play reward.
     """
     steps = tours.progress(tour)
     page, link = ("evaluation", "See who won") if steps["watch"].state == State.DONE else ("detail", "To the run")
@@ -106,7 +106,7 @@ def _queue_link(tour: Tour) -> str:
 
 
 def context(user: User, refused: tuple[str, str] = ("", "")) -> dict[str, Any]:
-    """The context of the cards; `refused` are a step and why it did not begin. `moving`: they change by themselves."""
+    """The context of the cards; `refused` is a step and why it did not start. `moving`: the page polls for changes."""
     tour = tours.of(user)
     shown = cards(tour)
     entry = bases.REGISTRY[TINY]

@@ -1,8 +1,8 @@
 """The guided tour of a researcher: watch a model learn, play against it, judge the game, train on that.
 
-Every step is real work. A person's record names the objects of each step, and their states say how far it is. So a
-person can leave the tour and continue it later, and can repeat a step that failed. Every function is one transaction,
-and raises `BadInput` without changing anything.
+Every step is a real task. A user's record refers to the objects that each step created, and progress follows from
+their states, so that the tour can be left and continued later, and a failed step repeated. Every function is one
+transaction, and raises `BadInput` without changing anything.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from webapp.serving import services as serving
 
 
 class State(StrEnum):
-    """How far a step is. A locked one waits for the step before it."""
+    """Progress of a step. A locked step waits for the previous one."""
 
     LOCKED = "locked"
     READY = "ready"
@@ -45,9 +45,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of a step; `message` is what is going on, or what went wrong and what to do.
+    """The state of a step; `message` says what is happening, or what failed and what to do.
 
-    `instead` is the step that must be done again, where it is another one.
+    `instead` names an earlier step that must be repeated first.
     """
 
     state: State
@@ -79,13 +79,13 @@ def _of_run(run: Run | None) -> Progress:
     if run is None:
         return Progress(State.READY)
     if run.state in ALIVE:
-        began = f"Step {run.step} of {run.steps}" if run.step and run.steps else "It begins"
+        began = f"Step {run.step} of {run.steps}" if run.step and run.steps else "Starting"
         message = "Waiting for a worker" if run.state == Run.State.QUEUED else began
         return Progress(State.WORKING, message, run.step, run.steps)
     if run.state == Run.State.SUCCEEDED:
         return Progress(State.DONE)
     why = "The run was stopped" if run.state == Run.State.STOPPED else "The run failed"
-    return Progress(State.FAILED, f"{why}: its log says more. Start another, or resume it on its page.")
+    return Progress(State.FAILED, f"{why}: see its log. Start another run, or resume this one on its page.")
 
 
 def opponent(tour: Tour) -> Checkpoint | None:
@@ -108,14 +108,14 @@ def _judged(tour: Tour, played: Progress) -> Progress:
         return Progress(State.LOCKED)
     if queue is None:
         if match is not None and not Match.objects.exportable().filter(pk=match.pk).exists():
-            why = "You kept this game out of exports, or it is not rated, so it cannot be judged."
-            return Progress(State.FAILED, f"{why} Play another, and say yes to its use.", instead="play")
+            why = "You kept this game out of exports, or it does not count, so it cannot be judged."
+            return Progress(State.FAILED, f"{why} Play another, and agree to its use.", instead="play")
         return Progress(State.READY)
     left, seats = queue.targets.open_for(tour.user).count(), queue.targets.count()
     if left:
         return Progress(State.WORKING, f"{seats - left} of {seats} seats judged", seats - left, seats)
     if not queue.targets.filter(judgments__values__isnull=False).exists():
-        return Progress(State.FAILED, "No seat was given values, so nothing can be learned. Queue it again.")
+        return Progress(State.FAILED, "No seat has been scored, so there is nothing to train on. Queue the game again.")
     return Progress(State.DONE)
 
 

@@ -262,7 +262,7 @@ def test_a_reader_reports_a_message_and_a_moderator_decides(hosted, annotator, r
         watching.report(match=hosted, message_id=other.pk, by=annotator)
     watching.report(match=hosted, message_id=other.pk, by=researcher)
     answer = host.post(f"/play/{hosted.pk}/watchers/{other.pk}/delete/", {"back": "reports"}, follow=True)
-    assert "No report waits for you." in answer.content.decode()
+    assert "There are no open reports." in answer.content.decode()
 
 
 def test_nobody_reports_more_than_their_quota(hosted, annotator, researcher, settings):

@@ -71,7 +71,7 @@ def test_a_table_that_begins_at_once_is_warned_of(
     [
         ([(making.ALONE, "unknown", "")], []),
         ([(making.PAIR, "unknown", "")], []),
-        ([(making.ALONE, "unknown", ""), (making.PAIR, "unknown", "")], ["Waits differ"]),
+        ([(making.ALONE, "unknown", ""), (making.PAIR, "unknown", "")], ["Waiting times differ"]),
         ([(making.ALONE, "model", ""), (making.PAIR, "unknown", "")], []),
         ([(making.ALONE, "unknown", ""), (making.PAIR, "model", "")], []),
         ([(making.PAIR, "person", "scripted:scripted")], ["In arm 0, the fallback"]),

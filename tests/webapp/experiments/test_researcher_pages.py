@@ -50,7 +50,7 @@ def test_an_experiment_is_made_and_opened_page_by_page(rosa: Client) -> None:
     experiment.refresh_from_db()
     assert experiment.state == "draft"
     rosa.post(f"{page}edit/", {**TEXTS, "debriefing": "It was a script."})
-    assert "hints at a machine" in shown(rosa, page)
+    assert "suggests a machine" in shown(rosa, page)
     assert "at least 0 s, at most 1 min" in shown(rosa, page)
     scale = {
         "part": "after",

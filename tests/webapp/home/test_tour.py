@@ -115,7 +115,7 @@ def test_a_step_before_its_time_is_refused_on_its_card(client_of, researcher: Us
     for step, why in (("play", "there is no checkpoint yet"), ("judge", "play the game"), ("train", "judge the game")):
         page = begin(client, step)
         assert page.status_code == 400
-        assert f'role="alert">This did not begin: {why}' in page.content.decode()
+        assert f'role="alert">This did not start: {why}' in page.content.decode()
     assert begin(client, "fly").status_code == 404
     assert not Run.objects.exists()
 

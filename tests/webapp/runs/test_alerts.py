@@ -229,7 +229,7 @@ def test_a_site_that_reaches_nobody_says_so_before_a_rule_is_refused(
 ) -> None:
     settings.MAIL_READY, settings.WEBHOOK_ADDRESSES = mail, addresses
     text = client.get(reverse("runs:alerts")).content.decode()
-    assert ("sends no email and posts to no webhook yet" in text) == warned
+    assert ("Neither email nor webhooks are set up" in text) == warned
 
 
 def test_slow_receivers_delay_no_others_and_only_one_worker_sends(

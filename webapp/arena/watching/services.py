@@ -54,7 +54,7 @@ def write(*, match: Match, user: User, text: str) -> ChatMessage:
     if len(words) > LONGEST:
         raise BadInput(f"a message has at most {LONGEST} characters, not {len(words)}", "text")
     if not Match.objects.filter(pk=match.pk, state=Match.State.RUNNING).exists():
-        raise BadInput("the game is over: nothing can be written any more")
+        raise BadInput("the game is over: the chat is closed")
     if access.is_muted(match, user):
         raise BadInput("a moderator has muted you in this chat")
     written = ChatMessage.objects.filter(author=user)

@@ -1,8 +1,8 @@
-"""The channels by which alerts are sent, by name in `CHANNELS`: what a rule needs, and how a delivery leaves.
+"""The channels by which alerts are sent, by name in `CHANNELS`: what a rule stores, and how a delivery is sent.
 
 A webhook gets a POST with JSON. Its header `Authorization: Parley-HMAC-SHA256 t=SECONDS,v=HEX` signs the body: HEX is
-the HMAC of `SECONDS.BODY` with the rule's secret. Redirects are not followed, and only addresses that were checked
-against the list and the forbidden networks are connected to.
+the HMAC of `SECONDS.BODY` with the rule's secret. Redirects are not followed, and only addresses that
+were checked against the list and the forbidden networks are contacted.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from webapp.runs.alerts.models import AlertRule, Delivery
 
 TIMEOUT_S = 5.0
-"""How long a webhook may take to answer. Whatever takes longer is tried again later, from its row."""
+"""Time limit for a webhook's response; a delivery that takes longer is retried later."""
 MAX_BYTES = 64 * 1024
 
 
 class NotDelivered(Exception):
-    """The receiver did not take a delivery."""
+    """The receiver did not accept a delivery."""
 
 
 class Channel(ABC):
@@ -45,40 +45,40 @@ class Channel(ABC):
 
     @abstractmethod
     def fields(self, user: User, address: str) -> Mapping[str, str]:
-        """Return the `address` and `secret` of a new rule, as far as it has any.
+        """Return the `address` and `secret` of a new rule, if the channel uses them.
 
-        Raises `BadInput` at `channel` or `address` where this person cannot be reached by it.
+        Raises `BadInput` at `channel` or `address` if the channel cannot reach this user.
         """
 
     @abstractmethod
     def destination(self, rule: AlertRule) -> str:
-        """Return where alerts of a rule go, for its owner."""
+        """Return the destination of a rule's alerts, as its owner reads it."""
 
     def refused(self, rule: AlertRule) -> str:
-        """Return why nothing may be sent now; empty if it may. Runs before `send`, and may read the database."""
+        """Return why nothing may be sent now, or an empty string. Runs before `send`; may read the database."""
         return ""
 
     @abstractmethod
     def send(self, delivery: Delivery) -> None:
-        """Send a delivery. Runs in a thread of its own, and does not read the database.
+        """Send a delivery. Runs in a separate thread; must not read the database.
 
-        Raises `NotDelivered`, `BadInput` or `OSError` if it has not arrived.
+        Raises `NotDelivered`, `BadInput` or `OSError` on failure.
         """
 
 
 class Email(Channel):
-    """Mail to the address of the account, which its owner has confirmed."""
+    """Email to the account's confirmed address."""
 
     label = "email to your account's address"
 
     def fields(self, user: User, address: str) -> Mapping[str, str]:
         """Return nothing: the address is that of the account."""
         if not settings.MAIL_READY:
-            raise BadInput("this site sends no email; an administrator sets PARLEY_MAIL", "channel")
+            raise BadInput("this site sends no email; an administrator must set PARLEY_MAIL", "channel")
         if not user.email:
             raise BadInput("your account has no email address", "channel")
         if not verified(user):
-            raise BadInput(f"{user.email} is not confirmed: have a link sent to it below, and open it first", "channel")
+            raise BadInput(f"{user.email} is not confirmed: request a link below and open it first", "channel")
         return {}
 
     def destination(self, rule: AlertRule) -> str:
@@ -90,7 +90,7 @@ class Email(Channel):
         return "" if verified(rule.user) else "the email address of the account is not confirmed"
 
     def send(self, delivery: Delivery) -> None:
-        """Send a mail with a line for each fact."""
+        """Send an email with one line per field."""
         body = delivery.body
         title = " ".join(f"Parley: {body['event']}: run {body['run'] or ''} {body['name']}".split())
         lines = [f"{name}: {value}" for name, value in body.items() if value not in ("", None)]
@@ -101,13 +101,13 @@ class Email(Channel):
 
 
 class Webhook(Channel):
-    """A signed POST to an address of the list."""
+    """A signed POST to an allowed address."""
 
     label = "webhook"
-    help = "Of a webhook; it must be on the list in WEBHOOK_ADDRESSES."
+    help = "Webhooks only; it must be listed in WEBHOOK_ADDRESSES."
 
     def fields(self, user: User, address: str) -> Mapping[str, str]:
-        """Return an address of the list, and a key of its signatures."""
+        """Return the address, if it is allowed, and a new signing secret."""
         try:
             allowed_addresses().check(address)
         except BadInput as error:
@@ -119,12 +119,12 @@ class Webhook(Channel):
         return rule.address
 
     def send(self, delivery: Delivery) -> None:
-        """Post what has happened."""
+        """Post the alert."""
         body = json.dumps({**delivery.body, "delivery": delivery.pk}).encode()
         asyncio.run(self.post(delivery.rule, body))
 
     async def post(self, rule: AlertRule, body: bytes) -> None:
-        """Post a signed body. Raises `NotDelivered` unless it is answered with 2xx in time."""
+        """Post a signed body. Raises `NotDelivered` unless the response has status 2xx and arrives in time."""
         import httpx2
         from openai import OpenAIError
 
@@ -136,28 +136,28 @@ class Webhook(Channel):
         transport = GuardedTransport(allowed, TIMEOUT_S, MAX_BYTES)
         try:
             async with httpx2.AsyncClient(transport=transport, follow_redirects=False, trust_env=False) as client:
-                answer = await client.post(rule.address, content=body, headers=headers)
+                response = await client.post(rule.address, content=body, headers=headers)
         except (httpx2.HTTPError, OpenAIError, ValueError) as error:
             raise NotDelivered(str(error) or type(error).__name__) from error
-        if not 200 <= answer.status_code < 300:
-            raise NotDelivered(f"the address answered {answer.status_code}")
+        if not 200 <= response.status_code < 300:
+            raise NotDelivered(f"the address answered {response.status_code}")
 
 
 CHANNELS: dict[str, Channel] = {"email": Email(), "webhook": Webhook()}
-"""All channels by the name that a rule stores."""
+"""The channels, by the name that a rule stores."""
 
 
 def allowed_addresses() -> AllowList:
-    """The list of webhook addresses; without entries none is allowed."""
+    """The allowed webhook addresses; none by default."""
     return AllowList.of(settings.WEBHOOK_ADDRESSES, noun="webhook", variable="WEBHOOK_ADDRESSES")
 
 
 def verified(user: User) -> bool:
-    """Whether this person has confirmed the email address of their account."""
+    """Whether this user has confirmed the account's email address."""
     return bool(user.email) and EmailAddress.objects.filter(user=user, email__iexact=user.email, verified=True).exists()
 
 
 def signature(secret: str, body: bytes, seconds: int) -> str:
-    """The value of the header `Authorization` for a body that is sent at this Unix time."""
+    """The value of the header `Authorization` for a body sent at this Unix time."""
     digest = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
     return f"Parley-HMAC-SHA256 t={seconds},v={digest}"
