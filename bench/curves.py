@@ -1,9 +1,9 @@
-"""How long a run's page takes until its curves are drawn, with 100,000 steps and a number of each curve at every one.
+"""How long a run's page takes to draw its curves, with 100,000 steps and a value of every curve at each step.
 
-The site runs in a process of its own, Chromium beside it. The server sends about 600 steps of a long run, the newest
-among them (`webapp.runs.querysets.MetricQuerySet.since`). Milliseconds are counted from the request of the page to the
-second frame after every curve has its chart; each visit begins with an empty browser, and the first is not counted.
-Fails if a chart is empty, or the last point is not that of the last step.
+The site runs in a separate process, beside Chromium. The server sends about 600 steps of a long run, including the
+newest (`webapp.runs.querysets.MetricQuerySet.since`). Times run from the request for the page to the second frame after
+all charts exist; each visit uses a new browser context, and the first visit is not counted. Fails if a chart is empty,
+or if the last point is not that of the last step.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ requestAnimationFrame(look);
 """
 EMPTY = """() => [...document.querySelectorAll(".curve canvas")].filter((canvas) =>
   !canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value)).length"""
-"""Charts in which nothing is drawn."""
+"""The number of empty charts."""
 READ = """() => {
   const [page] = performance.getEntriesByType("navigation");
   const data = performance.getEntriesByType("resource").find((entry) => entry.name.includes("metrics.json"));
@@ -72,7 +72,7 @@ def _measure(arguments: Namespace) -> dict[str, Any]:
 
 
 def _long_run() -> tuple[int, str]:
-    """Store the run with its metrics; return its number and the session of the person who sees it."""
+    """Store the run with its metrics; return its id and the session of its owner."""
     models, accounts = import_module("webapp.runs.models"), import_module("webapp.accounts.models")
     owner = accounts.User.objects.create(username="rosa", role="researcher")
     config = import_module("training.config").RunConfig(name="long").to_dict()

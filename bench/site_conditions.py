@@ -1,6 +1,6 @@
-"""The circumstances of a measurement of the site: command, commit, machine and load, as they stand beside its numbers.
+"""The conditions of a measurement of the site, recorded with its numbers: command, commit, machine and load.
 
-A machine is idle if its load average per core was at most `IDLE` at the start: what is measured adds to the load.
+A machine counts as idle if its load average per core was at most `IDLE` at the start; the measurement itself adds load.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 IDLE = 0.25
-"""Load average of the last minute per core."""
+"""One-minute load average per core."""
 
 
 def measured(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def conditions(began: datetime) -> dict[str, Any]:
 
 
 def load_now() -> float:
-    """Return the load average of the last minute."""
+    """Return the one-minute load average."""
     return round(os.getloadavg()[0], 2)
 
 
@@ -51,7 +51,7 @@ def idle(measurement: dict[str, Any]) -> bool:
 
 
 def commit() -> str:
-    """Return the commit of the checkout, with a plus sign if code differs from it; `unknown` outside a checkout."""
+    """Return the commit, with a plus sign if code has uncommitted changes; `unknown` outside a checkout."""
     try:
         head = _git("rev-parse", "--short=8", "HEAD")
         return f"{head}+" if _git("status", "--porcelain", "--untracked-files=no", "--", ":!docs") else head
@@ -64,7 +64,7 @@ def _git(*arguments: str) -> str:
 
 
 def processor() -> str:
-    """Return the name of the processor, as Linux has it."""
+    """Return the name of the processor, as Linux reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:

@@ -105,9 +105,8 @@ def lines(matches: Iterable[Match], user: User) -> list[MatchEntry]:
 def may_read_chat(match: Match, user: User) -> bool:
     """Whether this user watches the match, or its replay, and is none of its players.
 
-    A player never reads it: not from another tab, not as the host or as an administrator, not after they were sent
-    away, and not when the game is over. Guests see no match but their own. Matches of experiments and plays alone have
-    no chat.
+    Players never read it: not from another tab, as host or as administrator, nor after they were sent away, nor when
+    the game is over. Guests see only their own matches. Matches of experiments and solo games have no chat.
     """
     if user.is_guest or match.shown_as or match.task or match.state == Match.State.OPEN:
         return False

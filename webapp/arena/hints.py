@@ -51,7 +51,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 def _send_now(group_name: str, viewers: tuple[Viewer, ...]) -> None:
     message = {"type": "changed", "viewers": viewers}
-    get_channel_layer().send_here(group_name, message)
+    get_channel_layer().send_local(group_name, message)
     if CIRCUIT.closed:
         future = asyncio.run_coroutine_threadsafe(_group_send(group_name, message), _loop())
         future.add_done_callback(partial(_check, group_name))

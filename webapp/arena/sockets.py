@@ -1,7 +1,7 @@
-"""What the sockets of a match share: sign-in, rate limit, hints, frames and closing.
+"""The base of the sockets of a match: sign-in, rate limit, hints, frames and closing.
 
-The database is the truth; hints only say when to read it again. Close codes: 1012 come back, 1008 stay away (not yours,
-signed out, too fast, not reading), 1009 too large.
+The database is the truth; hints only say when to read it again. Close codes (RFC 6455 and its registry): after 1012
+the client should reconnect, after 1008 not (no access, signed out, too many messages, not reading); 1009: too big.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from webapp.core.sockets import LARGEST_MESSAGE
 from webapp.core.statements import execute
 
 logger = logging.getLogger(__name__)
-COME_BACK, STAY_AWAY, TOO_LARGE = 1012, 1008, 1009
+SERVICE_RESTART, POLICY_VIOLATION, MESSAGE_TOO_BIG = 1012, 1008, 1009
 
 
 @dataclass
 class Bucket:
-    """A rate limit: `burst` messages at once, then `rate` per second."""
+    """A token bucket: `burst` messages at once, then `rate` per second."""
 
     rate: float = 4.0
     burst: float = 20.0
@@ -51,9 +51,9 @@ class Bucket:
 
 
 class SignIn:
-    """Whether the user of a socket is still signed in, checked before every move; blocking.
+    """Checks before every move that the user of a socket is still signed in; blocking.
 
-    The session and the user are loaded again only when a row of theirs has changed.
+    The session and the user are reloaded only if one of their rows has changed.
     """
 
     STATEMENT = """
@@ -61,17 +61,17 @@ class SignIn:
         WHERE session_key = %s AND expire_date > now() AND person.id = %s"""
 
     def __init__(self, session_key: str, user_id: int) -> None:
-        self._place = session_key, user_id
+        self._key = session_key, user_id
         self._version: str | None = None
         self._user: User | None = None
 
     def user(self) -> User | None:
-        """The user as they are now; None once they have signed out, changed their password or been deactivated."""
-        row = execute(self.STATEMENT, self._place).fetchone()
+        """Return the current user; None after sign-out, a change of password or deactivation."""
+        row = execute(self.STATEMENT, self._key).fetchone()
         if row is None:
             return None
         if row[0] != self._version:
-            self._version, self._user = row[0], self._load(*self._place)
+            self._version, self._user = row[0], self._load(*self._key)
         return self._user
 
     def _load(self, session_key: str, user_id: int) -> User | None:
@@ -84,14 +84,14 @@ class SignIn:
 
 
 class MatchSocket(AsyncWebsocketConsumer):
-    """One browser tab at one match. Once it is open, the client sends its greeting: what its page already shows.
+    """The socket of one browser tab at one match. The client first sends a greeting that says what its page shows.
 
-    A subclass names its group, admits users, handles messages and sends what is new.
+    A subclass defines its group, authorizes users, handles messages and sends updates.
     """
 
     LARGEST: ClassVar[int] = LARGEST_MESSAGE
     REFRESH_EVERY: ClassVar[float] = 3.0
-    HELLO_WITHIN: ClassVar[float] = 10.0
+    GREETING_WITHIN: ClassVar[float] = 10.0
     SEND_WITHIN: ClassVar[float] = 10.0
     JOIN_WITHIN: ClassVar[float] = 0.5
 
@@ -112,12 +112,12 @@ class MatchSocket(AsyncWebsocketConsumer):
         """Whether the client has sent its greeting."""
         raise NotImplementedError
 
-    async def admit(self) -> bool:
-        """Whether `self.user` may open the socket."""
+    async def authorize(self) -> bool:
+        """Return whether `self.user` may open the socket."""
         raise NotImplementedError
 
-    async def readmit(self, user: User) -> bool:
-        """Whether this user, as they are now, may keep the socket; checked every few seconds."""
+    async def reauthorize(self, user: User) -> bool:
+        """Return whether this reloaded user may keep the socket open; called every few seconds."""
         raise NotImplementedError
 
     async def handle(self, text: str) -> None:
@@ -125,17 +125,17 @@ class MatchSocket(AsyncWebsocketConsumer):
         raise NotImplementedError
 
     async def refresh(self, *, within: float = 0.0) -> None:
-        """Send what is new since the last frame, if anything, as it was at most `within` seconds ago."""
+        """Send any changes since the last frame; the state may be up to `within` seconds old."""
         raise NotImplementedError
 
     async def connect(self) -> None:
-        """Refuse users without access, before the socket opens."""
+        """Authorize the user before the socket opens."""
         self.user = self.scope["user"]
         self.sign_in = SignIn(self.scope["session"].session_key, self.user.pk)
         self.match_id = self.scope["url_route"]["kwargs"]["match_id"]
         self.bucket = Bucket()
         self.refreshing = asyncio.Lock()
-        if not await self.admit():
+        if not await self.authorize():
             await self.close()
             return
         await self.accept()
@@ -143,7 +143,7 @@ class MatchSocket(AsyncWebsocketConsumer):
         self.ticker = asyncio.create_task(self._tick())
 
     async def _join(self) -> None:
-        """Subscribe to hints; while Redis does not answer the socket only polls."""
+        """Subscribe to hints; while Redis does not respond, the socket only polls."""
         if self.joined or not CIRCUIT.closed:
             return
         try:
@@ -167,10 +167,10 @@ class MatchSocket(AsyncWebsocketConsumer):
         if self.closed:
             return
         if text_data is None or len(text_data.encode()) > self.LARGEST:
-            await self.close(TOO_LARGE)
+            await self.close(MESSAGE_TOO_BIG)
             return
         if not self.bucket.take():
-            await self.close(STAY_AWAY)
+            await self.close(POLICY_VIOLATION)
             return
         await self.handle(text_data)
 
@@ -186,7 +186,7 @@ class MatchSocket(AsyncWebsocketConsumer):
             async with asyncio.timeout(self.SEND_WITHIN):
                 await self.send(text_data=html)
         except TimeoutError:
-            await self.close(STAY_AWAY)
+            await self.close(POLICY_VIOLATION)
         except OSError:  # what servers raise when the client has left
             self.closed = True
 
@@ -199,28 +199,28 @@ class MatchSocket(AsyncWebsocketConsumer):
             await super().close(code, reason)
 
     async def _tick(self) -> None:
-        """Every few seconds, check the session and the access, and send what no hint announced."""
+        """Every few seconds, check session and access, and send changes for which no hint arrived."""
         opened = time.monotonic()
         try:
-            while not self.closed and await self._still_welcome(opened):
+            while not self.closed and await self._may_stay(opened):
                 await self._join()
                 await self.refresh(within=self.REFRESH_EVERY)
                 # with jitter: after a restart all sockets connect in the same second
                 await asyncio.sleep(self.REFRESH_EVERY * random.uniform(0.7, 1.3))
-            await self.close(STAY_AWAY)
+            await self.close(POLICY_VIOLATION)
         except DatabaseError:
-            await self.close(COME_BACK)
+            await self.close(SERVICE_RESTART)
         except Exception:  # the root of this task: the client must reconnect after a server error
             logger.exception("%s of match %s failed", type(self).__name__, self.match_id)
-            await self.close(COME_BACK)
+            await self.close(SERVICE_RESTART)
 
     async def signed_in(self) -> User | None:
-        """The reloaded user of this socket; None once their session has ended."""
+        """Return the reloaded user of this socket; None after their session has ended."""
         return await database_sync_to_async(self.sign_in.user, thread_sensitive=False)()
 
-    async def _still_welcome(self, opened: float) -> bool:
-        """Whether the session is valid, the user may keep the socket, and the greeting came in time."""
-        if not self.greeted and time.monotonic() - opened >= self.HELLO_WITHIN:
+    async def _may_stay(self, opened: float) -> bool:
+        """Return whether the session is valid, the user still has access, and the greeting came in time."""
+        if not self.greeted and time.monotonic() - opened >= self.GREETING_WITHIN:
             return False
         user = await self.signed_in()
-        return user is not None and await self.readmit(user)
+        return user is not None and await self.reauthorize(user)

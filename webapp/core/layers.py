@@ -1,8 +1,8 @@
-"""The channel layer of the sockets: groups over Redis, and a socket's own channel in its process.
+"""The channel layer of the sockets: groups over Redis; the channel of a single socket is local to its process.
 
-Only groups are sent to. Channels subscribes to the own channel of every socket before the socket may open, so that a
-Redis that hangs would keep sockets from opening. The sockets of the sender's own process get a message at once; it
-comes back from Redis as well, and is dropped there.
+Messages are sent only to groups. By default, Channels subscribes to the channel of every socket in Redis before the
+socket opens, so that no socket could open while Redis hangs. Sockets of the sending process get a message immediately;
+the copy that returns from Redis is dropped.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ SENDER = "sender"
 
 
 class GroupLayer(RedisPubSubChannelLayer):
-    """Redis's publish and subscribe for groups; `send` to a single channel reaches nobody."""
+    """Redis publish/subscribe for groups; `send` to a single channel reaches nobody."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._process = uuid.uuid4().hex
 
     async def new_channel(self, prefix: str = "specific.") -> str:
-        """Return the name of a new channel of this process, without asking Redis."""
+        """Return the name of a new channel of this process, without a request to Redis."""
         layer = self._get_layer()
         name = f"{layer.prefix}{prefix}{uuid.uuid4().hex}"
         layer.channels[name] = asyncio.Queue()
         return name
 
     async def group_send(self, group: str, message: Mapping[str, Any]) -> None:
-        """Send to the sockets of other processes; those of this process have it from `send_here`."""
+        """Send to the sockets of other processes; those of this process get it from `send_local`."""
         await self._get_layer().group_send(group, {**message, SENDER: self._process})
 
-    def send_here(self, group: str, message: Mapping[str, Any]) -> None:
+    def send_local(self, group: str, message: Mapping[str, Any]) -> None:
         """Send to the sockets of this process, from any thread and without Redis."""
         data = self.serialize(dict(message))
         for loop, layer in list(self._layers.items()):
@@ -43,7 +43,7 @@ class GroupLayer(RedisPubSubChannelLayer):
                 loop.call_soon_threadsafe(_deliver, layer, group, data)
 
     async def receive(self, channel: str) -> dict[str, Any]:
-        """The next message of a channel that this process has not sent through Redis."""
+        """Return the next message of a channel, skipping copies of this process's messages from Redis."""
         while True:
             message: dict[str, Any] = await self._get_layer().receive(channel)
             if message.pop(SENDER, None) != self._process:

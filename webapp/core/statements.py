@@ -1,7 +1,7 @@
-"""Plain SQL on the way of a move: statements that the server plans once, sent without waiting for each answer.
+"""Plain SQL for moves: prepared statements, pipelined.
 
-Django compiles a query, sends it as text and waits for it. Where a person waits for a dozen of them, compiling,
-planning and waiting take longer than the work itself (`python -m bench move`).
+Django compiles each query, sends it as text and waits for its result. A move takes a dozen statements, for which
+compiling, planning and round trips take longer than the work itself (`python -m bench move`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Row = TypeVar("Row", bound=Model)
 
 
 def execute(statement: str, parameters: Sequence[Any] | Mapping[str, Any]) -> CursorWrapper:
-    """Run a statement; return its cursor. A connection plans it once, after a few runs, and keeps the plan.
+    """Execute a statement; return its cursor. A connection prepares it after a few executions, and keeps the plan.
 
-    Name the columns: after a migration the plan of a `SELECT *` would fail.
+    Name the columns: after a migration, the cached plan of a `SELECT *` would fail.
     """
     connection.ensure_connection()
     wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
@@ -32,9 +32,9 @@ def execute(statement: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Cu
 
 @contextmanager
 def pipelined() -> Iterator[None]:
-    """Send the statements of this block without waiting. To fetch rows waits for all statements so far.
+    """Send the statements of this block without waiting for results; fetching rows waits for all statements so far.
 
-    A statement that failed raises where rows are fetched next, or at the end of the block.
+    The error of a failed statement is raised by the next fetch, or at the end of the block.
     """
     connection.ensure_connection()
     with connection.wrap_database_errors, connection.connection.pipeline():
@@ -42,7 +42,7 @@ def pipelined() -> Iterator[None]:
 
 
 class Columns(Generic[Row]):
-    """The columns of a model for a statement, and its instances from rows of them."""
+    """The columns of a model for a SELECT, and model instances from the resulting rows."""
 
     def __init__(self, model: type[Row]) -> None:
         fields = model._meta.concrete_fields
@@ -53,7 +53,7 @@ class Columns(Generic[Row]):
         self.sql = ", ".join(f'"{field.column}"' for field in fields)
 
     def load(self, row: Sequence[Any]) -> Row:
-        """The instance that a row describes."""
+        """Return the instance for a row."""
         values = list(row)
         for index, load in self._loaders:
             values[index] = load(values[index], None, connection)

@@ -286,7 +286,7 @@ async def test_a_tab_that_watches_a_task_is_closed_once_its_person_begins_it(mon
     assert tab.closed is None
     await sync(alone.play)(user=player, start=tables.Start(socks()), player=None, consent=True)
     await tab.until(lambda: tab.closed is not None)
-    assert tab.closed == consumers.STAY_AWAY
+    assert tab.closed == consumers.POLICY_VIOLATION
     frames = len(tab.frames)
     await sync(let_work)(watched)
     await asyncio.sleep(0.5)

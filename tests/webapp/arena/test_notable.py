@@ -84,7 +84,7 @@ def test_a_game_without_results_or_of_equal_bounds_is_not_close(over):
 )
 def test_other_games_are_not_shown(over, annotator, fields):
     if "ended_at" in fields:
-        fields = {"ended_at": services.database_now() - notable.LATELY - timedelta(minutes=1)}
+        fields = {"ended_at": services.database_now() - notable.RECENT - timedelta(minutes=1)}
     shown, hidden = over(), over(**fields)
     assert [game.match for game in notable.games(annotator, most=9)] == [shown]
     assert hidden != shown

@@ -50,7 +50,7 @@ def test_only_the_newest_tables_count(table, monkeypatch):
 
 
 def test_old_games_experiments_and_rematches_do_not_count(table):
-    first = table(10, ago=waiting_times.LATELY)
+    first = table(10, ago=waiting_times.RECENT)
     table(20, shown_as="person")
     table(30, swapped_from=first)
     assert waiting_times.by_game() == {}

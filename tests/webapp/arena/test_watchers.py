@@ -398,7 +398,7 @@ async def test_the_socket_closes_when_the_match_is_not_theirs_to_watch_any_more(
     reader = await sync(make_person)("reader")
     socket = await opened(application, await sync(client_of)(reader), hosted.pk)
     await sync(Match.objects.filter(pk=hosted.pk).update)(visibility="private")
-    assert await socket.hear() == {"type": "websocket.close", "code": consumers.STAY_AWAY}
+    assert await socket.hear() == {"type": "websocket.close", "code": consumers.POLICY_VIOLATION}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -428,7 +428,7 @@ async def test_a_second_greeting_closes_the_socket_and_subscribes_to_nothing(
     await sync(write)(hosted, writer)
     assert CANARY in (await socket.hear())["text"]
     await socket.say(json.dumps({"last": 0}))
-    assert await socket.hear() == {"type": "websocket.close", "code": consumers.STAY_AWAY}
+    assert await socket.hear() == {"type": "websocket.close", "code": consumers.POLICY_VIOLATION}
     await sync(write)(hosted, writer, "afterwards")
     assert await socket.receive_nothing(0.5)
     assert groups == [hints.watchers(hosted.pk)]

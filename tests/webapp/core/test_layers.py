@@ -34,7 +34,7 @@ async def test_a_thread_reaches_the_sockets_of_its_process_without_redis():
     here = layer(UNREACHABLE)
     channel = await here.new_channel()
     here._get_layer().groups[here._get_layer()._get_group_channel_name(GROUP)] = {channel}
-    sender = threading.Thread(target=here.send_here, args=(GROUP, HINT))
+    sender = threading.Thread(target=here.send_local, args=(GROUP, HINT))
     sender.start()
     assert await heard(here, channel) == HINT
     sender.join()
@@ -54,5 +54,5 @@ async def test_a_socket_that_left_its_group_hears_nothing():
     here = layer()
     channel = await joined(here)
     await here.group_discard(GROUP, channel)
-    here.send_here(GROUP, HINT)
+    here.send_local(GROUP, HINT)
     assert await heard(here, channel) is None

@@ -21,7 +21,7 @@ from webapp.arena.live import fragments
 from webapp.arena.live.feed import AccessLost, ClientVersions, MatchFeed, Snapshot
 from webapp.arena.models import Match
 from webapp.arena.play import coach, hosting, human_moves
-from webapp.arena.sockets import STAY_AWAY, MatchSocket
+from webapp.arena.sockets import POLICY_VIOLATION, MatchSocket
 
 
 def viewer_for(user: User, match_id: int) -> Viewer | None:
@@ -62,7 +62,7 @@ class TableConsumer(MatchSocket):
         """Whether the client has said what its page shows."""
         return self.client_versions.last >= 0
 
-    async def admit(self) -> bool:
+    async def authorize(self) -> bool:
         """Determine the viewpoint; False if the match is not visible to the user."""
         viewer = await database_sync_to_async(viewer_for, thread_sensitive=False)(self.user, self.match_id)
         if viewer is None:
@@ -70,7 +70,7 @@ class TableConsumer(MatchSocket):
         self.viewer, self.feed = viewer, MatchFeed.of(self.match_id, viewer)
         return True
 
-    async def readmit(self, user: User) -> bool:
+    async def reauthorize(self, user: User) -> bool:
         """Take over the user's current role, and record that they are present; `refresh` checks their access."""
         self.user = user
         if self.viewer >= 0 and time.monotonic() >= self.note_at:
@@ -103,7 +103,7 @@ class TableConsumer(MatchSocket):
         """Make a move if the user is still signed in; otherwise close the socket."""
         try:
             if not await database_sync_to_async(self._play, thread_sensitive=False)(data):
-                await self.close(STAY_AWAY)
+                await self.close(POLICY_VIOLATION)
                 return
         except (BadInput, IllegalMove) as error:
             await self.send_frame(fragments.refusal(human_moves.explain(error)))
@@ -123,7 +123,7 @@ class TableConsumer(MatchSocket):
     async def _ask(self, data: Mapping[str, Any]) -> None:
         """Ask a coach if the user is still signed in; otherwise close the socket."""
         if await self.signed_in() is None:
-            await self.close(STAY_AWAY)
+            await self.close(POLICY_VIOLATION)
             return
         ask = database_sync_to_async(coach.ask_by_form, thread_sensitive=False)
         problem = ""
@@ -151,7 +151,7 @@ class TableConsumer(MatchSocket):
                 snapshot = await self._snapshot(within)
                 html, after = snapshot.frame_for(self.user, self.client_versions)
             except AccessLost:
-                await self.close(STAY_AWAY)
+                await self.close(POLICY_VIOLATION)
                 return
             if html:
                 await self.send_frame(html)

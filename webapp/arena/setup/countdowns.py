@@ -1,10 +1,10 @@
 """Countdowns: after a set time, a table's empty seats are filled with bots and its game begins.
 
 A countdown begins with the first answer about consent (see `tables.create` and `waiting_room.answer_consent`) and ends
-by the database's clock, so that it survives a restart. At a table for more than two the game begins at its end and not
-before, and nobody presses Ready: an earlier start would reveal that only people sit there. For the same reason the game
-waits for the model of the countdown even if people have taken every seat, where players must stay hidden. A person who
-has not answered loses the seat, because nobody plays without consent.
+by the database's clock, so that it survives a restart. At a table for more than two, the game never begins earlier, and
+nobody presses Ready: an earlier start would reveal that only people sit there. For the same reason, where players must
+stay hidden, the game waits for the countdown's model even if people have taken every seat. A person without an answer
+loses the seat, because nobody plays without consent.
 
 Each function is one transaction; it raises `BadInput` without changing anything.
 """
@@ -26,9 +26,9 @@ from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
 LENGTHS = (20, 30, 60, 120, 300, 600)
-"""The seconds that a form offers."""
+"""The lengths that the form offers, in seconds."""
 START_WITHIN = timedelta(minutes=3)
-"""A model that has not started so long after the end of a countdown is replaced by a player without a model."""
+"""How long a countdown's model may take to start after its end; then a player without a model replaces it."""
 
 
 def ended(*, limit: int) -> list[int]:
@@ -47,7 +47,7 @@ def ended(*, limit: int) -> list[int]:
 def finish(*, match_id: int) -> Match | None:
     """Fill the empty seats of a table whose countdown has ended, and begin; None if it has not, or waits for its model.
 
-    Without any person left the table waits again; its countdown restarts with the next answer.
+    If no person is left, the table waits again; the countdown restarts with the next answer.
     """
     match = Match.objects.select_for_update().get(pk=match_id)
     return match if _finish(match) else None
@@ -102,7 +102,7 @@ def _clear(match: Match) -> None:
 
 
 def _fill(match: Match, bot: Place) -> None:
-    """Give every empty seat of a locked match to a bot, take everybody to be ready, and begin."""
+    """Give every empty seat of a locked match to a bot, mark everybody as ready, and begin."""
     empty = match.seats.filter(kind=MatchSeat.Kind.OPEN)
     GuestLink.objects.filter(seat__in=empty).delete()
     empty.update(**bot.player)
@@ -111,9 +111,9 @@ def _fill(match: Match, bot: Place) -> None:
 
 
 def _bot(match: Match, *, waits: bool) -> Place | None:
-    """The player for empty seats; None while its models have yet to start, if the table waits for them.
+    """The player for empty seats; None while the table waits for its models to start.
 
-    It is the chosen model, else, if its speaker is deleted or a model cannot be started, one without a model.
+    It is the chosen model, or one without a model if the speaker was deleted or a model cannot be started.
     """
     substitute = Place(scripted=opponents.substitute(match.game))
     if match.countdown_model is None:

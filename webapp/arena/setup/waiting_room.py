@@ -1,4 +1,4 @@
-"""A table before its game: taking a seat, consent, Ready, waiting for models, leaving. Its host may fill or close it.
+"""A table before its game: taking a seat, consent, Ready, waiting for models, leaving, filling seats, closing.
 
 Each function is one transaction; it raises `BadInput` without changing anything.
 """
@@ -20,7 +20,7 @@ from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
 LAST_SEATS = timedelta(seconds=10)
-"""In this time before the end of a countdown, nobody can sit down who has yet to answer about consent."""
+"""How long before the end of a countdown people who have yet to answer about consent can no longer sit down."""
 STARTING = (Deployment.State.COLD, Deployment.State.STARTING, Deployment.State.STOPPING)
 """The states of a model that has neither started nor failed to."""
 
@@ -40,7 +40,7 @@ def tell_everybody(match: Match) -> None:
 
 @transaction.atomic
 def take_seat(*, match: Match, user: User, consent: bool | None = None) -> MatchSeat:
-    """Take the first free seat, with an answer about consent if there is one already.
+    """Take the first free seat, with the answer about consent if it is known.
 
     A user who has a seat already keeps it.
     """
@@ -107,9 +107,9 @@ def start_countdown(match: Match) -> None:
 def needs_ready(seats: Collection[MatchSeat]) -> bool:
     """Whether players must press Ready besides answering about consent.
 
-    This is so at tables of more than two seats, where the first players wait long for the last, unless the host is the
-    only person. Every other person is asked even if no one else is there, because skipping it would reveal that. With a
-    countdown nobody is.
+    They must at tables with more than two seats, where the first players may wait long for the last, unless the host is
+    the only person. Another person must even if nobody else is there, because skipping Ready would reveal that. With a
+    countdown, nobody must.
     """
     if any(seat.match.countdown_ends_at is not None for seat in seats):
         return False
@@ -158,9 +158,9 @@ def begin_if_ready(match: Match) -> None:
 
 
 def waiting_for_models(*, limit: int) -> list[int]:
-    """Open tables with a model at which no player and no answer is missing, as `_complete` says, oldest first.
+    """Open tables with a model that are complete in the sense of `_complete`, oldest first.
 
-    Those whose models still have to start come last: however many they are, they do not hold up the others.
+    Those whose models have yet to start come last, so that they never delay the others.
     """
     missing = Q(kind=MatchSeat.Kind.OPEN) | Q(kind=MatchSeat.Kind.PERSON, consent=None)
     seats = MatchSeat.objects.filter(match=OuterRef("pk"))

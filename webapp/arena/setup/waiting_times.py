@@ -1,8 +1,8 @@
-"""How long people recently waited for each other, by game: what happened, never an estimate.
+"""How long people recently waited for each other, by game: measured, not estimated.
 
-A person waits from the first answer about consent at a table until its game begins. Tables count at which at least two
-people sat when it began: all others begin at once. Rematches and tables of experiments do not count, because their
-players are there already.
+A person waits from the first answer about consent at a table until its game begins. Only tables with at
+least two people at the start count: all others begin at once. Rematches and tables of experiments do not count, because
+their players are already there.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from django.db.models import Count, F, Min, Q
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play import services
 
-LATELY = timedelta(days=30)
+RECENT = timedelta(days=30)
 HIDDEN_FOR = timedelta(days=1)
-"""A table counts so long after its end, when its players are known: before that, the time would say who plays."""
+"""A table counts only this long after its end, when its players are known: earlier, the time could reveal who plays."""
 NEWEST = 20
 """The newest tables of a game that count."""
 ENOUGH = 3
-"""From this number of tables on, the median is called usual."""
+"""Number of tables from which the median is called usual."""
 MOST_ROWS = 2000
 
 
@@ -41,7 +41,7 @@ class WaitingTime:
 
     @property
     def has_enough(self) -> bool:
-        """Whether enough people waited for the median to be called usual."""
+        """Whether there are enough tables to call the median usual."""
         return len(self.seconds) >= ENOUGH
 
 
@@ -54,7 +54,7 @@ def by_game() -> dict[str, WaitingTime]:
     people = Q(seats__user__isnull=False)
     answered = people & Q(seats__kind=MatchSeat.Kind.PERSON, seats__consented_at__lte=F("started_at"))
     begun = Match.objects.filter(
-        started_at__gte=now - LATELY, ended_at__lte=now - HIDDEN_FOR, shown_as="", task="", swapped_from=None
+        started_at__gte=now - RECENT, ended_at__lte=now - HIDDEN_FOR, shown_as="", task="", swapped_from=None
     )
     waited = begun.annotate(people=Count("seats", filter=people), first=Min("seats__consented_at", filter=answered))
     rows = waited.filter(people__gte=2, first__isnull=False).order_by("-started_at", "-pk")

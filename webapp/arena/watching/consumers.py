@@ -1,6 +1,6 @@
-"""The watchers' socket: messages out, nothing in but the number of the last message that the page has.
+"""The spectators' socket: sends chat messages; receives only the number of the last message on the page.
 
-The socket and its group are separate, so that nothing that watchers write comes near a player's socket.
+The socket and its group are separate, so that chat messages can never reach a player's socket.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from channels.db import database_sync_to_async
 from webapp.accounts.models import User
 from webapp.arena import access, hints
 from webapp.arena.models import Match
-from webapp.arena.sockets import STAY_AWAY, MatchSocket
+from webapp.arena.sockets import POLICY_VIOLATION, MatchSocket
 from webapp.arena.watching import fragments, services
 from webapp.arena.watching.models import ChatMessage
 
@@ -25,12 +25,12 @@ def _readable(user: User, match_id: int) -> Match | None:
 
 
 Version = tuple[bool, bool, int]
-"""What the look of a message depends on: whether it is deleted or reported by the reader, and how many reports wait."""
+"""What determines how a message is shown: deleted, reported by the reader, and the number of open reports."""
 NEW: Version = (False, False, 0)
 
 
 class WatchersConsumer(MatchSocket):
-    """One browser tab of somebody who watches: its greeting is `{"last": n}`."""
+    """One browser tab of a spectator: its greeting is `{"last": n}`."""
 
     LARGEST: ClassVar[int] = 200
 
@@ -40,20 +40,20 @@ class WatchersConsumer(MatchSocket):
 
     @property
     def group(self) -> str:
-        """The group of the match's watchers, who are none of its players."""
+        """The group of the match's spectators, none of whom is a player."""
         return hints.watchers(self.match_id)
 
     @property
     def greeted(self) -> bool:
-        """Whether the client has named its last message."""
+        """Whether the client has sent the number of its last message."""
         return self.shown is not None
 
-    async def admit(self) -> bool:
+    async def authorize(self) -> bool:
         """Whether the user is signed in and may read the messages."""
         user = await self.signed_in()
-        return user is not None and await self.readmit(user)
+        return user is not None and await self.reauthorize(user)
 
-    async def readmit(self, user: User) -> bool:
+    async def reauthorize(self, user: User) -> bool:
         """Whether the user may still read the messages."""
         match = await database_sync_to_async(_readable, thread_sensitive=False)(user, self.match_id)
         if match is None:
@@ -65,7 +65,7 @@ class WatchersConsumer(MatchSocket):
         """Handle the greeting; anything else closes the socket."""
         last = _last(text)
         if last is None or self.greeted:  # a page greets once
-            await self.close(STAY_AWAY)
+            await self.close(POLICY_VIOLATION)
             return
         messages = await self._messages()
         async with self.refreshing:
@@ -76,7 +76,7 @@ class WatchersConsumer(MatchSocket):
         return await database_sync_to_async(services.messages, thread_sensitive=False)(self.match)
 
     async def refresh(self, *, within: float = 0.0) -> None:
-        """Send the messages that are new, and those that have changed since they were sent."""
+        """Send new messages, and those that have changed since they were sent."""
         async with self.refreshing:
             if self.shown is None or self.closed:
                 return
@@ -96,7 +96,7 @@ class WatchersConsumer(MatchSocket):
 
 
 def _last(text: str) -> int | None:
-    """The number in a greeting; None if it is none."""
+    """The number in a greeting; None for any other text."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The messages of watchers as HTML, for the page and for frames of the socket."""
+"""Chat messages as HTML, for the page and for frames of the socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chat of people who watch a game: its messages, the people muted in it, and former players, who may not read it.
+"""The chat of spectators: messages, reports, muted people, and former players, who may not read it.
 
 No player of the match reads it, neither during the game nor afterwards: see `webapp.arena.access`.
 """
@@ -18,7 +18,7 @@ LONGEST = 300
 
 
 class ChatMessage(models.Model):
-    """One message beside a match. A deleted one keeps its row, so that a moderator's decision can be traced."""
+    """One message in the chat of a match. Deleted messages keep their rows, so that moderation can be audited."""
 
     match = models.ForeignKey("arena.Match", on_delete=models.CASCADE, related_name="chat_messages")
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_messages")
@@ -41,7 +41,7 @@ class ChatMessage(models.Model):
 
     @property
     def reports_open(self) -> int:
-        """How many reports of it wait for a moderator."""
+        """The number of its reports that no moderator has dismissed."""
         return sum(report.dismissed_at is None for report in self.reports.all())
 
     def reported_by(self, reader: User) -> bool:
@@ -65,7 +65,7 @@ class ChatReport(models.Model):
 
 
 class ChatMute(models.Model):
-    """A person who may no longer write beside a match."""
+    """A person who may no longer write in the chat of a match."""
 
     match = models.ForeignKey("arena.Match", on_delete=models.CASCADE, related_name="chat_mutes")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

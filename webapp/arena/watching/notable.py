@@ -2,10 +2,9 @@
 
 Ranked by the sum of three shares, each between 0 and 1:
 
-- `rating`: the mean of the values that its players gave each other after it, in the range of each question; 0.5 where
-  nobody rated it;
+- `rating`: the mean rating that its players gave each other afterwards, as a share of each scale; 0.5 without ratings;
 - `closeness`: 1 minus the largest difference between two seats' results, in the range of the game's results;
-- `length`: its steps among those of the same game that were finished recently, as the share that was not longer.
+- `length`: the share of recently finished matches of the same game that were not longer.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from webapp.arena.models import Match
 from webapp.arena.play import services
 from webapp.core.stage import Stage
 
-LATELY = timedelta(days=14)
+RECENT = timedelta(days=14)
 MOST = 200
 """The newest games that are compared."""
 UNRATED = 0.5
 POSITIVE_DIMENSIONS = frozenset({"mutual_benefit", "believability"})
-"""The dimensions rated after a game whose higher values speak for the game; the others are about behaviours."""
+"""The rated dimensions in which higher values mean a better game; the others are about behaviours."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def candidates(user: User) -> list[Match]:
     to this user.
     """
     public = Match.objects.without_spoilers(user).listed().filter(state=Match.State.FINISHED, shown_as="", task="")
-    recent = public.filter(ended_at__gte=services.database_now() - LATELY)
+    recent = public.filter(ended_at__gte=services.database_now() - RECENT)
     hidden = Match.objects.unrevealed_to(user).values("pk")
     return list(recent.exclude(pk__in=hidden).select_related("host").order_by("-ended_at", "-pk")[:MOST])
 

@@ -1,8 +1,8 @@
-"""The chat of a match's watchers: messages, reports, moderation. No row of the game is touched.
+"""The chat of a match's spectators: messages, reports, moderation. No row of the game is written.
 
 Each function is one transaction; it raises `BadInput` without changing anything. The caller has checked with
-`webapp.arena.access` that the user may read, or moderate, the messages. No lock of the match is taken:
-watchers must not delay its moves.
+`webapp.arena.access` that the user may read, or moderate, the messages. The match is never locked:
+spectators must not delay its moves.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from webapp.core import quotas
 SHOWN = 100
 """The newest messages that a page shows."""
 BURST, WITHIN = 5, timedelta(seconds=10)
-"""A person may write `BURST` messages within this time."""
+"""A person may write at most `BURST` messages within this time."""
 
 
 def messages(match: Match) -> Sequence[ChatMessage]:
-    """The newest messages beside a match, in order, with their authors and reports."""
+    """The newest messages of a match's chat, oldest first, with authors and reports."""
     newest = match.chat_messages.select_related("author").prefetch_related("reports")
     return list(reversed(newest.order_by("-pk")[:SHOWN]))
 
 
 def reported(moderator: User) -> list[ChatMessage]:
-    """The messages with reports that wait for this moderator, those reported first coming first."""
+    """The messages with open reports that this moderator can handle, earliest report first."""
     rows = ChatMessage.objects.filter(reports__dismissed_at=None, reports__isnull=False, deleted_at=None)
     if not moderator.is_admin:
         rows = rows.filter(match__host=moderator)
@@ -47,7 +47,7 @@ def reported(moderator: User) -> list[ChatMessage]:
 
 @transaction.atomic
 def write(*, match: Match, user: User, text: str) -> ChatMessage:
-    """Write a message beside a running match."""
+    """Write a message in the chat of a running match."""
     words = " ".join(text.split())
     if not words:
         raise BadInput("write something first", "text")
@@ -78,7 +78,7 @@ def _in_order(match: Match) -> None:
 
 @transaction.atomic
 def delete(*, match: Match, message_id: int, by: User) -> None:
-    """Delete a message for all readers; doing it twice changes nothing."""
+    """Delete a message for all readers; idempotent."""
     if not match.chat_messages.filter(pk=message_id).exists():
         raise BadInput("there is no such message")
     deleted = {"deleted_by": by, "deleted_at": services.database_now()}
@@ -88,7 +88,7 @@ def delete(*, match: Match, message_id: int, by: User) -> None:
 
 @transaction.atomic
 def report(*, match: Match, message_id: int, by: User) -> None:
-    """Report a message to the moderators; its reporter does not see it any more. Doing it twice changes nothing."""
+    """Report a message to the moderators; it is then hidden from its reporter. Idempotent."""
     message = match.chat_messages.filter(pk=message_id, deleted_at=None).first()
     if message is None:
         raise BadInput("there is no such message")
@@ -102,7 +102,7 @@ def report(*, match: Match, message_id: int, by: User) -> None:
 
 @transaction.atomic
 def dismiss_reports(*, match: Match, message_id: int, by: User) -> None:
-    """Keep a message that was reported; later reports of other readers are shown again.
+    """Keep a reported message; later reports of other readers are shown again.
 
     Its author, who may be a moderator, does not decide that: one report then waits for another moderator.
     """
@@ -115,7 +115,7 @@ def dismiss_reports(*, match: Match, message_id: int, by: User) -> None:
 
 @transaction.atomic
 def mute(*, match: Match, message_id: int, by: User) -> None:
-    """Mute the author of a message beside this match; their messages stay."""
+    """Mute the author of a message in this chat; their messages stay."""
     message = match.chat_messages.select_related("author").filter(pk=message_id).first()
     if message is None:
         raise BadInput("there is no such message")

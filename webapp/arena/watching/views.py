@@ -1,4 +1,4 @@
-"""Requests of watchers: write a message, report one, and as a moderator delete it or mute its author.
+"""Requests of spectators: write or report a message, and as a moderator delete it or mute its author.
 
 Users who may not read the messages get 404.
 """
