@@ -1,6 +1,6 @@
 """The computed part of `docs/results/table-speed.md`: limits and whether they were met, stages, games, conditions.
 
-Quantiles are computed here from the single values. `python -m bench results --write` puts these lines on the page.
+Quantiles are computed here from the raw values. `python -m bench results --write` writes these lines to the page.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Raw = Mapping[str, Any]
 WORST = {
     "shift": ("layout shift", "< {:.2f}", "{:.3f}"),
     "input_ms": ("interaction to next paint", "≤ {:.0f} ms", "{:.0f} ms"),
-    "sent_kb": ("page, compressed, before images", "≤ {:.0f} KB", "{:.1f} KB"),
-    "sideways_px": ("sideways scroll", "{:.0f} px", "{:.0f} px"),
+    "sent_kb": ("page, compressed, without images", "≤ {:.0f} KB", "{:.1f} KB"),
+    "sideways_px": ("horizontal scroll", "{:.0f} px", "{:.0f} px"),
 }
 STAGES = {
     "session": "the session check",
-    "move": "the move: parse, check, store, tell the others",
+    "move": "the move: parse, check, store, notify",
     "read": "the other player's read",
     "frame": "the other player's frame",
 }
@@ -29,7 +29,7 @@ STAGES = {
 def page(raw: Raw) -> Iterator[str]:
     """Yield the page's lines: four tables with their headings."""
     yield from limits(raw)
-    yield from ("", "## Where the milliseconds of a move go", "")
+    yield from ("", "## The time of a move by stage", "")
     yield from stages(raw["move"])
     yield from ("", "## The page of each game's table", "")
     yield from games(raw["table_page"]["tables"])
@@ -60,7 +60,7 @@ def limits(raw: Raw) -> Iterator[str]:
     for name, (what, limit, shown) in WORST.items():
         worst = max(row[name] for row in rows)
         met = worst < allowed[name] if name == "shift" else worst <= allowed[name]
-        text = f"{what}, the worst of {len(rows)} tables in a browser"
+        text = f"{what}, worst of {len(rows)} tables in a browser"
         yield _row(text, "table-page", limit.format(allowed[name]), shown.format(worst), met)
 
 
@@ -69,23 +69,21 @@ def _row(what: str, command: str, limit: str, shown: str, met: bool) -> str:
 
 
 def stages(raw: Raw) -> Iterator[str]:
-    """Yield a row for each stage of a move, and one of their sum."""
-    yield "| stage | p50 | p95 | of it the database, p50 | of it `COMMIT`, p50 | statements |"
-    yield "|---|---|---|---|---|---|"
+    """Yield a row for each stage of a move, and one for the total."""
+    yield "| stage | p50 | p95 | SQL statements |"
+    yield "|---|---|---|---|"
     series = {name: raw["stages"][name]["series"] for name in STAGES}
     for name, text in STAGES.items():
         each = series[name]
-        times = [quantile(each["total_ms"], 50), quantile(each["total_ms"], 95)]
-        times += [quantile(each[part], 50) for part in ("database_ms", "commit_ms")]
-        cells = " | ".join(f"{time:.1f} ms" for time in times)
+        cells = " | ".join(f"{quantile(each['total_ms'], percent):.1f} ms" for percent in (50, 95))
         yield f"| {text} | {cells} | {statistics.median(each['statements']):.0f} |"
     sums = [sum(values) for values in zip(*(each["total_ms"] for each in series.values()), strict=True)]
-    yield f"| all, without sockets | {quantile(sums, 50):.1f} ms | {quantile(sums, 95):.1f} ms | | | |"
+    yield f"| total, without sockets | {quantile(sums, 50):.1f} ms | {quantile(sums, 95):.1f} ms | |"
 
 
 def games(rows: Sequence[Raw]) -> Iterator[str]:
     """Yield a row for each game with the worst of its tables in both windows."""
-    yield "| game | tables | layout shift | interaction to next paint | compressed | sideways |"
+    yield "| game | tables | layout shift | interaction to next paint | compressed | horizontal scroll |"
     yield "|---|---|---|---|---|---|"
     for game in sorted({row["game"] for row in rows}):
         tables = [row for row in rows if row["game"] == game]
