@@ -26,12 +26,12 @@ def group(match_id: int) -> str:
 
 
 def watchers(match_id: int) -> str:
-    """The group of the watchers' chat of a match. It is not the match's group, in which the players are."""
+    """The group of a match's spectator chat, separate from the match's group, in which the players are."""
     return f"arena.{match_id}.watchers"
 
 
 def send_to_watchers(match_id: int) -> None:
-    """Hint to the sockets of watchers that something was written or deleted, after the current transaction commits."""
+    """Hint spectators' sockets to refresh the chat after the current transaction commits."""
     transaction.on_commit(lambda: _send_now(watchers(match_id), ()), robust=True)
 
 

@@ -185,7 +185,7 @@ class Arm(models.Model):
 
     @property
     def fallback_shows(self) -> bool:
-        """Whether the longest wait ends with a player who is no participant, whom participants may take for one."""
+        """Whether the longest wait ends with a fallback player whom participants may take for a person."""
         return bool(self.fallback) and self.people > 1 and self.shown_as != Match.ShownAs.MODEL
 
     @property

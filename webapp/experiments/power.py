@@ -1,10 +1,10 @@
-"""Power of the comparison that the results make of two arms: participants for a power, and the power of participants.
+"""Power analysis for the comparison of two arms: participants for a power, and the power for a number of participants.
 
 The results compare the means of groups by Student's t, with the degrees of freedom of the arm with fewer groups
-(`training.evaluate.intervals.difference`). Groups are tables of m participants, whose values correlate by ρ, so that
-the mean of a group has the variance σ² (1 + (m − 1) ρ) / m. With g groups in each arm the statistic has the noncentral
-t distribution with 2 g − 2 degrees of freedom; a difference is shown beyond the quantile of g − 1 degrees. The effect
-is Cohen's d; of shares p and q it is (p − q) / σ with σ² = (p (1 − p) + q (1 − q)) / 2, a normal approximation.
+(`training.evaluate.intervals.difference`). Groups are tables of m participants with intraclass correlation ρ, so that
+the mean of a group has variance σ² (1 + (m − 1) ρ) / m. With g groups in each arm the statistic has the noncentral t
+distribution with 2 g − 2 degrees of freedom; a difference is significant beyond the quantile for g − 1 degrees. The
+effect is Cohen's d; of shares p and q it is (p − q) / σ with σ² = (p (1 − p) + q (1 − q)) / 2, a normal approximation.
 Raises `BadInput` for values without an answer.
 """
 

@@ -3,7 +3,7 @@
 Each folder below `samples/` holds files of one run's directory as the run wrote them, without weights and with the
 first conversations of some steps, and its `provenance.json`: title, command, seed, commit. They belong to a person who
 cannot sign in, so that nobody but administrators changes them and they use up nobody's quota; there are no matches
-among them, so that no ladder counts them. A rule of `webapp.judgments.rules` judges their conversations. To store them
+among them, so that no ladder counts them. A rule of `webapp.judgments.rules` judges their conversations. Storing them
 again adds what a stored sample lacks, such as judgments by a rule of a later release. `remove` deletes everything.
 """
 
@@ -111,7 +111,7 @@ def _store(name: str) -> Run:
 def _complete(run: Run, sample: Sample) -> bool:
     """Add what a stored sample lacks: its evaluation, the judgments of the rule, its files; return whether it did.
 
-    A sample whose recording has been replaced since stays as it is.
+    A sample whose recording has since been replaced is not changed.
     """
     folder = FOLDER / sample.name
     if sample.name not in names() or _json(folder / "provenance.json")["commit"] != sample.commit:

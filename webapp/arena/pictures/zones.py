@@ -1,7 +1,7 @@
 """The zones of a table that a picture draws, by their kind in `DRAWINGS`. `LEFT_OUT` are the others.
 
-To draw a zone is to draw below `space.y`, at most `space.most` pixels wide from `space.x` on, and to return where it
-ends.
+A `draw` function draws a zone below `space.y`, from `space.x` on and at most `space.most` pixels wide, and returns its
+lower end.
 """
 
 from __future__ import annotations
@@ -208,4 +208,4 @@ DRAWINGS: dict[type[Zone], Drawing] = {
 }
 """The kinds of zones that pictures draw."""
 LEFT_OUT: frozenset[type[Zone]] = frozenset({Cells, Tray, PriceScale, Map, Portraits, Passages, Entries, SearchField})
-"""The kinds that pictures leave out: mostly text, or drawn for the person who acts. The lines say what happened."""
+"""The kinds that pictures leave out: mostly text, or controls of the acting person. The log lines say what happened."""

@@ -20,7 +20,7 @@ KEPT_S = 24 * 3600
 ASKED_S = 60
 """A worker that has not answered by then is asked again: its task may be lost."""
 PAUSE_S = 600
-"""How long nobody is asked after a failure."""
+"""How long no worker is asked again after a failure."""
 ASKED, FAILED = "asked", "failed"
 
 Analysis = tuple[AnalysisZone, ...]
@@ -40,7 +40,7 @@ def of_match(match: Match) -> Analysis | None:
 def request(match: Match) -> bool:
     """Ask a worker for the analysis unless one has been asked; return whether one is at work.
 
-    After a failure nobody is asked for a while: the engine would most likely fail again.
+    After a failure no worker is asked for a while: the engine would most likely fail again.
     """
     if not cache.add(_state_key(match.pk), ASKED, ASKED_S):
         return bool(cache.get(_state_key(match.pk)) != FAILED)

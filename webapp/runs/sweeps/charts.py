@@ -14,7 +14,7 @@ FEWEST = 3
 """Nothing is shown for fewer trials with a result."""
 WIDTH, HEIGHT = 600, 200
 CLOSEST = 0.08
-"""Share of the height between the texts of two ticks; values that are closer have those of their ends alone."""
+"""Minimum distance of tick labels as a share of the height; closer values have labels only at the ends."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Line:
-    """One trial: its points (as SVG's polyline has them), its result, and how good it is among the others.
+    """One trial: its points (for an SVG polyline), its result, and its rank.
 
     `level` is the quarter of the results, from 0 for the worst to 3 for the best.
     """
