@@ -15,12 +15,12 @@ from training.records import Seat
 from training.views import Line
 
 EXCERPT = 140
-"""The number of characters of a speech that are shown."""
+"""The number of characters shown of a speech."""
 METHOD = (
-    "A voter's opinion changes to a person when the voter names this person, or votes for them, for the first time "
-    "since the discussion began or since the voter's last vote in it, and votes for them in the end. The change is "
-    "counted for everybody whose speeches had named that person since then. Speeches that accuse a person and speeches "
-    "that defend one count alike. This is a sequence of events, not evidence of a cause."
+    "A change of opinion is recorded when a voter names a person, or votes for them, for the first time since the "
+    "discussion began or since the voter's last vote in it, and finally votes for them. It is counted for every "
+    "speaker who had named that person since then, whether to accuse or to defend them. This is a sequence of events, "
+    "not evidence of a cause."
 )
 
 

@@ -190,9 +190,9 @@ class Arm(models.Model):
 
     @property
     def misleads(self) -> bool:
-        """Whether its design has participants read something of a partner that is not so.
+        """Whether its design misinforms participants about other players.
 
-        A stand-in for somebody who leaves is no part of the design; the list that ends every debriefing names it.
+        Stand-ins for people who leave are not part of the design; the list below every debriefing names them.
         """
         others = {PERSON} if self.people > 1 else set()
         others |= {player for player in (*self.players, self.fallback) if player and player != PERSON}
@@ -264,7 +264,7 @@ class ParticipantQuerySet(models.QuerySet["Participant"]):
     """Reads of participants."""
 
     def under_way(self) -> ParticipantQuerySet:
-        """Those who are on their way and have not ended."""
+        """Participants whose participation has not ended."""
         return self.filter(outcome="")
 
     def listed(self) -> ParticipantQuerySet:
@@ -280,7 +280,7 @@ class ParticipantQuerySet(models.QuerySet["Participant"]):
 
 
 class Participant(models.Model):
-    """One person in an experiment. `outcome` is empty while they are on their way."""
+    """One person in an experiment. `outcome` is empty until the participation ends."""
 
     class Stage(models.TextChoices):
         BEFORE = "before", "questions before"
