@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from playwright.sync_api import expect
 
@@ -35,6 +36,11 @@ def test_a_study_is_made_opened_and_taken(visit: Callable[..., Visitor]) -> None
     rosa.locator("[name=seat_1]").select_option("scripted:scripted")
     rosa.get_by_role("button", name="Save the arm").click()
     expect(rosa.locator(".note-warning")).to_contain_text("suggests a machine")
+    rosa.get_by_role("button", name="Add a question after the game").click()
+    rosa.locator("[name=name]").fill("trust")
+    rosa.locator("[name=text]").fill("Did you trust the other player?")
+    rosa.locator("[name=options]").fill("not at all\na little\nquite\nfully")
+    rosa.get_by_role("button", name="Save the question").click()
     rosa.on("dialog", lambda dialog: dialog.accept())
     rosa.get_by_role("button", name="Open the experiment").click()
     link = rosa.locator("#link").inner_text().partition("?")[0]
@@ -50,6 +56,13 @@ def test_a_study_is_made_opened_and_taken(visit: Callable[..., Visitor]) -> None
     rosa.set_viewport_size(WIDE)
     guest.on("dialog", lambda dialog: dialog.accept())
     guest.get_by_role("button", name="Give up").click()
+    guest.get_by_role("button", name="Continue").click()
+    answers = guest.locator(".scale label")
+    expect(answers).to_have_count(4)
+    guest.set_viewport_size(SMALL)
+    tops = answers.evaluate_all("(labels) => labels.map((label) => label.getBoundingClientRect().top)")
+    assert all(below - above >= 44 for above, below in pairwise(tops)), "each answer has a line that a finger can hit"
+    guest.get_by_label("3: quite").check()
     guest.get_by_role("button", name="Continue").click()
     expect(guest.locator("main")).to_contain_text("a scripted player")
     guest.get_by_role("button", name="Continue to your code").click()
