@@ -13,9 +13,10 @@ from tests.webapp.experiments import making
 from webapp.accounts.models import User
 from webapp.arena.live import client_state, fragments
 from webapp.arena.models import Match
-from webapp.arena.play import services
+from webapp.arena.play import hosting, services
 from webapp.experiments import design, facilitating, participation
-from webapp.experiments.models import Experiment, Participant
+from webapp.experiments.models import PERSON, Experiment, Participant
+from webapp.experiments.views.participant import others
 
 pytestmark = pytest.mark.django_db
 BROWSER = "&PROLIFIC_PID=P-1&STUDY_ID=S-1&SESSION_ID=X-1"
@@ -167,6 +168,18 @@ def test_a_stand_in_needs_no_debriefing_and_every_debriefing_names_it(researcher
     shown = page(client, f"/experiments/take/{experiment.token}/")
     assert "About this study" in shown
     assert "a person, and then a scripted player" in shown
+
+
+@pytest.mark.parametrize("player, title", [("scripted", "a scripted player"), ("random", "a random player")])
+def test_the_debriefing_names_the_player_without_a_model(researcher: User, player: str, title: str) -> None:
+    experiment = making.opened(researcher, [PERSON, f"scripted:{player}"], arms=1)
+    participant = making.seated(experiment)
+    assert participant.group is not None
+    other = participant.group.match.seats.get(user=None)
+    assert others(participant) == [(other.name, title)] == [(other.name, other.who)]
+    hosting.replace(match=participant.group.match, number=other.seat)
+    stood_in = "a computer player without a model, and then a scripted player"
+    assert others(participant) == [(other.name, stood_in)], "which player it was is not stored any more"
 
 
 def test_the_waiting_room_is_the_same_whoever_the_partners_are(researcher: User) -> None:

@@ -22,6 +22,7 @@ from training.errors import BadInput
 from webapp.accounts import guests
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
+from webapp.arena import opponents
 from webapp.arena.models import MatchSeat
 from webapp.arena.play import services
 from webapp.experiments import grouping, participation, resume_tokens
@@ -32,9 +33,10 @@ from webapp.experiments.states import Stage
 KINDS = {
     MatchSeat.Kind.PERSON: "a person",
     MatchSeat.Kind.MODEL: "a language model",
-    MatchSeat.Kind.SCRIPTED: "a scripted player",
+    MatchSeat.Kind.SCRIPTED: "a computer player without a model",
     MatchSeat.Kind.OPEN: "nobody",
 }
+"""Who sat at a seat before a stand-in; the name of a player without a model is not kept then."""
 
 
 def _experiment(token: str) -> Experiment:
@@ -172,9 +174,10 @@ def others(participant: Participant) -> list[tuple[str, str]]:
 
 
 def _kind(seat: MatchSeat) -> str:
-    kind = MatchSeat.Kind(seat.original_kind or seat.kind)
-    taken_over = seat.stand_in and kind != MatchSeat.Kind.SCRIPTED
-    return f"{KINDS[kind]}, and then a scripted player" if taken_over else KINDS[kind]
+    kind = KINDS[MatchSeat.Kind(seat.original_kind or seat.kind)]
+    if seat.stand_in:
+        return f"{kind}, and then {opponents.title(seat.scripted)}"
+    return opponents.title(seat.scripted) if seat.kind == MatchSeat.Kind.SCRIPTED else kind
 
 
 def _ending(participant: Participant) -> dict[str, Any]:
