@@ -582,7 +582,7 @@ class ArmOut(BaseModel):
     deadline_s: int = Field(..., title="Deadline S")
     shown_as: str = Field(..., title="Shown As")
     """
-    What participants read of each other: person, model, unknown.
+    What participants read of each other: person, model, unknown, computer.
     """
     fallback: str = Field(..., title="Fallback")
     """

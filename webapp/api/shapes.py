@@ -391,7 +391,7 @@ class ArmOut(Schema):
     aliases: dict[str, str] = Field(description="The alias by which a player was chosen, by player.")
     rules: dict[str, Any]
     deadline_s: int
-    shown_as: str = Field(description="What participants read of each other: person, model, unknown.")
+    shown_as: str = Field(description="What participants read of each other: person, model, unknown, computer.")
     fallback: str = Field(description="Who takes the empty seats after the longest wait; empty: nobody.")
 
 

@@ -158,6 +158,7 @@ class Match(models.Model):
         PERSON = "person", "a person"
         MODEL = "model", "a model"
         UNKNOWN = "unknown", "a person or a model"
+        COMPUTER = "computer", "a computer player"
 
     class Visibility(models.TextChoices):
         PRIVATE = "private", "players only"
@@ -200,7 +201,7 @@ class Match(models.Model):
     rules = models.JSONField(default=dict, help_text="Settings that its host chose; it is on no ladder then.")
     shuffled = models.BooleanField(default=False, help_text="Whether the names at the seats were drawn by chance.")
     shown_as = models.CharField(
-        max_length=7,
+        max_length=8,
         choices=ShownAs,
         blank=True,
         help_text="In an experiment, what players read of each other; its own pages come before and after.",

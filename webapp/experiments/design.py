@@ -13,7 +13,6 @@ from django.db.models import Max
 
 from training.errors import BadInput
 from webapp.accounts.models import User, new_token
-from webapp.arena.models import Match
 from webapp.arena.play import services
 from webapp.core import quotas
 from webapp.experiments import states
@@ -133,7 +132,7 @@ def warnings(experiment: Experiment) -> list[str]:
             f"The shortest wait is {experiment.shortest_wait_s} s. In {', '.join(at_once)}, a game needs no second "
             f"participant; starting at once suggests a machine. Wait at least {SHORTEST_WAIT_S} s to hide this."
         )
-    together = [arm.name for arm in arms if arm.people > 1 and arm.shown_as != Match.ShownAs.MODEL]
+    together = [arm.name for arm in arms if arm.people > 1 and arm.may_show_people]
     if at_once and together:
         cautions.append(
             f"Waiting times differ between the arms. In {', '.join(at_once)}, a game begins when the shortest wait of "

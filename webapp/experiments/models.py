@@ -151,7 +151,7 @@ class Arm(models.Model):
     )
     rules = models.JSONField(default=dict, help_text="Settings of the game that replace those of the scenario.")
     deadline_s = models.PositiveIntegerField(help_text="Seconds for a move.")
-    shown_as = models.CharField(max_length=7, choices=Match.ShownAs)
+    shown_as = models.CharField(max_length=8, choices=Match.ShownAs)
     fallback = models.CharField(
         max_length=40, blank=True, help_text="Who takes the empty seats after the longest wait; empty: nobody."
     )
@@ -176,17 +176,22 @@ class Arm(models.Model):
         return list(self.players).count(PERSON)
 
     @property
+    def may_show_people(self) -> bool:
+        """Whether participants read of the other players that they are people, or may be."""
+        return self.shown_as in {Match.ShownAs.PERSON, Match.ShownAs.UNKNOWN}
+
+    @property
     def begins_at_once(self) -> bool:
         """Whether a table needs no second participant, and its only participant may take the other players for people.
 
         Without a shortest wait, such a table begins as soon as its participant is there.
         """
-        return self.people == 1 and len(self.players) > 1 and self.shown_as != Match.ShownAs.MODEL
+        return self.people == 1 and len(self.players) > 1 and self.may_show_people
 
     @property
     def fallback_shows(self) -> bool:
         """Whether the longest wait ends with a fallback player whom participants may take for a person."""
-        return bool(self.fallback) and self.people > 1 and self.shown_as != Match.ShownAs.MODEL
+        return bool(self.fallback) and self.people > 1 and self.may_show_people
 
     @property
     def misleads(self) -> bool:
@@ -200,6 +205,7 @@ class Arm(models.Model):
             Match.ShownAs.PERSON: lambda player: player == PERSON,
             Match.ShownAs.MODEL: _is_model,
             Match.ShownAs.UNKNOWN: lambda player: player == PERSON or _is_model(player),
+            Match.ShownAs.COMPUTER: lambda player: player != PERSON,
         }[Match.ShownAs(self.shown_as)]
         return not all(is_so(player) for player in others)
 

@@ -52,6 +52,7 @@ def test_what_is_missing(researcher: User) -> None:
         ([PERSON, "scripted:scripted"], "person", 19, True),
         ([PERSON, "scripted:scripted"], "person", 20, False),
         ([PERSON, "scripted:scripted"], "model", 0, False),
+        ([PERSON, "scripted:scripted"], "computer", 0, False),
         ([PERSON, PERSON], "unknown", 0, False),
     ],
 )
@@ -76,6 +77,7 @@ def test_a_table_that_begins_at_once_is_warned_of(
         ([(making.ALONE, "unknown", ""), (making.PAIR, "model", "")], []),
         ([(making.PAIR, "person", "scripted:scripted")], ["In arm 0, the fallback"]),
         ([(making.PAIR, "model", "scripted:scripted")], []),
+        ([(making.PAIR, "computer", "scripted:scripted")], []),
         ([(making.ALONE, "unknown", "scripted:scripted")], []),
     ],
 )
@@ -113,6 +115,11 @@ def test_the_shortest_wait_is_shorter_than_the_longest(researcher: User) -> None
         ([PERSON, "scripted:scripted"], "unknown", "", True),
         ([PERSON, "checkpoint:1"], "unknown", "", False),
         ([PERSON, PERSON, "deployment:1"], "model", "", True),
+        ([PERSON, "scripted:scripted"], "computer", "", False),
+        ([PERSON, "scripted:random"], "computer", "", False),
+        ([PERSON, "checkpoint:1"], "computer", "", False),
+        ([PERSON, PERSON], "computer", "", True),
+        ([PERSON, "scripted:random"], "person", "", True),
     ],
 )
 def test_misleading_arms_need_a_debriefing(
