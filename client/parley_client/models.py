@@ -647,8 +647,11 @@ class EstimateOut(BaseModel):
         extra="ignore",
     )
     mean: float = Field(..., title="Mean")
-    low: float = Field(..., title="Low")
-    high: float = Field(..., title="High")
+    low: float | None = Field(..., title="Low")
+    """
+    Null: no interval, as one group on an unknown scale has none.
+    """
+    high: float | None = Field(..., title="High")
     n: int = Field(..., title="N")
     """
     Groups.

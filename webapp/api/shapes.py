@@ -433,8 +433,8 @@ class EstimateOut(Schema):
     """A mean over groups with its interval."""
 
     mean: float
-    low: float
-    high: float
+    low: float | None = Field(description="Null: no interval, as one group on an unknown scale has none.")
+    high: float | None
     n: int = Field(description="Groups.")
     level: float
 

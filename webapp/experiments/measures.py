@@ -6,19 +6,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from training.evaluate.intervals import UNIT
-from webapp.experiments.models import Experiment, Participant, ParticipantQuerySet, Question
+from training.games import REGISTRY
+from webapp.experiments.models import Arm, Experiment, Participant, ParticipantQuerySet, Question
 
+RETURN = "return"
 Value = Callable[[Participant], float | None]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of each participant; `scale` are its lowest and highest possible value, None if they are unknown."""
+    """A number of each participant; `scale` are its lowest and highest possible value, None if they are unknown or
+    depend on the arm.
+    """
 
     name: str
     title: str
     value: Value
     scale: tuple[float, float] | None = None
+
+    def scale_in(self, *arms: Arm) -> tuple[float, float] | None:
+        """The lowest and highest possible value in these arms; None if they are unknown."""
+        if self.name != RETURN:
+            return self.scale
+        if any(arm.game not in REGISTRY for arm in arms):
+            return None
+        return min(arm.spec.low for arm in arms), max(arm.spec.high for arm in arms)
 
 
 def analysed(experiment: Experiment) -> ParticipantQuerySet:
@@ -29,7 +41,7 @@ def analysed(experiment: Experiment) -> ParticipantQuerySet:
 
 def measures_of(experiment: Experiment) -> list[Measure]:
     """Every measure of an experiment."""
-    measures = [Measure("return", "Result of the seat", result), Measure("agreement", "Agreement", agreement, UNIT)]
+    measures = [Measure(RETURN, "Result of the seat", result), Measure("agreement", "Agreement", agreement, UNIT)]
     for question in experiment.questions.filter(right=""):
         measures += _of_question(question)
     return measures

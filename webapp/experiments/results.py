@@ -1,7 +1,8 @@
 """Results by arm, in the statistics of head-to-heads: 95 % intervals of means, and differences with their intervals.
 
 People at one table are not independent, so the unit is the group: values of its participants are averaged first. Every
-other arm is compared with the first one.
+other arm is compared with the first one. One group says nothing of the others, so the interval of a single value is
+that of its scale, and there is none without a scale.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from webapp.experiments import measures
 from webapp.experiments.measures import Measure
 from webapp.experiments.models import Arm, Experiment, Participant
 
+LEVEL = 0.95
+Scale = tuple[float, float]
+
 
 @dataclass(frozen=True)
 class Row:
@@ -32,27 +36,50 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """An arm against the first one: `models` are both names, as the forest plot calls them."""
+    """An arm against the first one: `models` are both names, as the forest plot calls them, `groups` their groups, and
+    `missing` the titles of measures without a difference.
+    """
 
     models: tuple[str, str]
+    groups: tuple[int, int]
     rows: Sequence[Row]
     sentences: Sequence[str]
+    missing: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The mean of `n` groups of an arm; `interval` is None for a single group on an unknown scale."""
+
+    mean: float
+    n: int
+    interval: Interval | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as JSON data."""
+        if self.interval is not None:
+            return self.interval.to_dict()
+        return {"mean": self.mean, "low": None, "high": None, "n": self.n, "level": LEVEL}
 
 
 @dataclass(frozen=True)
 class Results:
-    """Each measure with its interval in each arm (None: no value), and the comparisons."""
+    """Each measure with its mean in each arm (None: no value), and the comparisons."""
 
     arms: Sequence[Arm]
     groups: Sequence[int]
     people: Sequence[int]
-    lines: Sequence[tuple[Measure, Sequence[Interval | None]]]
+    lines: Sequence[tuple[Measure, Sequence[Estimate | None]]]
     differences: Sequence[tuple[Arm, Sequence[tuple[Measure, Interval | None]]]]
 
     @property
     def comparisons(self) -> list[Comparison]:
         """The comparisons as the page shows them."""
-        return [_comparison(arm, self.arms[0], rows) for arm, rows in self.differences]
+        groups = {arm.pk: count for arm, count in zip(self.arms, self.groups, strict=True)}
+        reference = self.arms[0]
+        return [
+            _comparison(arm, reference, (groups[arm.pk], groups[reference.pk]), rows) for arm, rows in self.differences
+        ]
 
     @property
     def few(self) -> bool:
@@ -68,8 +95,8 @@ class Results:
             ],
             "measures": {
                 measure.name: {
-                    arm.name: None if interval is None else interval.to_dict()
-                    for arm, interval in zip(self.arms, of_arms, strict=True)
+                    arm.name: None if estimate is None else estimate.to_dict()
+                    for arm, estimate in zip(self.arms, of_arms, strict=True)
                 }
                 for measure, of_arms in self.lines
             },
@@ -87,18 +114,26 @@ def compute(experiment: Experiment) -> Results:
     for participant in measures.analysed(experiment):
         people[participant.arm_id or 0].append(participant)
     lines, values = [], {}
+
+    def against_first(measure: Measure, by_arm: Sequence[Sequence[float]], at: int) -> Interval | None:
+        return difference(by_arm[at], by_arm[0], measure.scale_in(arms[0], arms[at]))
+
     for measure in measures.measures_of(experiment):
         by_arm = [group_means(measure, people[arm.pk]) for arm in arms]
         if any(by_arm):
             values[measure.name] = by_arm
-            lines.append((measure, [_interval(means, measure.scale) for means in by_arm]))
+            of_arms = [
+                _estimate(means, measure.scale_in(arm)) if means else None
+                for arm, means in zip(arms, by_arm, strict=True)
+            ]
+            lines.append((measure, of_arms))
     return Results(
         arms=arms,
         groups=[len({each.group_id for each in people[arm.pk]}) for arm in arms],
         people=[len(people[arm.pk]) for arm in arms],
         lines=lines,
         differences=[
-            (arm, [(measure, difference(values[measure.name][at], values[measure.name][0])) for measure, _ in lines])
+            (arm, [(measure, against_first(measure, values[measure.name], at)) for measure, _ in lines])
             for at, arm in enumerate(arms)
             if at
         ],
@@ -115,21 +150,33 @@ def group_means(measure: Measure, people: Sequence[Participant]) -> list[float]:
     return [fmean(values) for values in groups.values()]
 
 
-def _interval(means: Sequence[float], scale: tuple[float, float] | None) -> Interval | None:
-    return intervals.interval(means, scale=scale) if means else None
+def _estimate(means: Sequence[float], scale: Scale | None) -> Estimate:
+    alone = scale is None and len(means) < 2
+    return Estimate(fmean(means), len(means), None if alone else intervals.interval(means, LEVEL, scale))
 
 
-def difference(first: Sequence[float], second: Sequence[float]) -> Interval | None:
-    """The difference of two arms' means over groups, None where there is no interval for it."""
-    units: list[tuple[Sequence[float], Sequence[float]]] = [((value,), ()) for value in first]
-    units += [((), (value,)) for value in second]
-    try:
-        return intervals.difference(units)
-    except BadInput:  # an arm without values, or with a single group
+def difference(first: Sequence[float], second: Sequence[float], scale: Scale | None = None) -> Interval | None:
+    """The difference of two arms' means over groups, None where there is no interval for it.
+
+    `scale` are the lowest and the highest possible value. Shares have exact bounds, and a single group those of its
+    scale (`training.evaluate.intervals.difference`), so values are compared as shares of the scale.
+    """
+    if scale is None and min(len(first), len(second)) < 2:
         return None
+    low, high = scale or intervals.UNIT
+    width = high - low
+    units: list[tuple[Sequence[float], Sequence[float]]] = [(((value - low) / width,), ()) for value in first]
+    units += [((), ((value - low) / width,)) for value in second]
+    try:
+        share = intervals.difference(units, LEVEL)
+    except BadInput:  # an arm without values
+        return None
+    return Interval(mean=share.mean * width, low=share.low * width, high=share.high * width, n=share.n, level=LEVEL)
 
 
-def _comparison(arm: Arm, reference: Arm, rows: Sequence[tuple[Measure, Interval | None]]) -> Comparison:
+def _comparison(
+    arm: Arm, reference: Arm, groups: tuple[int, int], rows: Sequence[tuple[Measure, Interval | None]]
+) -> Comparison:
     differences = [(measure, None if each is None else each.to_dict()) for measure, each in rows]
     widest = max((reach_of(each) for measure, each in differences if measure.scale == intervals.UNIT), default=0.0)
     plotted = [
@@ -137,7 +184,8 @@ def _comparison(arm: Arm, reference: Arm, rows: Sequence[tuple[Measure, Interval
         for measure, each in differences
     ]
     sentences = [_sentence(measure.title, each, arm.name, reference.name) for measure, each in differences if each]
-    return Comparison((arm.name, reference.name), plotted, sentences)
+    missing = [measure.title for measure, each in differences if each is None]
+    return Comparison((arm.name, reference.name), groups, plotted, sentences, missing)
 
 
 def _sentence(title: str, each: Mapping[str, float], arm: str, reference: str) -> str:

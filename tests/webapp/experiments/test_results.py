@@ -80,7 +80,59 @@ def test_people_of_one_table_are_one_value(researcher: User) -> None:
     (measure, (estimate,)) = analysis.lines[0]
     assert estimate is not None
     assert (measure.name, analysis.people, analysis.groups) == ("return", [4], [2])
-    assert (estimate.n, estimate.mean, estimate.low, estimate.high) == (2, 0.5, 0.5, 0.5)
+    interval = estimate.interval
+    assert interval is not None
+    unseen = 1 - 0.025**0.5  # the largest share of others that two equal tables are compatible with (Clopper-Pearson)
+    expected = (2, 0.5, 0.5 - unseen * 0.5, 0.5 + unseen * 0.5)
+    assert (interval.n, interval.mean, interval.low, interval.high) == pytest.approx(expected)
+
+
+def test_one_table_has_the_interval_of_its_scale_or_none(researcher: User, client: Any) -> None:
+    made = making.experiment(researcher, per_arm=4)
+    for name in ("a", "b"):
+        making.arm(made, name, game="tic_tac_toe")
+    making.question(made, "age", kind="number", options=[])
+    design.open_experiment(experiment=made)
+    participant = making.completed(made, age=1)
+    assert participant.group is not None
+    seat = measures.seat_number(participant)
+    Match.objects.filter(pk=participant.group.match_id).update(returns={str(seat): -1.0, str(1 - (seat or 0)): 1.0})
+    analysis = results.compute(made).to_dict()
+    (arm,) = [each["name"] for each in analysis["arms"] if each["groups"]]
+    lost, age = (analysis["measures"][name][arm] for name in ("return", "age"))
+    # No other table was seen, so their share is at most 0.975, and each of them at most 2 higher.
+    assert (lost["mean"], lost["low"], lost["high"]) == pytest.approx((-1, -1, -1 + 0.975 * 2))
+    assert (age["mean"], age["low"], age["high"], age["n"]) == (1.0, None, None, 1)
+    client.force_login(researcher)
+    shown = client.get(f"/experiments/{made.pk}/results/").content.decode()
+    assert "[-1, 0.95]" in shown.replace("−", "-")
+    assert "no interval: it needs at least two tables, n = 1" in shown
+    assert "No difference is shown for “Result of the seat”, “How much age?”: an interval needs" in shown
+    first, second = (1, 0) if arm == "b" else (0, 1)
+    assert f"b has {first} complete, a has {second}." in shown
+    assert 'class="forest"' not in shown
+
+
+@pytest.mark.parametrize(
+    "first, second, scale, expected",
+    [
+        ([5.0], [1.0, 3.0], (1.0, 5.0), (3.0, -4.0, 4.0)),  # a single table: all that the scale allows
+        ([2.0], [1.0, 3.0], None, None),
+        ([], [1.0, 3.0], (1.0, 5.0), None),
+        # Without other values in two tables each, a share of 1 is above 0.025 ** 0.5, and one of 0 below 1 minus that.
+        ([5.0, 5.0], [1.0, 1.0], (1.0, 5.0), (4.0, 4 * (0.025**0.5 - (1 - 0.025**0.5)), 4.0)),
+        ([3.0, 5.0], [1.0, 3.0], (1.0, 5.0), (2.0, 2 - 12.7062 * 2**0.5, 2 + 12.7062 * 2**0.5)),  # t of 1 degree
+        ([3.0, 5.0], [1.0, 3.0], None, (2.0, 2 - 12.7062 * 2**0.5, 2 + 12.7062 * 2**0.5)),
+    ],
+)
+def test_a_difference_allows_for_its_scale(
+    first: list[float],
+    second: list[float],
+    scale: tuple[float, float] | None,
+    expected: tuple[float, float, float] | None,
+) -> None:
+    got = results.difference(first, second, scale)
+    assert (got and (got.mean, got.low, got.high)) == (expected and pytest.approx(expected, rel=1e-5))
 
 
 def test_broken_groups_and_incomplete_people_are_in_the_export_but_not_in_the_analysis(researcher: User) -> None:
