@@ -1,4 +1,5 @@
-// Draws the charts of a report: a small plot for each metric, updated while one of its runs is active.
+// Draws the charts of a report: a small plot for each metric, updated while one of its runs is active. In the editor it
+// inserts numbers and charts of runs into the text.
 (() => {
   "use strict";
 
@@ -60,4 +61,38 @@
   charts.follow(() => plots, curvePlots.HEIGHT);
   begin(document);
   document.addEventListener("htmx:afterSwap", () => begin(document));
+})();
+
+(() => {
+  "use strict";
+  const picker = document.getElementById("insert");
+  if (!picker) return; // not the editor, or there is no run
+  const area = document.getElementById("id_text");
+  const [run, metric] = picker.querySelectorAll("select");
+
+  function offerMetrics() {
+    const chosen = metric.value;
+    const metrics = JSON.parse(run.selectedOptions[0].dataset.metrics);
+    metric.replaceChildren(...metrics.map(([name, title]) => new Option(visible(title), name, false, name === chosen)));
+  }
+
+  function chart(reference) { // a block of its own, with an empty line before it
+    const before = area.value.slice(0, area.selectionStart);
+    const gap = before === "" || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n";
+    return `${gap}\`\`\`chart\n${reference}\n\`\`\`\n\n`;
+  }
+
+  picker.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    const reference = `run:${run.value} ${metric.value}`;
+    const text = button.value === "chart" ? chart(reference) : `{{ ${reference} }}`;
+    area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
+    area.focus();
+    area.dispatchEvent(new Event("input", { bubbles: true })); // the preview follows
+  });
+  run.addEventListener("change", offerMetrics);
+  offerMetrics();
+  area.setSelectionRange(area.value.length, area.value.length); // the end, before anybody has put the cursor elsewhere
+  picker.hidden = false;
 })();

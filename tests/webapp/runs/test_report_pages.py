@@ -140,5 +140,27 @@ def test_a_chart_names_runs_and_metrics(researcher: Any) -> None:
     assert "needs runs that exist" in render("```chart\nrun:999999 reward\n```", {}, researcher).html
 
 
+@pytest.mark.parametrize("amount", [1, 12])
+def test_the_editor_explains_and_offers_runs_that_there_are(
+    client: Client, researcher: Any, amount: int, django_assert_max_num_queries: Callable[..., Any]
+) -> None:
+    address = reverse("runs:new-report")
+    assert "no run has any yet" in client.get(address).content.decode()
+    runs = [run_with(researcher, 0.5, name=f"<i>{number}") for number in range(amount + 1)]
+    make_run(researcher, name="without metrics")
+    with django_assert_max_num_queries(4):  # session, person, runs, their last metrics
+        shown = unescape(client.get(address).content.decode().replace("&lt;i", "escaped"))
+    newest, before = runs[-1].pk, runs[-2].pk
+    text = f"{{{{ run:{newest},{before} reward }}}} pins the mean of several runs"
+    assert text in shown
+    for example in (f"{{{{ run:{newest} reward }}}}", text[: text.index(" pins")]):
+        assert numbers.provenance(example.strip("{} "), researcher)["value"] == 0.5
+    assert f"“run:{newest} run:{before} reward”" in shown
+    option = f'<option value="{newest}" data-metrics="[["reward", "Reward"]]">'
+    assert f"{option}escaped>{amount} #{newest}</option>" in shown
+    assert "without metrics #" not in shown
+    assert shown.count("data-metrics=") == amount + 1
+
+
 def test_an_empty_list_names_the_next_step(client: Client) -> None:
     assert "Write one" in client.get(reverse("runs:reports")).content.decode()

@@ -20,7 +20,10 @@ from webapp.accounts.models import User
 from webapp.runs.models import Run
 from webapp.runs.summaries import curves
 
-REFERENCE = re.compile(r"\{\{\s*run:(\d{1,18}(?:,\d{1,18}){0,15})\s+([\w./+-]{1,150})(?:\s+@(\d{1,9}))?\s*\}\}")
+METRIC = re.compile(r"[\w./+-]{1,150}")
+REFERENCE = re.compile(
+    rf"\{{\{{\s*run:(\d{{1,18}}(?:,\d{{1,18}}){{0,15}})\s+({METRIC.pattern})(?:\s+@(\d{{1,9}}))?\s*\}}\}}"
+)
 
 
 def references(text: str) -> list[str]:

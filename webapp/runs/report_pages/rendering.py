@@ -6,7 +6,6 @@ fenced block whose info is `chart`, with runs and metrics: `run:12 run:13 reward
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +22,6 @@ from webapp.runs.report_pages import numbers
 from webapp.runs.summaries import curves
 
 MOST_CHARTS = 12
-WORD = re.compile(r"[\w./+-]{1,150}")
 
 
 @dataclass
@@ -68,7 +66,7 @@ class _Renderer:
         return render_to_string("runs/report_number.html", context).strip()  # a comma may follow
 
     def _chart(self, text: str) -> str:
-        words = WORD.findall(text.replace("run:", " run/"))
+        words = numbers.METRIC.findall(text.replace("run:", " run/"))
         keys = [int(word[4:]) for word in words if word.startswith("run/") and word[4:].isdigit() and len(word) < 22]
         metrics = [word for word in words if not word.startswith("run/")]
         runs = list(

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from training.errors import BadInput
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import accepted
-from webapp.runs.report_pages import services
+from webapp.runs.report_pages import offers, services
 from webapp.runs.report_pages.models import Report
 from webapp.runs.report_pages.rendering import render as rendered
 
@@ -27,8 +27,6 @@ class ReportForm(forms.Form):
         strip=False,
         max_length=services.LONGEST,
         widget=forms.Textarea(attrs={"rows": 18, "class": "mono"}),
-        help_text="Markdown. {{ run:12 reward }} pins a number, {{ run:12,13,14 reward @40 }} the mean of several runs "
-        "at a step; a block ```chart with “run:12 run:13 reward kl” draws curves.",
     )
 
 
@@ -74,7 +72,10 @@ def _edit(request: HttpRequest, row: Report) -> HttpResponse:
             form.add_error("text", error.why)
         else:
             return redirect("runs:report", row.pk)
-    return render(request, "runs/report_edit.html", {"form": form, "report": row}, status=400 if form.errors else 200)
+    offered = offers.offers(current_user(request))
+    form.fields["text"].help_text = offers.syntax(offered)
+    context = {"form": form, "report": row, "offers": offered}
+    return render(request, "runs/report_edit.html", context, status=400 if form.errors else 200)
 
 
 @require_POST
