@@ -181,5 +181,7 @@ class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
         return rows.filter(Q(name__icontains=text) | Q(run__name__icontains=text)) if text else rows
 
     def listed(self) -> CheckpointQuerySet:
-        """With what a list needs."""
-        return self.select_related("run__owner", "run__dataset_version__dataset", "parent")
+        """With what a list needs, and `is_last`: whether its run has no later one."""
+        later = self.model.objects.filter(run=OuterRef("run"), step__gt=OuterRef("step"))
+        rows = self.select_related("run__owner", "run__dataset_version__dataset", "parent")
+        return rows.annotate(is_last=~Exists(later))

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.runs.making import CONFIG, make_run
+from tests.webapp.runs.making import CONFIG, estimate, make_run
 from training.errors import BadInput
 from webapp.runs.models import Metric, Run
 from webapp.runs.organising import columns, services
@@ -180,6 +180,23 @@ def test_the_list_takes_as_many_queries_for_many_runs(
     # session, person, columns, count, rows, last metrics, options
     with django_assert_max_num_queries(7):
         assert "group 0" in listed(client)
+
+
+@pytest.mark.parametrize("amount", [1, 12])
+def test_the_column_of_head_to_heads_takes_one_query(
+    client: Client, researcher: Any, amount: int, django_assert_max_num_queries: Callable[..., Any]
+) -> None:
+    lost = {"won": estimate(-0.25, -0.5, 0.0), "return": estimate(0.5, 0.25, 0.75)}
+    for number in range(amount):
+        make_run(researcher, name=f"run {number}", key_metric=0.5, result={"summary": {"difference": lost}})
+    make_run(researcher, name="unmeasured", result={"exit": 0})
+    choose(client, "add", "head_to_head")
+    with django_assert_max_num_queries(7):  # session, person, columns, count, rows, head-to-heads, options
+        shown = " ".join(listed(client).split())
+    assert shown.count('-0.25 <small class="quiet">[-0.5, 0] games won</small>') == amount
+    rows = list(csv.DictReader(io.StringIO(client.get(reverse("runs:list-csv")).getvalue().decode(), newline="")))  # type: ignore[attr-defined]
+    assert {row["Name"]: row["Head-to-head"] for row in rows}["run 0"] == "-0.25"
+    assert {row["Name"]: row["Head-to-head"] for row in rows}["unmeasured"] == ""
 
 
 def test_deleting_says_what_goes_and_stays_apart_from_other_buttons(client: Client, researcher: Any) -> None:

@@ -146,5 +146,22 @@ def test_the_matrix_has_training_runs_by_their_last_checkpoint_against_their_sta
     ]  # fmt: skip
 
 
+def test_the_last_checkpoint_has_the_head_to_head_after_training(client: Client, researcher: Any) -> None:
+    summary = {"difference": {"return": estimate(0.9, 0.8, 1.0), "points": estimate(3.25, 1.5, 5.0)}}
+    run = make_run(researcher, result={"summary": summary})
+    first, last = make_checkpoint(run, step=5), make_checkpoint(run, step=10)
+    other = make_run(researcher, kind="sft", result={"summary": summary})
+    make_checkpoint(other, step=3)
+    make_checkpoint(None, name="mine", kind="base", step=0)
+    link = f'<a href="{reverse("runs:evaluation", args=[run.pk])}">+3.25 <small class="quiet">[1.5, 5] points</small>'
+    shown = " ".join(client.get(reverse("runs:checkpoints")).content.decode().split())
+    assert shown.count("[1.5, 5] points") == 1
+    row = shown[shown.index(f">{last}</a>") :]
+    assert link in row[: row.index("</tr>")]
+    for checkpoint in (first, last):
+        page = " ".join(client.get(reverse("runs:checkpoint", args=[checkpoint.pk])).content.decode().split())
+        assert (link in page, "Head-to-head after the last step" in page) == (checkpoint == last,) * 2
+
+
 def test_an_empty_matrix_names_the_next_step(client: Client) -> None:
     assert "Start a head-to-head" in client.get(reverse("runs:matrix")).content.decode()

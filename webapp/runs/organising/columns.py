@@ -17,7 +17,7 @@ from webapp.core.sorting import Order
 from webapp.runs.models import Metric, Run
 from webapp.runs.preferences.services import Choices, Names
 from webapp.runs.querysets import SORTS, RunQuerySet
-from webapp.runs.summaries import comparing, curves
+from webapp.runs.summaries import comparing, curves, head_to_heads
 
 STANDARD = {
     "state": "State",
@@ -34,10 +34,11 @@ STANDARD = {
     "group": "Group",
     "note": "Note",
     "seed": "Seed",
+    "head_to_head": "Head-to-head",
 }
 SORTABLE = {**SORTS, "kind": "kind", "owner": "owner__username", "group": "group", "seed": "config__seed"}
 DEFAULT = tuple(STANDARD)[:10]
-NUMBERS = frozenset({"progress", "metric", "seed"})
+NUMBERS = frozenset({"progress", "metric", "seed", "head_to_head"})
 PATH = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 MOST = 40
 RECENT = 40
@@ -86,7 +87,7 @@ def offered(user: User, shown: Sequence[str]) -> dict[str, list[tuple[str, str]]
 
 
 def sorts(shown: Sequence[str]) -> dict[str, str]:
-    """The field by which each shown column sorts; `trend` and `note` have none."""
+    """The field by which each shown column sorts; `trend`, `note` and `head_to_head` have none."""
     fields = {name: SORTABLE[name] for name in shown if name in SORTABLE}
     fields |= {name: _field(name) for name in shown if name.startswith("config:")}
     return fields | {name: "sorted_metric" for name in shown if name.startswith("metric:")}
@@ -115,14 +116,18 @@ def values(runs: Sequence[Run], shown: Sequence[str]) -> Iterator[tuple[Run, lis
     """Each run with its cells (column, value) in the order of the columns; runs are those of `with_fields`."""
     metrics = [name for name in shown if name.startswith("metric:")]
     last: Mapping[int, Mapping[str, Any]] = comparing.last_metrics(runs) if metrics else {}
+    differences = head_to_heads.of_runs(runs) if "head_to_head" in shown else {}
     fields = [name for name in shown if name.startswith("config:")]
     for run in runs:
-        yield run, [(name, _value(run, name, last.get(run.pk, {}), fields)) for name in shown]
+        results = {**last.get(run.pk, {}), "head_to_head": differences.get(run.pk)}
+        yield run, [(name, _value(run, name, results, fields)) for name in shown]
 
 
-def _value(run: Run, column: str, last: Mapping[str, Any], fields: Sequence[str]) -> Any:
+def _value(run: Run, column: str, results: Mapping[str, Any], fields: Sequence[str]) -> Any:
+    if column == "head_to_head":
+        return results[column]
     if column.startswith("metric:"):
-        return last.get(column.partition(":")[2])
+        return results.get(column.partition(":")[2])
     if column in fields:
         return getattr(run, f"field_{fields.index(column)}")
     plain = {"progress": "step", "metric": "key_metric", "age": "created_at", "trend": "sparkline"}

@@ -34,6 +34,7 @@ TITLES = {
     "run": "Run",
     "step": "Step",
     "reward": "Reward",
+    "head_to_head": "Head-to-head",
     "open": "Open to players",
     "age": "Saved",
 }
@@ -55,15 +56,17 @@ def checkpoint_list(request: HttpRequest) -> HttpResponse:
     rows = order.apply(
         visible.matching(text=words, kind=kind, base=base).listed().prefetch_related("aliases"), sorts, default
     )
+    page = Paginator(rows, PAGE).get_page(integer(request, "page", 1, low=1))
     context = {
-        "page": Paginator(rows, PAGE).get_page(integer(request, "page", 1, low=1)),
+        "page": page,
+        "rows": [(row, head_to_heads.after_training(row)) for row in page],
         "kind": kind,
         "kinds": Checkpoint.Kind.choices,
         "base": base,
         "bases": visible.order_by("base").values_list("base", flat=True).distinct(),
         "words": words,
         "order": order,
-        "columns": order.columns(titles, sorts, ("step", "reward")),
+        "columns": order.columns(titles, sorts, ("step", "reward", "head_to_head")),
     }
     return render_page(request, "runs/checkpoints.html", context, "results")
 
@@ -82,6 +85,7 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
         "metrics": [(title, value) for title, value, main in metrics if main],
         "more_metrics": [(title, value) for title, value, main in metrics if not main],
         "tree": lineage.tree(row) if user.is_researcher else [],
+        "difference": head_to_heads.after_training(row) if user.is_researcher else None,
         "head_to_heads": head_to_heads.of_checkpoint(row) if user.is_researcher else [],
         "suites": suites.of_checkpoint(row) if user.is_researcher else [],
         "goes_on": _goes_on(row),

@@ -19,6 +19,7 @@ from webapp.runs.preferences.services import ChartChoices
 from webapp.runs.summaries import comparing
 from webapp.runs.summaries import curves as summaries
 from webapp.runs.summaries.chart_page import Smoothing
+from webapp.runs.summaries.head_to_heads import Difference
 from webapp.runs.views import lists
 from webapp.runs.views.selecting import MOST_SUITES, selected
 
@@ -83,7 +84,9 @@ def run_list(request: HttpRequest) -> HttpResponseBase:
 
 
 def _plain(value: object) -> object:
-    """The text of a cell: times as ISO 8601, values of a trend without their stride."""
+    """The text of a cell: times as ISO 8601, values of a trend without their stride, a head-to-head's mean."""
+    if isinstance(value, Difference):
+        return value.mean
     if isinstance(value, datetime):
         return value.isoformat(timespec="seconds")
     return " ".join(f"{number:g}" for number in value[1:]) if isinstance(value, list) else value
