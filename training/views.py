@@ -23,8 +23,9 @@ Seat = int
 class Line(Record):
     """One line of what happened, for people.
 
-    `speech` are the words of `seat`; `deed` is what it did ("accepts the proposal"), read after its name; `news` is a
-    sentence of the game. Plain text: what looks like a tag is text.
+    `speech` are the words of `seat`; `deed` is what it did ("accepts the proposal"), read after its name, or without a
+    seat a whole sentence ("You offer to buy for 150"); `news` is a sentence of the game. Plain text: what looks like a
+    tag is text.
     """
 
     kind: Literal["speech", "deed", "news"]

@@ -199,7 +199,7 @@
     for (const item of tray.querySelectorAll(".tray-item")) {
       const { count, name, worth } = item.dataset;
       const kept = Math.min(Number(count), Math.max(0, Number(item.querySelector("input").value)));
-      if (kept < count) rest.push(`${count - kept} ${name}`);
+      if (kept < count) rest.push(`${name} × ${count - kept}`);
       points += kept * Number(worth);
       item.querySelector(".tray-gets").textContent = String(count - kept);
       item.querySelectorAll(".unit").forEach((unit, at) => {

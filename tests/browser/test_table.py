@@ -119,17 +119,19 @@ def test_a_tray_says_what_one_would_have(site, visit):
     page = visit("pia").page
     page.goto(site.seed("bargain", "items"))
     status, fields = page.locator(".tray-sum"), page.locator(".tray input[type=number]")
-    expect(status).to_have_text("You would have 24 of 36 points; Ben gets 1 food, 1 water, 1 firewood. No deal: 5.")
+    expect(status).to_have_text(
+        "You would have 24 of 36 points; Ben gets food × 1, water × 1, firewood × 1. No deal: 5."
+    )
     for _ in range(3):  # there are no more than three
         page.get_by_role("button", name="One food more").click()
     expect(fields.first).to_have_value("3")
-    expect(status).to_contain_text("You would have 29 of 36 points; Ben gets 1 water, 1 firewood.")
+    expect(status).to_contain_text("You would have 29 of 36 points; Ben gets water × 1, firewood × 1.")
     page.get_by_role("button", name="One firewood less").click()
-    expect(status).to_contain_text("You would have 26 of 36 points; Ben gets 1 water, 2 firewood.")
+    expect(status).to_contain_text("You would have 26 of 36 points; Ben gets water × 1, firewood × 2.")
     expect(page.locator(".tray-gets")).to_have_text(["0", "1", "2"])
     for number in range(3):
         fields.nth(number).fill("0")
-    expect(status).to_contain_text("You would have 0 of 36 points; Ben gets 3 food, 3 water, 3 firewood.")
+    expect(status).to_contain_text("You would have 0 of 36 points; Ben gets food × 3, water × 3, firewood × 3.")
     expect(status).to_contain_text("No deal: 5, which is more.")
 
 
@@ -147,7 +149,7 @@ def test_a_price_is_compared_with_ones_target(site, visit):
     page.locator("#price-value").fill("180")
     expect(status).to_have_text("At 180: your target.")
     page.locator(".price button").click()
-    expect(page.locator("#log")).to_contain_text("offers to buy for 180 (your target)")
+    expect(page.locator("#log")).to_contain_text("You offer to buy for 180 (your target)")
 
 
 FOCUSED = """() => {

@@ -256,7 +256,7 @@ def test_people_see_the_items_with_what_they_are_worth_to_them():
         ("oil", 1, 3, "", 1),
     ]
     assert (zone.action, zone.most, zone.alone, zone.by, zone.worth) == ("propose", 26, 5, None, None)
-    assert view.story == "Two campers meet at a trail head.\nAda and Ben divide 3 food, 2 tent pegs and 1 oil."
+    assert view.story == "Two campers meet at a trail head.\nAda and Ben divide food × 3, tent pegs × 2 and oil × 1."
     assert view.brief.title == "What things are worth to you"
     assert view.brief.text == (
         "food: 5 points each. I am hungry.",
@@ -303,32 +303,33 @@ def test_what_people_read_of_a_deal():
     say(game, 1, "Never! <reject/>")
     say(game, 1, "<propose>food 0, water 1, firewood 3</propose>")
     say(game, 0, "Good. <accept/>")
+    rest = "food × 1, water × 1 and firewood × 3"
     offers = {
         0: (
-            "offers you 2 food and 2 water, and keeps 1 food, 1 water and 3 firewood (18 of 36 points for you)",
-            "offers Ben nothing, and keeps everything (36 of 36 points for you)",
-            "offers you 3 food and 2 water, and keeps 1 water and 3 firewood (23 of 36 points for you)",
+            f"offers you food × 2 and water × 2, and keeps {rest} (18 of 36 points for you)",
+            "You offer Ben nothing, and keep everything (36 of 36 points for you)",
+            "offers you food × 3 and water × 2, and keeps water × 1 and firewood × 3 (23 of 36 points for you)",
         ),
         1: (
-            "offers Ada 2 food and 2 water, and keeps 1 food, 1 water and 3 firewood (22 of 36 points for you)",
+            f"You offer Ada food × 2 and water × 2, and keep {rest} (22 of 36 points for you)",
             "offers you nothing, and keeps everything (0 of 36 points for you)",
-            "offers Ada 3 food and 2 water, and keeps 1 water and 3 firewood (19 of 36 points for you)",
+            "You offer Ada food × 3 and water × 2, and keep water × 1 and firewood × 3 (19 of 36 points for you)",
         ),
         SPECTATOR: (
-            "offers Ada 2 food and 2 water, and keeps 1 food, 1 water and 3 firewood",
+            f"offers Ada food × 2 and water × 2, and keeps {rest}",
             "offers Ben nothing, and keeps everything",
-            "offers Ada 3 food and 2 water, and keeps 1 water and 3 firewood",
+            "offers Ada food × 3 and water × 2, and keeps water × 1 and firewood × 3",
         ),
         ALL: (
-            "offers Ada 2 food and 2 water, and keeps 1 food, 1 water and 3 firewood (18 for Ada, 22 for Ben)",
+            f"offers Ada food × 2 and water × 2, and keeps {rest} (18 for Ada, 22 for Ben)",
             "offers Ben nothing, and keeps everything (36 for Ada, 0 for Ben)",
-            "offers Ada 3 food and 2 water, and keeps 1 water and 3 firewood (23 for Ada, 19 for Ben)",
+            "offers Ada food × 3 and water × 2, and keeps water × 1 and firewood × 3 (23 for Ada, 19 for Ben)",
         ),
     }
     headlines = {
         0: "Deal: you get 23 of 36 points.",
         1: "Deal: you get 19 of 36 points.",
-        SPECTATOR: "Deal: Ada gets 3 food and 2 water, and Ben gets 1 water and 3 firewood.",
+        SPECTATOR: "Deal: Ada gets food × 3 and water × 2, and Ben gets water × 1 and firewood × 3.",
         ALL: "Deal: Ada gets 23 of 36 points, and Ben 19 of 36 points.",
     }
     moment = "Ada accepted Ben's proposal in turn 7."
@@ -337,12 +338,12 @@ def test_what_people_read_of_a_deal():
             (None, "news", "Ada begins."),
             (0, "speech", "I need food."),
             (1, "speech", "Here."),
-            (1, "deed", first),
+            (None if viewer == 1 else 1, "deed", first),
             (0, "deed", "rejects the proposal"),
-            (0, "deed", second),
+            (None if viewer == 0 else 0, "deed", second),
             (1, "speech", "Never!"),
             (1, "deed", "rejects the proposal"),
-            (1, "deed", third),
+            (None if viewer == 1 else 1, "deed", third),
             (0, "speech", "Good."),
             (None, "news", f"{moment} {headlines[viewer]}"),
         ]
@@ -430,6 +431,21 @@ def test_people_see_a_price_between_the_listing_and_their_target():
     assert (tray(game, 0).offer, tray(game, 0).rejected) == (280, ((0, 150),))
 
 
+def test_a_single_unit_reads_well_whatever_number_its_name_is_in():
+    deal = {
+        "kind": "items",
+        "items": [{"name": "nets", "count": 1}, {"name": "book", "count": 2}],
+        "sides": [{"values": {"nets": 1, "book": 1}, "walk_away": 1}, {"values": {"nets": 3, "book": 0}}],
+    }
+    scenario = items(first_seat=0)
+    game = make(scenario.model_copy(update={"settings": {**scenario.settings, "deal": deal}}))
+    assert game.show(SPECTATOR).story.endswith("Ada and Ben divide nets × 1 and book × 2.")
+    assert "Everything would be 3 points; no deal is 1." in game.show(0).brief.text
+    assert "No deal: 1 point." in game.show(ALL).brief.text[0]
+    say(game, 0, "<propose>nets 0, book 1</propose>")
+    assert read(game, SPECTATOR)[-1] == (0, "deed", "offers Ben nets × 1 and book × 1, and keeps book × 1")
+
+
 def test_what_people_read_of_a_price():
     game = make(price())
     for seat, text in [
@@ -440,10 +456,10 @@ def test_what_people_read_of_a_price():
     ]:
         say(game, seat, text)
     worth = {
-        0: ("offers to buy for 150 (better than your target by 30)", "offers to sell for 180 (your target)"),
+        0: ("You offer to buy for 150 (better than your target by 30)", "offers to sell for 180 (your target)"),
         1: (
             "offers to buy for 150 (short of your target by 130)",
-            "offers to sell for 180 (short of your target by 100)",
+            "You offer to sell for 180 (short of your target by 100)",
         ),
         SPECTATOR: ("offers to buy for 150", "offers to sell for 180"),
         ALL: ("offers to buy for 150 (1 for Ada, 0 for Ben)", "offers to sell for 180 (1 for Ada, 0 for Ben)"),

@@ -497,13 +497,15 @@ def test_hanabi_marks_on_each_card_what_its_holder_was_told():
     assert [card.known for card in game.show(0).zones[0].cards] == [("2",), ("1",), ("1",)]
     assert [card.label for card in own_hand(game.show(1)).cards][:2] == ["face down; 2", "face down; 1"]
     assert buttons(own_hand(game.show(1)).cards[0].options) == [("Play", "Play card 0"), ("Discard", "Discard card 0")]
+    assert zone(game.show(SPECTATOR), "counters").piles[2].name == "cards to draw"
     hanabi_step(game, "Play card 1")
     assert lines(game) == ["Ada tells Ben which cards are of rank 1", "Ben plays the red 1, which fits"]
     assert [(stack.suit, stack.height) for stack in zone(game.show(SPECTATOR), "stacks").stacks] == [
         ("red", 1),
         ("yellow", 0),
     ]
-    assert [pile.value for pile in zone(game.show(SPECTATOR), "counters").piles] == [2, 3, 1]
+    piles = zone(game.show(SPECTATOR), "counters").piles
+    assert [(pile.value, pile.name) for pile in piles] == [(2, "hint tokens"), (3, "lives"), (1, "card to draw")]
 
 
 def hanabi_step(game, choice):

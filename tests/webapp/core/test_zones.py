@@ -200,7 +200,7 @@ def test_many_units_are_a_number():
     pool = {"kind": "items", "items": [{"name": "nails", "count": 40}], "sides": [{"values": {"nails": 1}}] * 2}
     game = make(Scenario(id="x", game="negotiation", settings={"deal": pool}, seats=("Ada", "Ben")))
     html = drawn(game, 0)
-    assert "40 nails" in html
+    assert "nails × 40" in html
     assert "unit" not in html.replace("units", "")
 
 

@@ -806,7 +806,7 @@ def test_the_reveal_has_what_a_model_thought_and_believed_beside_what_people_rea
     assert "will do. <b>" not in source
     page = html.unescape(source)
     summary = re.search(r'<p class="thought-said">(.*?)</p>', page, re.DOTALL)[1]
-    assert re.sub(r"<.*?>", "", summary).strip() == "offers Ben 2 pen, and keeps 1 pen (1 for Ann, 4 for Ben)"
+    assert re.sub(r"<.*?>", "", summary).strip() == "offers Ben pen × 2, and keeps pen × 1 (1 for Ann, 4 for Ben)"
     assert "Two of three will do. <b>" in page
     curve = re.search(r'<section class="belief">.*?</section>', page, re.DOTALL)[0]
     assert re.findall(r'data-value="([\d.]+)"', curve) == ["0", "0.0000", "0.5000", "1", "1.0000", "0.5000"]

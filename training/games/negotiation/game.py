@@ -212,7 +212,8 @@ class Negotiation(LoggedGame):
         points = [self.terms.points(seat, by, deal) for seat in (0, 1)]
         private = f"{public} {words.all_points(self.terms, self.names, points)}"
         shown = {
-            viewer: (Line(kind="deed", seat=by, text=self._proposal(viewer)),) for viewer in (0, 1, SPECTATOR, ALL)
+            viewer: (Line(kind="deed", seat=None if viewer == by else by, text=self._proposal(viewer)),)
+            for viewer in (0, 1, SPECTATOR, ALL)
         }
         self._log.tell_each({**lines, SPECTATOR: public, ALL: private}, lines=shown)
 

@@ -111,7 +111,7 @@ def story(settings: NegotiationSettings, names: Names) -> str:
     """Return the situation that everybody knows."""
     deal = settings.deal
     if isinstance(deal, Items):
-        rule = f"{names[0]} and {names[1]} divide {listed(f'{item.count} {item.name}' for item in deal.items)}."
+        rule = f"{names[0]} and {names[1]} divide {listed(amount(item.name, item.count) for item in deal.items)}."
         return f"{deal.story}\n{rule}" if deal.story else rule
     category = f" ({deal.category})" if deal.category else ""
     return f"{names[0]} may buy from {names[1]}: {deal.title}{category}, listed at {deal.listing_price}."
@@ -159,7 +159,7 @@ def brief(settings: NegotiationSettings, terms: Terms, names: Names, viewer: Vie
         worth = f"A deal at that price is worth 1 to you, at the price {other} hopes for 0; no deal is 0."
         title = f"You hope to {DEALS[viewer]} for {target.target}"
         return Brief(title=title, text=(*reason, worth, *mixed), emblem="point")
-    alone = f"Everything would be {number(terms.maximum(viewer))} points; no deal is {number(terms.walk_away(viewer))}."
+    alone = f"Everything would be {_points(terms.maximum(viewer))}; no deal is {number(terms.walk_away(viewer))}."
     return Brief(title="What things are worth to you", text=(*_worths(deal, viewer), alone, *mixed), emblem="point")
 
 
@@ -172,12 +172,16 @@ def _worths(deal: Items, seat: Seat) -> tuple[str, ...]:
     return tuple(line.strip() for line in lines)
 
 
+def _points(points: float) -> str:
+    return f"{number(points)} point{'' if points == 1 else 's'}"
+
+
 def _side(deal: Items | Price, terms: Terms, names: Names, seat: Seat) -> str:
     """Return the private side of a seat for viewers who may see everything."""
     if isinstance(deal, Price):
         side = deal.sides[seat]
         return f"{names[seat]} hopes to {DEALS[seat]} for {side.target}. {side.reason}".strip()
-    alone = f"No deal: {number(terms.walk_away(seat))} points."
+    alone = f"No deal: {_points(terms.walk_away(seat))}."
     return "\n".join((f"Worth to {names[seat]}", *_worths(deal, seat), alone))
 
 
@@ -193,14 +197,23 @@ def ask(names: Names, seat: Seat, left: int, *, answers: bool) -> str:
 
 
 def proposal(settings: NegotiationSettings, terms: Terms, names: Names, offer: Offer, reader: Viewer) -> str:
-    """Return what the proposer does, read after its name, with what the deal is worth to the reader."""
+    """Return what the proposer does, read after its name, with what the deal is worth to the reader.
+
+    The proposer reads a whole sentence, which needs no name before it.
+    """
     by, deal = offer
     worth = "" if reader == SPECTATOR else f" ({_worth(settings, terms, names, offer, reader)})"
+    offers, keeps = ("You offer", "keep") if reader == by else ("offers", "keeps")
     if not isinstance(terms, ItemTerms):
-        return f"offers to {DEALS[by]} for {deal['price']}{worth}"
+        return f"{offers} to {DEALS[by]} for {deal['price']}{worth}"
     other = "you" if reader == 1 - by else names[1 - by]
     kept, left = (_goods(terms, seat, offer) for seat in (by, 1 - by))
-    return f"offers {other} {left}, and keeps {kept}{worth}"
+    return f"{offers} {other} {left}, and {keeps} {kept}{worth}"
+
+
+def amount(name: str, units: int) -> str:
+    """Return so many units of an item. Scenarios name items in the singular or the plural, and both read well."""
+    return f"{name} × {units}"
 
 
 def _goods(terms: ItemTerms, seat: Seat, offer: Offer) -> str:
@@ -208,7 +221,7 @@ def _goods(terms: ItemTerms, seat: Seat, offer: Offer) -> str:
     units, others = terms.units(seat, *offer), terms.units(1 - seat, *offer)
     if not any(others):
         return "everything"
-    goods = [f"{n} {argument.name}" for n, argument in zip(units, terms.propose().args, strict=True) if n]
+    goods = [amount(argument.name, n) for n, argument in zip(units, terms.propose().args, strict=True) if n]
     return listed(goods) if goods else "nothing"
 
 

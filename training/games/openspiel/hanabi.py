@@ -221,7 +221,7 @@ class Hanabi(View):
                 piles=(
                     Pile(name="hint tokens", value=table.information, most=size.information, icon="hint"),
                     Pile(name="lives", value=table.life, most=size.life, icon="life"),
-                    Pile(name="cards to draw", value=table.pile, icon="card"),
+                    Pile(name="card to draw" if table.pile == 1 else "cards to draw", value=table.pile, icon="card"),
                 ),
             ),
             Hand(title="Discarded", cards=discards, small=True),
