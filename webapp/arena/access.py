@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from training.games import lookup
-from training.records import ALL, SPECTATOR, Viewer
+from training.records import ALL, SPECTATOR, Seat, Viewer
+from training.rewards.rubrics import Rubric
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play import pace, services
@@ -72,6 +73,17 @@ def shows_judgments(match: Match, user: User) -> bool:
 def chose_seats(match: Match, user: User) -> bool:
     """Whether this user knows the players because they chose them."""
     return pace.knows_seats(match, user.pk)
+
+
+def asks_about_others(match: Match, seat: Seat, rubric: Rubric | None, *, knows: bool) -> bool:
+    """Whether the player of `seat` is asked about the others after the game.
+
+    A player who does not know the players is asked who they were; everybody is asked how they played, where the game's
+    `rubric` has a question about one of their roles.
+    """
+    roles = match.roles or [""] * len(match.scenario["seats"])
+    rated = rubric is not None and any(rubric.asks(role) for other, role in enumerate(roles) if other != seat)
+    return rated or not knows
 
 
 @dataclass(frozen=True)

@@ -110,15 +110,16 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
             messages.success(request, "Thank you. This is who sat at the table.")
         return redirect("judgments:rate", match.pk)
     revealed, state = access.players_revealed(match, user), client_state.folded(match)
+    knows, record = access.chose_seats(match, user), version.record() if version is not None else None
     context = {
         "match": match,
         "others": [] if done else others,
         "done": done,
-        "asks": any(other.guess is not None or other.values is not None for other in others),
+        "asks": access.asks_about_others(match, own_seat.seat, record, knows=knows),
         "revealed": _revealed(match, own_seat, user) if revealed else [],
         "view": client_state.view_of(state, own_seat.seat),
         "may_repeat": True,
-        "knows": access.chose_seats(match, user),
+        "knows": knows,
         "following": match.rematches.visible_to(user).filter(state=Match.State.OPEN).order_by("pk").first(),
     }
     if not done:

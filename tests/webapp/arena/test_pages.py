@@ -3,8 +3,12 @@
 import re
 
 import pytest
+from django.urls import reverse
 
+from tests.games.cases.strategic import strategic
+from tests.trust.matrix.scenarios import SCENARIO
 from training.dataset import DatasetLine
+from training.games.base import FORFEIT
 from training.records import ALL, SPECTATOR, Scenario
 from webapp.arena.models import Match
 from webapp.arena.play import services
@@ -152,9 +156,6 @@ def test_tags_in_speech_are_only_words(client_of, player, ben, two_people):
 
 
 def finish(match):
-    from training.games.base import FORFEIT
-    from webapp.arena.play import services
-
     services.submit(match_id=match.pk, seat=0, step=0, move=FORFEIT)
     match.refresh_from_db()
 
@@ -201,6 +202,31 @@ def test_the_result_reveals_and_leads_on(client_of, player, ben, two_people):
     following = Match.objects.get(swapped_from=two_people)
     assert [seat.user.username for seat in following.seats.order_by("seat")] == ["ben", "pia"]
     assert following.state == Match.State.OPEN
+
+
+@pytest.mark.parametrize(
+    "game, shuffled, asks",
+    [
+        ("negotiation", False, True),  # rated by a rubric
+        ("kuhn_poker", False, False),  # not rated, and the host chose the player
+        ("kuhn_poker", True, True),  # a guess who sat there
+    ],
+)
+def test_the_end_asks_for_a_rating_where_the_rating_page_does(client_of, player, game, shuffled, asks):
+    scenario = SCENARIO if game == "negotiation" else strategic(game)
+    places = [tables.Place(user=player), tables.Place(scripted="scripted" if game == "negotiation" else "random")]
+    match = tables.create(host=player, start=tables.Start(scenario), places=places, consent=True, shuffled=shuffled)
+    match.refresh_from_db()
+    (seat,) = services.fold(match).game.to_act()
+    services.submit(match_id=match.pk, seat=seat, step=0, move=FORFEIT)
+    client, rate = client_of(player), reverse("judgments:rate", args=[match.pk])
+    table = client.get(f"/play/{match.pk}/").content.decode()
+    result = client.get(f"/play/{match.pk}/result/").content.decode()
+    assert (f'<a href="{rate}" role="button">Rate it, and see who they were' in table) == asks
+    assert (f'<a href="/play/{match.pk}/result/" role="button">See the result' in table) == (not asks)
+    assert ("Rate this game, and see who it was" in result) == asks
+    assert ("See what they thought</a>" in result) == (not asks)
+    assert client.get(rate).context["asks"] == asks
 
 
 def test_the_scrubber_goes_step_by_step(client_of, player, two_people):

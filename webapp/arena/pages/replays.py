@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from training.errors import BadInput, IllegalMove
 from training.games import lookup
 from training.records import ALL, SPECTATOR, Seat, Viewer
+from training.rewards.rubrics import rated_after
 from training.views import TableView
 from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena import access
@@ -159,15 +160,17 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
     reveals = ALL in access.viewpoints(match, user)
     seat = access.own_seat(match, user)
     state = client_state.folded(match)
+    knows, rubric = access.chose_seats(match, user), rated_after(match.game)
     context = {
         "match": match,
+        "asks": seat is not None and access.asks_about_others(match, seat.seat, rubric, knows=knows),
         "analysed": access.sees_analysis(match, user),
         "spec": lookup(match.game),
         "bounds": lookup(match.game).range_of(match.scenario["settings"]),
         "mine": seat,
         "reveals": reveals,
         "revealed": access.players_revealed(match, user),
-        "may_repeat": access.players_revealed(match, user) or access.chose_seats(match, user),
+        "may_repeat": access.players_revealed(match, user) or knows,
         "following": match.rematches.visible_to(user).filter(state=Match.State.OPEN).order_by("pk").first(),
         "lines": _lines(match, state if reveals else None, reveals=reveals),
         "advice": _advice(match, seat, revealed=reveals and access.players_revealed(match, user)),
