@@ -33,13 +33,15 @@ def index(request: HttpRequest) -> HttpResponse:
         return welcome.guest_page(request)
     tables = Match.objects.without_spoilers(user).with_seats()
     runs = Run.objects.visible_to(user).without_servers().listed()
+    offers = finding.offers(user) if user.role == Role.PLAYER else []
     context = {
         **(guided.context(user) if user.is_researcher else {}),
         "alive": runs.alive().with_progress().order_by("-pk")[:SHOWN],
         "recent": runs.over().order_by("-pk")[:SHOWN],
         "waiting": tables.waiting().not_of(user).order_by("-created_at")[:SHOWN],
         "mine": tables.of(user).filter(state__in=["open", "running"]).order_by("-pk")[:SHOWN],
-        "offers": finding.offers(user) if user.role == Role.PLAYER else [],
+        "offers": offers,
+        "somebody_waited": finding.somebody_waited(offers),
         "judging": Queue.objects.assigned_to(user, unfinished=True)[:SHOWN],
     }
     return render(request, "home/index.html", context)

@@ -7,7 +7,7 @@ import pytest
 from tests.webapp.arena.conftest import negotiation
 from webapp.arena.models import Match
 from webapp.arena.play import services
-from webapp.arena.setup import tables, waiting_room, waiting_times
+from webapp.arena.setup import finding, tables, waiting_room, waiting_times
 from webapp.arena.setup.waiting_times import WaitingTime
 
 pytestmark = pytest.mark.django_db
@@ -80,10 +80,13 @@ def test_a_consent_that_was_withdrawn_during_the_game_is_no_beginning(table, pla
 def test_the_lobby_says_so_and_says_nothing_where_nothing_is_known(table, client_of, player):
     page = client_of(player).get("/play/").content.decode()
     assert "wait" in page
-    assert "Nobody has waited for other people recently: the scripted player begins at once." in page
+    assert page.count("Nobody has waited") == page.count("Nobody has waited for other people recently.") == 1
     assert "People usually wait" not in page
     table(20)
-    assert "People recently waited about 20 s for each other." in client_of(player).get("/play/").content.decode()
+    page = client_of(player).get("/play/").content.decode()
+    assert page.count("People recently waited about 20 s for each other.") == 1
+    assert "Nobody has waited for other people recently" not in page
+    assert page.count("Nobody has waited recently.") == len(finding.games()) - 1
     table(20)
     table(25)
     assert "People usually wait about 20 s for each other." in client_of(player).get("/play/").content.decode()

@@ -115,10 +115,15 @@ def test_an_address_becomes_few_guests(settings) -> None:
     assert forged.post(reverse(PLAY, args=["tic_tac_toe"])).status_code == 429
 
 
-def test_an_offer_counts_the_players_of_a_larger_table() -> None:
+def test_an_offer_says_who_plays_with_or_against_one() -> None:
     against = {offer.spec.name: offer.against for offer in finding.guest_offers()}
     assert against["negotiation"] == "against a scripted player"
     assert against["werewolf"] == "with 5 scripted players"
+    assert against["hanabi"] == "with a scripted player", "who plays together does not play against each other"
+    model("tiny", state="ready")
+    against = {offer.spec.name: offer.against for offer in finding.guest_offers()}
+    assert against["negotiation"] == "against a tiny"
+    assert against["hanabi"] == "with a tiny"
 
 
 def test_guests_play_against_small_open_models_that_answer_now_only(client: Client) -> None:

@@ -56,6 +56,7 @@ def lobby(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     listed = Match.objects.without_spoilers(user).with_seats().order_by("-created_at")
     waiting, yours, running = listed.waiting().not_of(user), listed.of(user), listed.open_to_watch(user)
+    offers = finding.offers(user)
     public = listed.listed().filter(state=Match.State.FINISHED)  # running ones are among those to watch
     context = {
         "waiting": access.lines(waiting[:PER_PAGE], user),
@@ -63,7 +64,8 @@ def lobby(request: HttpRequest) -> HttpResponse:
         "running": access.lines(running[:PER_PAGE], user),
         "public": access.lines(public[:5], user),
         "alone": alone.games(),
-        "offers": finding.offers(user),
+        "offers": offers,
+        "somebody_waited": finding.somebody_waited(offers),
         "notable": notable.games(user, most=NOTABLE),
     }
     return render(request, "arena/lobby.html", context)

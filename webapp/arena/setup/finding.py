@@ -6,6 +6,7 @@ Guests play alone, and against small models only: they need no account, so nobod
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -49,11 +50,12 @@ class Offer:
             return f"{self.table.host.shown_name} is waiting at a table"
         if self.counts_down:
             return f"others can join for {COUNTDOWN_S} s; then bots take the empty seats"
+        beside = "with" if self.spec.cooperative else "against"
         if self.model is not None:
-            return f"against {self.model}"
+            return f"{beside} {self.model}"
         title = opponents.title(opponents.substitute(self.spec.name))
         others = scenarios.usual_size(self.spec.name) - 1
-        return f"against {title}" if others == 1 else f"with {others} {title.removeprefix('a ')}s"
+        return f"{beside} {title}" if others == 1 else f"with {others} {title.removeprefix('a ')}s"
 
 
 def games() -> list[GameSpec]:
@@ -78,6 +80,11 @@ def offers(user: User) -> list[Offer]:
         )
         for spec in games()
     ]
+
+
+def somebody_waited(offers: Iterable[Offer]) -> bool:
+    """Whether people recently waited for each other in any of these games."""
+    return any(offer.waiting.seconds for offer in offers)
 
 
 def guest_offers() -> list[Offer]:
