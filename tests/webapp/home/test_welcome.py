@@ -171,6 +171,30 @@ def test_an_account_keeps_the_games_of_a_guest(client: Client) -> None:
     assert fresh.get(reverse("arena:result", args=[match.pk])).status_code == 200
 
 
+def test_a_guest_reads_why_a_game_cannot_be_shared_and_what_an_account_is_for(client: Client) -> None:
+    match = seat(client)
+    finish(client, match)
+    source = client.get(reverse("arena:result", args=[match.pk])).content.decode()
+    assert "This game is private: only its players can open it" in source
+    client.post(reverse("judgments:rate", args=[match.pk]), {"reveal": "1"})
+    source = client.get(reverse("judgments:rate", args=[match.pk])).content.decode()
+    assert "This game is private: only its players can open it" in source
+    offer = f'<a href="{reverse("account_signup")}">Create an account</a> to keep your games, to play the same opponent'
+    assert offer in source
+    assert "data-copy" not in source
+    Match.objects.update(visibility=Match.Visibility.PUBLIC)
+    source = client.get(reverse("arena:result", args=[match.pk])).content.decode()
+    assert "private" not in source
+    assert 'data-copy="share"' in source
+
+
+def test_a_visitor_reads_that_watching_needs_an_account(client: Client) -> None:
+    assert "can be watched with an account" in shown(client)
+    sign_in = client.get("/play/1/replay/", follow=True).content.decode()
+    assert "the page that you opened is shown" in sign_in
+    assert "the page that you opened is shown" not in client.get(reverse("account_login")).content.decode()
+
+
 def test_who_has_an_account_does_not_make_another_in_its_place(client_of, person) -> None:
     player = person("player", "pia")
     client = client_of(player)
