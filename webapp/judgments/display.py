@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from training.errors import BadInput
 from training.rewards.rubrics import Dimension
 from webapp.accounts.permissions import annotators, current_user, get_or_404, researchers
 from webapp.arena import access
@@ -46,6 +47,15 @@ class ShownJudgment:
     def seat(self) -> str:
         """The judged seat's number as people count."""
         return str(self.row.seat + 1)
+
+    @property
+    def seat_name(self) -> str:
+        """The name and number of the judged seat of a queue; the number alone if the game cannot be read any more."""
+        assert self.row.target is not None
+        try:
+            return f"{games.seat_name(self.row.target.game, self.row.seat)} (seat {self.seat})"
+        except BadInput:
+            return f"seat {self.seat}"
 
 
 def shown_judgments(judgments: Iterable[Judgment]) -> list[ShownJudgment]:

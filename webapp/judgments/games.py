@@ -114,6 +114,15 @@ def seat_count(game: JudgedGame) -> int:
     return count or len(of_episode(game).scenario.seats)
 
 
+def seat_name(game: JudgedGame, seat: int) -> str:
+    """Return the name of a seat in its game; raise `BadInput` if an episode's file cannot be read."""
+    if isinstance(game, Match):
+        return str(game.scenario["seats"][seat])
+    if isinstance(game, StoredConversation):
+        return str(game.data["scenario"]["seats"][seat])
+    return _seats(game.file, game.offset, game.length).names[seat]
+
+
 def game_of(target: Target) -> GameRecord:
     """Return the game that a target stands for."""
     game = target.game
@@ -162,15 +171,24 @@ def of_conversation(row: StoredConversation) -> GameRecord:
 
 def policy_at(row: PlayedEpisode, seat: int) -> str:
     """Return the player of an episode's seat, as results name it."""
-    policy = _policies(row.file, row.offset, row.length).get(seat, "")
+    policy = _seats(row.file, row.offset, row.length).policies.get(seat, "")
     return f"{row.run.name}: {policy}" if policy else row.run.name
 
 
+@dataclass(frozen=True)
+class EpisodeSeats:
+    """The name of each seat of an episode, and the policies of those that were sampled."""
+
+    names: tuple[str, ...]
+    policies: Mapping[int, str]
+
+
 @functools.lru_cache(maxsize=20_000)
-def _policies(file: str, offset: int, length: int) -> Mapping[int, str]:
-    """The policy of each seat, cached because episodes never change."""
-    traces = _read(file, offset, length)["episode"]["traces"]
-    return {trace["seat"]: trace["policy"] for trace in traces}
+def _seats(file: str, offset: int, length: int) -> EpisodeSeats:
+    """The seats of an episode, cached because episodes never change."""
+    episode = _read(file, offset, length)["episode"]
+    policies = {trace["seat"]: trace["policy"] for trace in episode["traces"]}
+    return EpisodeSeats(tuple(episode["scenario"]["seats"]), policies)
 
 
 def _read(file: str, offset: int, length: int) -> dict[str, Any]:

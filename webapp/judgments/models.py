@@ -340,7 +340,8 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
     def of_queue(self, queue: Queue) -> JudgmentQuerySet:
         """Those of a queue in the order of its targets, with authors and what names the game."""
         judgments = self.filter(target__queue=queue).with_authors()
-        games = judgments.select_related("target__episode", "target__conversation__scenario__version__dataset")
+        copies = "target__conversation__scenario__version__dataset"
+        games = judgments.select_related("target__match", "target__episode", copies)
         return games.order_by("target__position", "pk")
 
     def outside(self) -> JudgmentQuerySet:

@@ -168,13 +168,44 @@ def test_a_judges_reasons_stand_on_the_queue_page_as_text(client_of, researcher)
     assert [text in reasons for text in ("seat 1", "seat 2", "seat 3")] == [True, True, False]
 
 
+def test_a_match_that_one_may_not_see_shows_no_names(client_of, researcher, other_researcher):
+    queue = judged_by_a_model(researcher, rated(finished_match(researcher), researcher))
+    page = client_of(other_researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
+    reasons = page.split("Judgments and their reasons")[1]
+    assert [f"<strong>{name}</strong>" in reasons for name in ("seat 1", "seat 2")] == [True, True]
+    assert "Ann" not in reasons
+
+
 def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
     monkeypatch.setattr(views, "JUDGMENTS", 1)
     queue = judged_by_a_model(researcher, rated(finished_match(researcher), researcher))
     address = reverse("judgments:queue", args=[queue.pk])
-    for query, seat in (("", "seat 1"), ("?page=2", "seat 2")):
+    for query, seat in (("", "Ann (seat 1)"), ("?page=2", "Ben (seat 2)")):
         reasons = client_of(researcher).get(address + query).content.decode().split("Judgments and their reasons")[1]
         assert (reasons.count("because of mutual_benefit"), f"<strong>{seat}</strong>" in reasons) == (1, True)
+
+
+def test_a_judged_seat_has_its_name_while_its_game_can_be_read(client_of, researcher):
+    played = make_episode(make_run(researcher), record=village())
+    common = {"owner": researcher, "episodes": [played], "annotators": [researcher]}
+    queue = services.create_queue(name="q", rubric_version=version(), **common)
+    second = queue.targets.get(seat=1)
+    services.annotate(target=second, by=researcher, values=FIVES)
+    client, address = client_of(researcher), reverse("judgments:own_judgments", args=[queue.pk])
+    name = village()["episode"]["scenario"]["seats"][1]
+    assert f"<strong>{name} (seat 2)</strong>" in client.get(address).content.decode()
+    type(played).objects.update(file="runs/gone.jsonl")
+    assert "<strong>seat 2</strong>" in client.get(address).content.decode()
+
+
+def test_the_judged_seat_is_marked_in_words_too(client_of, researcher):
+    queue = people_queue(researcher, finished_match(researcher))
+    page = client_of(researcher).get(reverse("judgments:annotate", args=[queue.pk])).content.decode()
+    assert "◆ is judged" in page
+    talk = page.split('<ol class="talk">')[1].split("</ol>")[0]
+    assert talk.count("(judged)") == talk.count("<strong>Ann") > 0
+    rating = client_of(researcher).get(reverse("judgments:rate", args=[queue.targets.first().match_id]))
+    assert "◆" not in rating.content.decode()
 
 
 def test_what_others_said_is_withheld_with_its_reasons(client_of, researcher, annotator):
@@ -650,6 +681,7 @@ def test_a_saved_judgment_is_opened_again_and_changed(client_of, researcher, ann
     link = f"{address}?target={first.pk}"
     assert link in listed
     assert "hasty" in listed
+    assert "<strong>Ann (seat 1)</strong>" in listed
     page = client.get(link).content.decode()
     assert {entered(page, name) for name in NAMES} == {"3"}
     assert 'value="hasty"' in page
