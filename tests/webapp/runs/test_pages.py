@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 
 import pytest
@@ -69,6 +70,14 @@ def test_the_list_filters_and_sorts_and_its_address_says_so(page, researcher):
     assert "alpha" in everything
     assert "beta" in everything
     assert "served" not in everything
+    kinds = everything.split('<select name="kind">')[1].split("</select>")[0]
+    assert re.findall(r'<option value="(\w*)"[^>]*>([^<]*)', kinds) == [
+        ("", "all"),
+        ("train", "self-play training"),
+        ("sft", "cold start"),
+        ("eval", "evaluation"),
+        ("suite", "evaluation suite"),
+    ]
     assert "beta" not in body(page("list", query="?state=failed"))
     assert "alpha" not in body(page("list", query="?q=bet"))
     up = body(page("list", query="?sort=metric"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -84,8 +84,8 @@ def run_list(request: HttpRequest) -> HttpResponse:
     return render_page(request, "runs/list.html", context, "results")
 
 
-def _options() -> dict[str, list[str]]:
-    """The options of each filter: all states and kinds, else the values that occur, in one query."""
+def _options() -> dict[str, Sequence[str | tuple[str, str]]]:
+    """The options of each filter: all states and kinds (with titles), else the values that occur, in one query."""
     occurring: dict[str, set[str]] = {name: set() for name in ("method", "game", "base", "group")}
     tags: set[str] = set()
     rows = Run.objects.without_servers().order_by().values_list(*occurring, "tags").distinct()
@@ -93,7 +93,7 @@ def _options() -> dict[str, list[str]]:
         for name, value in zip(occurring, values, strict=True):
             occurring[name] |= {value} - {""}
         tags.update(tagged)
-    kinds = [kind for kind in Run.Kind.values if kind != Run.Kind.SERVE]
+    kinds = [(kind.value, kind.label) for kind in Run.Kind if kind != Run.Kind.SERVE]
     listed = {name: sorted(values) for name, values in occurring.items()}
     return {"kind": kinds, "state": list(Run.State.values), "tag": sorted(tags), **listed}
 
