@@ -280,21 +280,21 @@ def test_a_report_has_live_charts_and_numbers_that_say_where_they_come_from(visi
     page = visitor.page
     page.goto("/runs/reports/new/")
     page.get_by_label("Title").fill("Do seeds differ?")
-    page.get_by_label("Text").fill("# Result")
+    page.get_by_role("textbox", name="Text").fill("# Result")
     page.get_by_role("group", name="Insert into the text").get_by_label("Run").select_option(str(runs[0]))
     page.get_by_label("Metric").select_option("reward")
     page.get_by_role("button", name="Insert a chart").press("Enter")
     page.keyboard.type("It is ")
     page.get_by_role("button", name="Insert the number").press("Enter")
     inserted = f"# Result\n\n```chart\nrun:{runs[0]} reward\n```\n\nIt is {{{{ run:{runs[0]} reward }}}}"
-    expect(page.get_by_label("Text")).to_have_value(inserted)
+    expect(page.get_by_role("textbox", name="Text")).to_have_value(inserted)
     expect(page.locator("#preview canvas").first).to_be_visible()
     is_sound(page)
-    page.get_by_label("Text").fill("# Result\n<script>alert(1)</script> is {{ run:999999 reward }}")
+    page.get_by_role("textbox", name="Text").fill("# Result\n<script>alert(1)</script> is {{ run:999999 reward }}")
     expect(page.locator("#preview")).to_contain_text("there is no run 999999")
     text = f"# Result\nThe reward is {{{{ run:{listed} reward }}}}, on average.\n\n```chart\n"
     text += " ".join(f"run:{run}" for run in runs) + " reward\n```\n"
-    page.get_by_label("Text").fill(text)
+    page.get_by_role("textbox", name="Text").fill(text)
     expect(page.locator("#preview canvas").first).to_be_visible()
     is_sound(page)
     page.get_by_role("button", name="Save").press("Enter")

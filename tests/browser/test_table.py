@@ -111,7 +111,7 @@ def test_enter_sends_what_one_is_writing_in(site, visit):
         fields.nth(number).fill("1")
     fields.last.press("Enter")
     expect(page.locator("#log")).to_contain_text("A fair share for both.")
-    expect(page.locator("#log")).to_contain_text("and keeps 1")
+    expect(page.locator("#log")).to_contain_text("and keep food × 1")
 
 
 def test_a_tray_says_what_one_would_have(site, visit):
