@@ -29,7 +29,8 @@ KEYS = (
     Key(("Enter",), "Say it, or make the move beside the field", "#table #move", "table.js"),
     Key(("Shift", "Enter"), "A new line in what you say", "#say", "table.js"),
     Key(("0–9",), "Give this value in the row that has the focus", "[data-scale]", "scale.js"),
-    Key(("←", "→"), "The next value of a row, or step of a replay", "[data-scale], #scrub", "scale.js"),
+    Key(("←", "→"), "The next value of the row that has the focus", "[data-scale]", "scale.js"),
+    Key(("←", "→"), "The next step of a replay", "#scrub", "replay.js"),
     Key(("Space",), "Press the button that has the focus", script="parley.js"),
 )
 """All keys, in the order of the list. `single` ones can be switched off: speech input may write them by mistake."""

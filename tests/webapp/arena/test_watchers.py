@@ -285,7 +285,7 @@ def test_a_moderator_does_not_dismiss_reports_of_their_own_message(hosted, resea
     assert CANARY in admin.get("/play/reports/").content.decode()
     assert address in page(admin, hosted)
     admin.post(address)
-    assert "No report waits for you." in admin.get("/play/reports/").content.decode()
+    assert "There are no open reports." in admin.get("/play/reports/").content.decode()
 
 
 def test_reports_that_a_moderator_may_not_read_hide_no_others(

@@ -285,7 +285,7 @@ def test_another_person_at_the_same_computer_begins_as_themselves(researcher: Us
     for address in (link, f"{link}?PROLIFIC_PID=P-1"):
         assert "The game begins soon" in page(client, address)
     offered = page(client, f"{link}?PROLIFIC_PID=P-2")
-    assert "under another id than that of your link" in offered
+    assert "with a different id from the one in your link" in offered
     assert "I agree, and take part" in offered
     assert "The game begins soon" not in offered
     agree(client, experiment, "PROLIFIC_PID=P-2")
