@@ -3,10 +3,12 @@
 import asyncio
 import threading
 
+import pytest
 from django.conf import settings
 
 from webapp.core.layers import GroupLayer
 
+pytestmark = pytest.mark.usefixtures("databases")
 GROUP = "arena.1"
 HINT = {"type": "changed", "viewers": [0, 1]}
 UNREACHABLE = ["redis://127.0.0.1:1"]

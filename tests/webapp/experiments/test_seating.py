@@ -181,9 +181,9 @@ def test_the_debriefing_names_the_model_that_a_stand_in_replaced(
     assert views.others(participant) == [(seat.name, "a language model, and then a scripted player")]
 
 
-def test_a_script_that_a_script_replaced_is_named_once(researcher: User) -> None:
+def test_a_script_and_its_stand_in_are_both_named(researcher: User) -> None:
     participant = making.seated(making.opened(researcher))
     assert participant.group is not None
     seat = participant.group.match.seats.get(user=None)
     hosting.replace(match=participant.group.match, number=seat.seat)
-    assert views.others(participant) == [(seat.name, "a scripted player")]
+    assert views.others(participant) == [(seat.name, "a computer player without a model, and then a scripted player")]
