@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -83,7 +84,7 @@ class SignIn:
         return user if same else None
 
 
-class MatchSocket(AsyncWebsocketConsumer):
+class MatchSocket(AsyncWebsocketConsumer, ABC):
     """The socket of one browser tab at one match. The client first sends a greeting that says what its page shows.
 
     A subclass defines its group, authorizes users, handles messages and sends updates.
@@ -103,30 +104,30 @@ class MatchSocket(AsyncWebsocketConsumer):
     ticker: asyncio.Task[None] | None = None
 
     @property
+    @abstractmethod
     def group(self) -> str:
         """The channel-layer group with the hints for this socket."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def greeted(self) -> bool:
         """Whether the client has sent its greeting."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def authorize(self) -> bool:
         """Return whether `self.user` may open the socket."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def reauthorize(self, user: User) -> bool:
         """Return whether this reloaded user may keep the socket open; called every few seconds."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def handle(self, text: str) -> None:
         """Handle a message of the client."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def refresh(self, *, within: float = 0.0) -> None:
         """Send any changes since the last frame; the state may be up to `within` seconds old."""
-        raise NotImplementedError
 
     async def connect(self) -> None:
         """Authorize the user before the socket opens."""
