@@ -90,7 +90,7 @@ def _play(moves: int, stages: dict[str, Stage]) -> None:
     number, sessions = match_of_two(moves)
     people = [users.get(username=name) for name in NAMES]
     sign_ins = [sockets.SignIn(*pair) for pair in zip(sessions, (person.pk for person in people), strict=True)]
-    feeds, shown = [feed.MatchFeed.of(number, seat) for seat in (0, 1)], [feed.ClientVersions(0, {})] * 2
+    feeds, shown = [feed.MatchFeed(number, seat) for seat in (0, 1)], [feed.ClientVersions(0, {})] * 2
     for step in range(moves):
         seat, other = step % 2, 1 - step % 2
         data = {"turn": str(step // 2), "action": "speak", "text": f"line {step} of the talk"}

@@ -85,6 +85,6 @@ def test_no_frame_has_one(planted, player):
     services.submit(match_id=match.pk, seat=0, step=match.step, move=move)
     match.refresh_from_db()
     state, rows = client_state.read(match, 0, player), client_state.rows_after(match, 0, 0)
-    shown = read(fragments.frame(state, fragments.render_parts(state), rows, len(rows), "", {}))
+    shown = read(fragments.frame(fragments.render_parts(state), fragments.rows_html(state, rows), len(rows), "", {}))
     assert "U+202E" in shown
     assert [text for text in shown if RAW.search(text)] == []

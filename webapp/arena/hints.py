@@ -1,11 +1,15 @@
-"""Hints to a match's viewers that something has changed. They may be lost: sockets also poll every few seconds."""
+"""Hints to a match's viewers that something has changed. They may be lost: sockets also poll every few seconds.
+
+For the sockets of this process, the committing thread reads what has changed and sends the time of this read along.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from functools import cache, partial
 
@@ -18,6 +22,18 @@ from webapp.core.circuit import CIRCUIT
 
 logger = logging.getLogger(__name__)
 SEND_WITHIN = 0.5
+GIVE_WAY = 0.002
+"""A pause after each viewer's read, in which their sockets send the frame: threads share one core."""
+
+Reader = Callable[[int, Viewer], float | None]
+"""Reads a match for the sockets of a viewer in this process; returns the time of the read, None without sockets."""
+_readers: list[Reader] = []
+
+
+def reader(function: Reader) -> Reader:
+    """Register a reader: its thread and connection are those of the commit, which saves the sockets their own."""
+    _readers.append(function)
+    return function
 
 
 def group(match_id: int) -> str:
@@ -32,13 +48,18 @@ def watchers(match_id: int) -> str:
 
 def send_to_watchers(match_id: int) -> None:
     """Hint spectators' sockets to refresh the chat after the current transaction commits."""
-    transaction.on_commit(lambda: _send_now(watchers(match_id), ()), robust=True)
+    message = {"type": "changed"}
+    transaction.on_commit(lambda: _send_now(watchers(match_id), message, [message]), robust=True)
 
 
 def send(match_id: int, viewers: Iterable[Viewer]) -> None:
-    """Hint these viewers' sockets to refresh after the current transaction commits. Redis may be unavailable."""
+    """Hint these viewers' sockets to refresh after the current transaction commits. Redis may be unavailable.
+
+    In this process, the viewers get the hint one after the other, in this order.
+    """
     recipients = tuple(viewers)
-    transaction.on_commit(lambda: _send_now(group(match_id), recipients), robust=True)
+    message = {"type": "changed", "viewers": recipients}
+    transaction.on_commit(lambda: _send_now(group(match_id), message, _read(match_id, recipients)), robust=True)
 
 
 @cache
@@ -49,9 +70,20 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def _send_now(group_name: str, viewers: tuple[Viewer, ...]) -> None:
-    message = {"type": "changed", "viewers": viewers}
-    get_channel_layer().send_local(group_name, message)
+def _read(match_id: int, viewers: Iterable[Viewer]) -> Iterator[Mapping[str, object]]:
+    """Read for each viewer that has sockets in this process; yield the hint to these sockets."""
+    for viewer in viewers:
+        for read in _readers:
+            if (read_at := read(match_id, viewer)) is not None:
+                yield {"type": "changed", "viewers": (viewer,), "read_at": read_at}
+                time.sleep(GIVE_WAY)
+
+
+def _send_now(group_name: str, message: Mapping[str, object], here: Iterable[Mapping[str, object]]) -> None:
+    """Send the messages `here` to the sockets of this process, and `message` to those of other processes."""
+    layer = get_channel_layer()
+    for local in here:
+        layer.send_local(group_name, local)
     if CIRCUIT.closed:
         future = asyncio.run_coroutine_threadsafe(_group_send(group_name, message), _loop())
         future.add_done_callback(partial(_check, group_name))

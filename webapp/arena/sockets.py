@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from abc import ABC, abstractmethod
@@ -126,8 +127,8 @@ class MatchSocket(AsyncWebsocketConsumer, ABC):
         """Handle a message of the client."""
 
     @abstractmethod
-    async def refresh(self, *, within: float = 0.0) -> None:
-        """Send any changes since the last frame; the state may be up to `within` seconds old."""
+    async def refresh(self, *, since: float = math.inf) -> None:
+        """Send any changes since the last frame; a state that was read at the monotonic time `since` is new enough."""
 
     async def connect(self) -> None:
         """Authorize the user before the socket opens."""
@@ -205,7 +206,7 @@ class MatchSocket(AsyncWebsocketConsumer, ABC):
         try:
             while not self.closed and await self._may_stay(opened):
                 await self._join()
-                await self.refresh(within=self.REFRESH_EVERY)
+                await self.refresh(since=time.monotonic() - self.REFRESH_EVERY)
                 # with jitter: after a restart all sockets connect in the same second
                 await asyncio.sleep(self.REFRESH_EVERY * random.uniform(0.7, 1.3))
             await self.close(POLICY_VIOLATION)

@@ -31,7 +31,8 @@ class Slow(MatchFeed):
         number = self.count
         self.began.set()
         assert self.go_on.acquire(timeout=10)
-        return Number(number)
+        self._snapshot = Number(number)
+        return self._snapshot
 
 
 class Number(int):
@@ -76,7 +77,7 @@ async def test_an_earlier_snapshot_is_reused_on_request(monkeypatch):
     feed.go_on.release(2)
     seen = await feed.refresh()
     monkeypatch.setattr(Number, "at", time.monotonic())
-    assert await feed.refresh(within=60) is seen
+    assert await feed.refresh(since=time.monotonic() - 60) is seen
     assert await feed.refresh() == 2
 
 

@@ -5,11 +5,11 @@ The client first sends the number of its last row and the versions of its parts;
 
 from __future__ import annotations
 
-import asyncio
 import json
+import math
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from channels.db import database_sync_to_async
 
@@ -42,9 +42,6 @@ def _object(text: str) -> dict[str, Any]:
 
 class TableConsumer(MatchSocket):
     """One browser tab at one match: its greeting is `{"last": n, "parts": {…}}`."""
-
-    OTHERS_FIRST: ClassVar[float] = 0.005
-    """Delay of the frame to the player who moved: threads share one core, and the others wait for the move."""
 
     viewer: Viewer
     feed: MatchFeed
@@ -101,6 +98,7 @@ class TableConsumer(MatchSocket):
 
     async def _move(self, data: Mapping[str, Any]) -> None:
         """Make a move if the user is still signed in; otherwise close the socket."""
+        began = time.monotonic()
         try:
             if not await database_sync_to_async(self._play, thread_sensitive=False)(data):
                 await self.close(POLICY_VIOLATION)
@@ -110,8 +108,7 @@ class TableConsumer(MatchSocket):
             await self.refresh()
             return
         await self.send_frame(fragments.refusal(""))
-        await asyncio.sleep(self.OTHERS_FIRST)
-        await self.refresh()
+        await self.refresh(since=began)  # a move that is new comes with a hint
 
     def _play(self, data: Mapping[str, Any]) -> bool:
         """Make the move; False if the session has ended."""
@@ -137,18 +134,15 @@ class TableConsumer(MatchSocket):
     async def changed(self, event: Mapping[str, Any]) -> None:
         """Handle a hint."""
         if self.viewer in event["viewers"]:
-            await self.refresh()
+            await self.refresh(since=event.get("read_at", math.inf))
 
-    async def refresh(self, *, within: float = 0.0) -> None:
-        """Send what is new since the last frame, if anything; one frame at a time, in order.
-
-        A snapshot that another socket read at most `within` seconds ago is reused.
-        """
+    async def refresh(self, *, since: float = math.inf) -> None:
+        """Send what is new since the last frame, if anything; one frame at a time, in order."""
         async with self.refreshing:
             if not self.greeted:
                 return
             try:
-                snapshot = await self._snapshot(within)
+                snapshot = await self._snapshot(since)
                 html, after = snapshot.frame_for(self.user, self.client_versions)
             except AccessLost:
                 await self.close(POLICY_VIOLATION)
@@ -157,9 +151,9 @@ class TableConsumer(MatchSocket):
                 await self.send_frame(html)
             self.client_versions = after
 
-    async def _snapshot(self, within: float) -> Snapshot:
+    async def _snapshot(self, since: float) -> Snapshot:
         """The match as this user may see it; from their new seat if seats have just been drawn."""
-        snapshot = await self.feed.refresh(within=within)
+        snapshot = await self.feed.refresh(since=since)
         if (seat := snapshot.place_of(self.user)) != self.viewer and min(seat, self.viewer) >= 0:
             self.viewer, self.feed = seat, MatchFeed.of(self.match_id, seat)
             snapshot = await self.feed.refresh()

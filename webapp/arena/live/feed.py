@@ -6,6 +6,7 @@ The rows and the game's state are cached between reads.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -14,10 +15,12 @@ from datetime import datetime
 from weakref import WeakValueDictionary
 
 from channels.db import database_sync_to_async
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
+from django.utils.safestring import SafeString, mark_safe
 
 from training.records import SPECTATOR, SeatMove, Viewer
 from webapp.accounts.models import User
+from webapp.arena import hints
 from webapp.arena.live import client_state, fragments, updates
 from webapp.arena.live.updates import Update
 from webapp.arena.models import Match, ViewerRow
@@ -42,13 +45,15 @@ class ClientVersions:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A match from one viewpoint, read in one database snapshot; `at` is the local monotonic time of the read."""
+    """A match from one viewpoint, read in one database snapshot; `at` is the monotonic time at which the read began."""
 
     state: client_state.ClientState
     rows: Sequence[ViewerRow]
     stamp: tuple[object, ...]
     now: datetime
-    at: float = field(default_factory=time.monotonic)
+    at: float
+    lines: Mapping[int, SafeString] = field(default_factory=dict)
+    """The HTML of the newest rows, by their numbers."""
     rendered: dict[client_state.Rights, fragments.RenderedParts] = field(default_factory=dict)
 
     @property
@@ -74,8 +79,12 @@ class Snapshot:
         parts = self.render(client_state.rights_of(user, self.state))
         new = self.rows[client.last :]
         last = new[-1].number if new else client.last
-        html = fragments.frame(self.state, parts, new, last, self.now.isoformat(), client.parts)
+        html = fragments.frame(parts, self._rows_html(new), last, self.now.isoformat(), client.parts)
         return html, ClientVersions(last, parts.versions, self.stamp)
+
+    def _rows_html(self, rows: Sequence[ViewerRow]) -> SafeString:
+        lines = [self.lines.get(row.number) or fragments.row_html(self.state, row) for row in rows]
+        return mark_safe("".join(lines))  # noqa: S308  (each is safe)
 
     def render(self, rights: client_state.Rights) -> fragments.RenderedParts:
         """The parts for all users with the same rights; rendered once."""
@@ -105,12 +114,17 @@ class MatchFeed:
         """The feed that all sockets of this process share, for as long as one of them uses it."""
         return cls._feeds.setdefault((match_id, viewer), cls(match_id, viewer))
 
-    async def refresh(self, *, within: float = 0.0) -> Snapshot:
-        """A snapshot taken after this call, or at most `within` seconds before it.
+    @classmethod
+    def open_at(cls, match_id: int, viewer: Viewer) -> MatchFeed | None:
+        """The feed of this viewpoint if a socket of this process uses it."""
+        return cls._feeds.get((match_id, viewer))
+
+    async def refresh(self, *, since: float = math.inf) -> Snapshot:
+        """The last snapshot if it was taken at the monotonic time `since` or later, else one taken after this call.
 
         Calls during a running read share the next read.
         """
-        if self._snapshot is not None and time.monotonic() - self._snapshot.at < within:
+        if self._snapshot is not None and self._snapshot.at >= since:
             return self._snapshot
         least = self._begun + 1
         async with self._turn:
@@ -119,8 +133,9 @@ class MatchFeed:
                 await asyncio.sleep(GATHER_S if busy else 0)
                 self._begun += 1
                 number = self._begun
-                self._snapshot = await database_sync_to_async(self.see, thread_sensitive=False)()
+                await database_sync_to_async(self.see, thread_sensitive=False)()
                 self._got = number
+            assert self._snapshot is not None
             return self._snapshot
 
     def see(self) -> Snapshot:
@@ -129,19 +144,25 @@ class MatchFeed:
         Raises `AccessLost` if there is no such match.
         """
         with self._reading:
+            at = time.monotonic()
             facts, update = self._read()
             self._facts, self._version = facts, update.version
             self._rows += update.rows
             self._advance(facts.match, update.moves)
             stamp = (*facts.stamp, len(self._rows))
             if self._snapshot is not None and self._snapshot.stamp == stamp:
-                return replace(self._snapshot, now=facts.now, at=time.monotonic())
+                self._snapshot = replace(self._snapshot, now=facts.now, at=at)
+                return self._snapshot
             state = client_state.build(facts, self.viewer, self._match_state)
-            snapshot = Snapshot(state, tuple(self._rows), stamp, facts.now)
-            for rights in (
-                tuple(self._snapshot.rendered) if self._snapshot is not None else ()
-            ):  # the loop may add to it
-                snapshot.render(rights)  # in this thread: rendering must not block the event loop
+            if self._snapshot is None:
+                self._snapshot = Snapshot(state, tuple(self._rows), stamp, facts.now, at)
+                return self._snapshot
+            # in this thread: rendering must not block the event loop
+            lines = {row.number: fragments.row_html(state, row) for row in update.rows}
+            snapshot = Snapshot(state, tuple(self._rows), stamp, facts.now, at, lines)
+            for rights in tuple(self._snapshot.rendered):  # the loop may add to it
+                snapshot.render(rights)
+            self._snapshot = snapshot
             return snapshot
 
     def _read(self) -> tuple[client_state.Facts, Update]:
@@ -165,3 +186,15 @@ class MatchFeed:
             self._match_state = client_state.started(match, moves)
         else:
             self._match_state = services.catch_up(state, moves)
+
+
+@hints.reader
+def read_now(match_id: int, viewer: Viewer) -> float | None:
+    """Read a match for the sockets of a viewpoint in this process; None if there are none, or the read fails."""
+    feed = MatchFeed.open_at(match_id, viewer)
+    if feed is None:
+        return None
+    try:
+        return feed.see().at
+    except (AccessLost, DatabaseError):  # the sockets read themselves, and close if it fails again
+        return math.inf

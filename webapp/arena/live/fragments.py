@@ -16,7 +16,6 @@ from django.utils.safestring import SafeString, mark_safe
 
 from webapp.arena.live import controls
 from webapp.arena.live.client_state import ClientState
-from webapp.arena.models import ViewerRow
 from webapp.core.stage import Stage
 from webapp.core.visible import reveal
 from webapp.runs.episodes.viewer import LogRow
@@ -85,28 +84,25 @@ def marker(last: int, now: str, *, swap: bool = False) -> SafeString:
     return format_html(pattern, last, now, attribute)
 
 
+def row_html(state: ClientState, row: LogRow) -> SafeString:
+    """A row of the log as a list item; rows that only models need are hidden."""
+    context = {"row": row, "names": state.scenario.seats, "you": state.viewer}
+    return mark_safe(render_to_string("arena/parts/row.html", context).strip())  # noqa: S308  (from the template)
+
+
 def rows_html(state: ClientState, rows: Sequence[LogRow]) -> SafeString:
-    """Log rows as list items; rows that only models need are hidden."""
-    context = {"names": state.scenario.seats, "you": state.viewer}
-    lines = [(render_to_string("arena/parts/row.html", {"row": row, **context}).strip(),) for row in rows]
-    return format_html_join("", "{}", ((mark_safe(line),) for (line,) in lines))  # noqa: S308  (from the template)
+    """Rows of the log as list items."""
+    return format_html_join("", "{}", ((row_html(state, row),) for row in rows))
 
 
-def frame(
-    state: ClientState,
-    parts: RenderedParts,
-    rows: Sequence[ViewerRow],
-    last: int,
-    clock: str,
-    versions: Mapping[str, str],
-) -> str:
-    """One socket frame with these rows and every part whose version is not in `versions`; empty if nothing is new."""
+def frame(parts: RenderedParts, rows: SafeString, last: int, clock: str, versions: Mapping[str, str]) -> str:
+    """One socket frame: the HTML of new rows, and every part that is not in `versions`; empty without either."""
     changed = [name for name in parts.contents if versions.get(name) != parts.versions[name]]
     if not rows and not changed:
         return ""
     pieces = [wrap(name, parts.contents[name], swap=True) for name in changed]
     if rows:
-        pieces.append(format_html('<ol hx-swap-oob="beforeend:#log">{}</ol>', rows_html(state, rows)))
+        pieces.append(format_html('<ol hx-swap-oob="beforeend:#log">{}</ol>', rows))
     pieces.append(marker(last, clock, swap=True))
     return reveal("\n".join(pieces))
 

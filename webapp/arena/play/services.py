@@ -190,7 +190,8 @@ def submit(
         last_rows = write_rows(match, state.game, locked.last_rows, locked.now) if whole else {}
         (stored.pk,) = key.fetchone()
     if whole:
-        hints.send(match.pk, viewers(state.game.scenario))  # before the workers' hints: people come first
+        others_first = sorted(viewers(state.game.scenario), key=lambda viewer: viewer == seat)
+        hints.send(match.pk, others_first)  # before the workers' hints: people come first
         _next_step(match, state, locked.seats, last_rows, locked.now)
     else:
         hints.send(match.pk, [seat])

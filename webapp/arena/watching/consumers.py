@@ -6,6 +6,7 @@ The socket and its group are separate, so that chat messages can never reach a p
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -75,7 +76,7 @@ class WatchersConsumer(MatchSocket):
     async def _messages(self) -> Sequence[ChatMessage]:
         return await database_sync_to_async(services.messages, thread_sensitive=False)(self.match)
 
-    async def refresh(self, *, within: float = 0.0) -> None:
+    async def refresh(self, *, since: float = math.inf) -> None:
         """Send new messages, and those that have changed since they were sent."""
         async with self.refreshing:
             if self.shown is None or self.closed:
