@@ -21,7 +21,7 @@ WORST = {
 STAGES = {
     "session": "the session check",
     "move": "the move: parse, check, store, notify",
-    "read": "the other player's read",
+    "read": "the other player's read, with what it renders",
     "frame": "the other player's frame",
 }
 
