@@ -6,7 +6,6 @@
   const help = document.getElementById("keys");
   const field = palette?.querySelector("[role=combobox]");
   const hits = document.getElementById("palette-hits");
-  const writes = (element) => element.closest?.("input, textarea, select, [contenteditable]") !== null;
   const singleKeys = () => localStorage.getItem("single-keys") !== "0";
 
   function open() {
@@ -27,7 +26,7 @@
     if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
       event.preventDefault();
       open();
-    } else if (!event.ctrlKey && !event.metaKey && !event.altKey && !writes(event.target) && singleKeys()) {
+    } else if (!event.ctrlKey && !event.metaKey && !event.altKey && !shortcuts.writes(event.target) && singleKeys()) {
       if (event.key === "/") open();
       else if (event.key === "?") showKeys();
       else return;

@@ -2,11 +2,12 @@
 (() => {
   "use strict";
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !/^[0-9]$/.test(event.key)) return;
+    const digit = shortcuts.pressed(event);
+    if (!/^[0-9]$/.test(digit)) return;
     const row = event.target.closest?.("[data-scale]");
     if (!row || (event.target.matches("input") && event.target.type !== "radio")) return;
-    const choice = row.querySelector(`input[type=radio][value="${event.key}"]`) ||
-      row.querySelector(`input[type=radio][value="-${event.key}"]`);
+    const choice = row.querySelector(`input[type=radio][value="${digit}"]`) ||
+      row.querySelector(`input[type=radio][value="-${digit}"]`);
     if (!choice) return;
     choice.checked = true;
     choice.focus();
