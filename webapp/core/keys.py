@@ -31,6 +31,12 @@ KEYS = (
     Key(("0–9",), "Give this value in the row that has the focus", "[data-scale]", "scale.js"),
     Key(("←", "→"), "The next value of the row that has the focus", "[data-scale]", "scale.js"),
     Key(("←", "→"), "The next step of a replay", "#scrub", "replay.js"),
+    Key(
+        ("J", "K"),
+        "The next turn, the turn before; above them are all keys",
+        "[data-annotatable]",
+        "annotatable.js",
+    ),
     Key(("Space",), "Press the button that has the focus", script="parley.js"),
 )
 """All keys, in the order of the list. `single` ones can be switched off: speech input may write them by mistake."""

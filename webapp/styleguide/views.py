@@ -29,6 +29,7 @@ from webapp.arena.play.services import MatchState, catch_up
 from webapp.core.http import integer
 from webapp.core.templatetags.zones import AVATARS
 from webapp.runs.episodes.viewer import log_rows
+from webapp.styleguide import labels
 
 LONGEST = 2000
 """Moves of a game that does not end."""
@@ -40,8 +41,14 @@ SOCKET = re.compile(r' hx-ext="ws" ws-connect="[^"]*"')
 
 @require_GET
 def components(request: HttpRequest) -> HttpResponse:
-    """Tokens and small parts: seats, icons, buttons, states, notes."""
-    context = {"seats": range(AVATARS), "icons": ICONS, "states": STATES, "moods": ("", "night", "day", "vote", "over")}
+    """Tokens and small parts: seats, icons, buttons, states, notes, a conversation to label."""
+    context = {
+        "seats": range(AVATARS),
+        "icons": ICONS,
+        "states": STATES,
+        "moods": ("", "night", "day", "vote", "over"),
+        **labels.context(request.GET),
+    }
     return render(request, "styleguide/components.html", context)
 
 
