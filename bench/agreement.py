@@ -9,6 +9,7 @@ pairs) / (1 - the sum of squares of the mean shares). Intervals are measured by 
 
 from __future__ import annotations
 
+import os
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -76,6 +77,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         "coverage": {str(count): _coverage(count, arguments.samples) for count in CLUSTERS},
         "samples": arguments.samples,
         "seconds": _seconds(),
+        "load": os.getloadavg()[0],
     }
 
 
@@ -168,8 +170,11 @@ def _intervals(ratings: Table, clusters: int, rng: np.random.Generator) -> Mappi
     return {"t": bounds, "percentiles": (low, high), "jackknife": student(value, error, clusters)}
 
 
-def _seconds() -> dict[str, dict[str, float]]:
-    """Return the median seconds of every coefficient with its interval, by the number of clusters."""
+def _seconds() -> dict[str, dict[str, dict[str, float]]]:
+    """Return the median seconds, elapsed and of the processor, of every coefficient with its interval.
+
+    They are by number of clusters. On an idle machine a thread's processor time is the time that elapses.
+    """
     rng = np.random.default_rng(0)
     truth = rng.integers(0, VALUES, UNITS)
     noise = rng.integers(0, VALUES, (RATERS, UNITS))
@@ -179,9 +184,7 @@ def _seconds() -> dict[str, dict[str, float]]:
     for clusters in (UNITS // 20, UNITS):
         groups = (np.arange(UNITS) % clusters).tolist()
         rows[str(clusters)] = {
-            f"{coefficient}, {level}": median(
-                _timed(partial(_estimated, coefficient, level, ratings, groups)) for _ in range(ROUNDS)
-            )
+            f"{coefficient}, {level}": _timed(partial(_estimated, coefficient, level, ratings, groups))
             for coefficient, level in TIMED
         }
     return rows
@@ -192,10 +195,15 @@ def _estimated(coefficient: Coefficient, level: Level, ratings: Table, groups: S
     return estimate(coefficient, chosen, groups, level=level, resamples=RESAMPLES)
 
 
-def _timed(call: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    call()
-    return time.perf_counter() - begin
+def _timed(call: Callable[[], object]) -> dict[str, float]:
+    clocks: dict[str, Callable[[], float]] = {"elapsed": time.perf_counter, "processor": time.process_time}
+    rounds: dict[str, list[float]] = {name: [] for name in clocks}
+    for _ in range(ROUNDS):
+        begun = {name: clock() for name, clock in clocks.items()}
+        call()
+        for name, clock in clocks.items():
+            rounds[name].append(clock() - begun[name])
+    return {name: median(values) for name, values in rounds.items()}
 
 
 def show(result: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 MOST_DEVIATION = 0.02
 MOST_SECONDS = 2.0
 LAYOUTS = {"all": "all five", "three": "three of five"}
+CLOCKS = ("processor", "elapsed")
 METHODS = {"majority": "majority", "dawid_skene": "Dawid and Skene", "mace": "MACE"}
 
 
@@ -64,10 +65,14 @@ def _seconds(raw: Mapping[str, Any]) -> Iterator[str]:
     yield f"| coefficient with interval | {int(few):,} clusters | {int(many):,} clusters |"
     yield "|---|---|---|"
     for name in raw[few]:
-        yield f"| {name} | {raw[few][name]:.3f} s | {raw[many][name]:.3f} s |"
-    totals = [sum(row.values()) for row in (raw[few], raw[many])]
-    met = _met(max(totals) <= MOST_SECONDS)
-    yield f"| all (target: at most {MOST_SECONDS:.0f} s; {met}) | {totals[0]:.2f} s | {totals[1]:.2f} s |"
+        yield f"| {name} | {_both(raw[few][name])} | {_both(raw[many][name])} |"
+    totals = [{clock: sum(cell[clock] for cell in row.values()) for clock in CLOCKS} for row in (raw[few], raw[many])]
+    met = _met(max(total["processor"] for total in totals) <= MOST_SECONDS)
+    yield f"| all nine (target: at most {MOST_SECONDS:.0f} s; {met}) | {_both(totals[0])} | {_both(totals[1])} |"
+
+
+def _both(cell: Mapping[str, float]) -> str:
+    return f"{cell['processor']:.3f} s ({cell['elapsed']:.3f} s)"
 
 
 def _met(condition: bool) -> str:

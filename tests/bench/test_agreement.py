@@ -29,6 +29,6 @@ def test_it_measures_and_prints(capsys):
     )
     lines = list(agreement_page.page(raw))
     assert sum("MACE" in line for line in lines) == 2
-    assert lines[-1].startswith("| all (target: at most 2 s;")
+    assert lines[-1].startswith("| all nine (target: at most 2 s;")
     raw["alpha"]["largest_deviation"] = 0.021
     assert any("0.0210 (target: at most 0.02; **no**)" in line for line in agreement_page.page(raw))
