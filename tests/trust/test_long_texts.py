@@ -8,6 +8,9 @@ from time import process_time
 
 import pytest
 
+from tests.games.cases.negotiation import items
+from tests.games.cases.werewolf import dealt
+from training.games import make
 from training.games.dialogue.markup import render
 from training.games.werewolf.claims import claimed
 from training.games.werewolf.script.notes import Notes
@@ -30,6 +33,14 @@ def goal(text):
     return render(text, 0)
 
 
+def villagers(text):
+    return make(dealt("werewolf", "seer", "villager")).claims(0, text)
+
+
+def bargainers(text):
+    return make(items()).claims(0, text)
+
+
 @pytest.mark.parametrize(
     "read, text",
     [
@@ -40,8 +51,23 @@ def goal(text):
         (goal, "<" + " " * 20_000),
         (goal, "<p viewer=" + " " * 20_000 + ">"),
         (goal, "<p>" * 10_000),
+        (villagers, "." * 19_999 + "x"),
+        (villagers, "Ada is " + "really " * 2800),
+        (villagers, " 'a" * 6600),
+        (villagers, "I voted for Ada and " * 1000),
+        (bargainers, "I need " + "food and " * 2200),
+        (bargainers, "second " * 2800),
     ],
-    ids=["claims", "notes", "private", "tokens", "tags of goals", "viewers of goals", "open tags of goals"],
+    ids=[
+        "claims",
+        "notes",
+        "private",
+        "tokens",
+        "tags of goals",
+        "viewers of goals",
+        "open tags of goals",
+        *("stops", "adverbs", "quotes", "votes", "items", "ranks"),
+    ],
 )
 def test_a_long_text_is_read_at_once(read, text):
     began = process_time()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from training.errors import BadInput, IllegalMove
 from training.games.among_us import SPEC as AMONG_US
-from training.games.base import Game, GameSpec, Search, SearchingGame
+from training.games.base import CheckedStatement, ClaimCheckingGame, Game, GameSpec, Search, SearchingGame
 from training.games.dialogue import SPEC as DIALOGUE
 from training.games.household import SPEC as HOUSEHOLD
 from training.games.negotiation import SPEC as NEGOTIATION
@@ -35,6 +35,8 @@ REGISTRY: Registry[GameSpec] = Registry(
 
 __all__ = [
     "REGISTRY",
+    "CheckedStatement",
+    "ClaimCheckingGame",
     "Game",
     "GameSpec",
     "Search",

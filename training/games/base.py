@@ -5,7 +5,7 @@ A game is a pure state machine over (scenario, moves), independent of models, pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -114,6 +114,38 @@ class SearchingGame(Game, Protocol):
 
     def failure(self, why: str) -> Move:
         """Return the tool's move after a search that failed, for the reason `why`."""
+
+
+Verdict = Literal["true", "false", "unknowable"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedStatement:
+    """A statement in a text, checked against a game's state.
+
+    `start` and `end` are offsets in the text, `end` exclusive. `kind` is the game's word for such statements;
+    `statement` is what is claimed, with the names of seats; `why` is the fact of the game that decides. It is
+    `unknowable` where the game has no such fact.
+    """
+
+    start: int
+    end: int
+    kind: str
+    statement: str
+    verdict: Verdict
+    why: str
+
+
+@runtime_checkable
+class ClaimCheckingGame(Game, Protocol):
+    """A game that can check claims in table talk against its own state."""
+
+    def claims(self, seat: Seat, text: str) -> Sequence[CheckedStatement]:
+        """Return the claims of fact in a text that `seat` says now, in the order of the text, by their truth now.
+
+        Opinions, questions, conditions, intentions and reports of what others say are no claims. Verdicts and reasons
+        reveal what is hidden: only for those who may see everything. Changes nothing, and fails for no text.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,12 @@ from training.errors import BadInput
 from training.games.actions import tag
 from training.games.among_us import offers, table, words
 from training.games.among_us.board import Known, circle, ship
+from training.games.among_us.checks import checked
 from training.games.among_us.meeting import Ballot, Meeting, ejected
 from training.games.among_us.settings import AmongUsSettings, draw
 from training.games.among_us.tally import Tally
 from training.games.among_us.world import Event, Order, World
+from training.games.base import CheckedStatement
 from training.games.log import LoggedGame, Reply, check_names, read_settings
 from training.games.opinion_changes import DiscussionLog
 from training.games.opinion_changes import spoken as speech
@@ -219,6 +221,10 @@ class AmongUs(LoggedGame):
     def analysis(self) -> tuple[OpinionChanges, ...]:
         """Return whose opinion changed after whose speech in the meetings."""
         return self._discussions.analysis() if self._end else ()
+
+    def claims(self, seat: Seat, text: str) -> list[CheckedStatement]:
+        """Return the claims of roles, places and sightings in a text. For readers who may see everything."""
+        return checked(self.world, self.names, seat, text)
 
     # --- a joint step ---
 

@@ -55,6 +55,15 @@ class Order:
     direction: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where everybody was in a round who lived and was not between two rooms; `meeting`: at the start of one."""
+
+    round: int
+    rooms: Mapping[Seat, Room]
+    meeting: bool = False
+
+
 class World:
     """The state of the rooms; `deciding` returns the players who must choose."""
 
@@ -66,6 +75,11 @@ class World:
         self.round = 0
         self.ready = settings.cooldown
         """The first round in which the imposter may kill."""
+        self.past: list[Moment] = []
+        """One entry per round, and one more for every meeting."""
+        self.events: list[tuple[int, Event]] = []
+        """Everything that happened, with the round."""
+        self._remember()
 
     # --- looking ---
 
@@ -114,6 +128,7 @@ class World:
         self.ready = self.round + self.settings.cooldown
         for person in self.people:
             person.room, person.doing = START, "deciding"
+        self._remember(meeting=True)
 
     def kill(self, victim: Seat) -> Event:
         """Kill `victim`; everybody awake in the room, including the victim, witnesses it."""
@@ -151,6 +166,7 @@ class World:
                 person.tasks.remove(person.room)
                 events.append(Event("done", person.room, seat))
             person.doing = "deciding"
+        self._remember()
         hunter = self.people[self.imposter]
         if hunter.doing == "waiting" and self.round == self.ready and self.victims():
             hunter.doing = "deciding"  # what it may do has changed
@@ -163,7 +179,13 @@ class World:
         for seat in witnesses:
             if self.people[seat].doing == "waiting":
                 self.people[seat].doing = "deciding"
-        return Event(kind, room, who, witnesses, what, victim)
+        event = Event(kind, room, who, witnesses, what, victim)
+        self.events.append((self.round, event))
+        return event
+
+    def _remember(self, *, meeting: bool = False) -> None:
+        rooms = {s: p.room for s, p in enumerate(self.people) if p.alive and p.doing != "walking"}
+        self.past.append(Moment(self.round, rooms, meeting))
 
 
 @lru_cache(maxsize=1024)

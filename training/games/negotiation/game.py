@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from training.analysis import Frontier
+from training.games.base import CheckedStatement
 from training.games.log import LoggedGame, read_settings
 from training.games.negotiation import table, words
+from training.games.negotiation.checks import checked
 from training.games.negotiation.settings import Items, NegotiationSettings
 from training.games.negotiation.terms import terms
 from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer
@@ -157,6 +159,10 @@ class Negotiation(LoggedGame):
 
     def _deed(self, seat: Seat, action: Action, move: Move) -> str:
         return "rejects the proposal" if move.action == "reject" else ""
+
+    def claims(self, seat: Seat, text: str) -> list[CheckedStatement]:
+        """Return the claims of a seat about what it needs. For readers who may see everything."""
+        return checked(self.settings, self.names, seat, text) if seat in (0, 1) else []
 
     # --- one turn ---
 

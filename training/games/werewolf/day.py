@@ -126,6 +126,7 @@ def _ballot(
     v.votes = {seat: v.target(move) for seat, move in moves.items()}
     v.discussions.vote(v.steps, v.votes)
     for seat, vote in v.votes.items():
+        v.did(seat, "vote", vote)
         if vote is not None:
             v.counts["votes"][seat] += 1
             v.counts["votes_on_wolves"][seat] += v.roles[vote] == "werewolf"
@@ -167,6 +168,7 @@ def _shoot(v: Village, hunter: Seat, move: Move) -> Seat | None:
     if target is None:
         v.tell_one(hunter, "You shoot nobody.", f"{v.names[hunter]} shoots nobody.")
         return None
+    v.did(hunter, "shoot", target)
     v.bury((target,), "shot", by=hunter)
     role_line = words.was(v.names, v.roles, (target,)) if v.settings.reveal else ""
     to = {hunter: f"Dying, you shoot {v.names[target]}.{role_line}", target: f"{v.names[hunter]}, dying, shoots you."}

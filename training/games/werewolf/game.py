@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from training.analysis import OpinionChanges
 from training.errors import BadInput
 from training.games.actions import tag
+from training.games.base import CheckedStatement
 from training.games.log import LoggedGame, check_names, elimination, read_settings
 from training.games.opinion_changes import spoken
 from training.games.werewolf import table, words
 from training.games.werewolf.actions import NOBODY, TARGET, aimed
 from training.games.werewolf.board import circle
+from training.games.werewolf.checks import checked
 from training.games.werewolf.claims import claimed
 from training.games.werewolf.day import day, morning
 from training.games.werewolf.night import night
@@ -168,6 +170,10 @@ class Werewolf(LoggedGame):
     def analysis(self) -> tuple[OpinionChanges, ...]:
         """Return whose opinion changed after whose speech, by what everybody heard."""
         return self.village.discussions.analysis() if self.village.won else ()
+
+    def claims(self, seat: Seat, text: str) -> list[CheckedStatement]:
+        """Return the claims of roles and deeds in a text. For readers who may see everything."""
+        return checked(self.village, seat, text)
 
     # --- one step ---
 

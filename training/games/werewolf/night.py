@@ -54,6 +54,7 @@ def _first(v: Village, *, deadly: bool) -> Generator[Step, Moves, tuple[Seat | N
     protected: set[Seat] = set()
     for seat, move in moves.items():
         role, target = v.roles[seat], v.target(move)
+        v.did(seat, move.action, target)
         if role == "seer":
             _inspect(v, seat, target)
         elif role in ("guard", "doctor"):
@@ -132,6 +133,7 @@ def _second(v: Village, victim: Seat | None) -> Generator[Step, Moves, tuple[set
     for seat, move in moves.items():
         v.potions[seat].discard(move.action)
         target = v.target(move)
+        v.did(seat, move.action, victim if move.action == "save" else target)
         if move.action == "save" and victim is not None:
             saved.add(victim)
             v.tell_one(seat, "You use your antidote.", f"{v.names[seat]} saves {v.names[victim]}.")

@@ -58,6 +58,16 @@ class Departure:
     by: Seat | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What a seat did to another on a day, or in the night before it: the action's name, such as `save` or `vote`."""
+
+    day: int
+    seat: Seat
+    action: str
+    target: Seat
+
+
 Moves = Mapping[Seat, Move]
 Plan = Generator[Step, Moves, None]
 
@@ -83,6 +93,7 @@ class Village:
         self.counts: dict[str, Counter[Seat]] = {"votes": Counter(), "votes_on_wolves": Counter()}
         self.learned: dict[Seat, dict[Seat, int]] = {seat: {} for seat in self.alive}  # in which night
         self.potions: dict[Seat, set[str]] = {seat: {"save", "poison"} for seat in self.having("witch")}
+        self.deeds: list[Deed] = []
         self.guarded: dict[Seat, Seat | None] = {}
         self.victim: Seat | None = None  # of the wolves, tonight
         self._seed = scenario.seed
@@ -106,6 +117,11 @@ class Village:
         """Return the target of a move; None = nobody, also for a move without a target."""
         name = move.args.get(TARGET, NOBODY)
         return None if name == NOBODY else self.names.index(str(name))
+
+    def did(self, seat: Seat, action: str, target: Seat | None) -> None:
+        """Record what a seat did; nothing for nobody as target."""
+        if target is not None:
+            self.deeds.append(Deed(self.day, seat, action, target))
 
     def winner(self) -> roles.Team | None:
         """Return the winner so far, without regard to the day limit."""
