@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench import csp_page, experiments_page, table_speed_page
+from bench import agreement_page, csp_page, experiments_page, table_speed_page
 from bench.baselines import moving, steps_to_same
 from bench.rows import number_in
 from training.errors import BadInput
@@ -629,6 +629,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "retrieval": retrieval,
     "speed": speed,
     "table-speed": table_speed_page.page,
+    "agreement": agreement_page.page,
 }
 FILES = {
     "speed": ("learning", "sampling", "conversation", "start", "pages", "curves", "games", "probes", "probes_vllm"),
