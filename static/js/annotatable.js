@@ -335,7 +335,9 @@
       });
       const relates = this.types.some(({ kind }) => kind === "relation");
       const mark = { text: this.marked === turn ? "Not the first turn" : "First turn of a relation", keys: this.keys.of("mark"), act: () => this.mark(turn) };
-      this.view.openTools(turn, rect, `Label ${turn.name}`, [...types, ...(relates && !other ? [mark] : [])]);
+      const words = { text: "Select words", keys: this.keys.of("enter"), act: () => this.enter(turn) };
+      const spans = turn.length > 0 && this.types.some(({ kind }) => kind === "span");
+      this.view.openTools(turn, rect, `Label ${turn.name}`, [...types, ...(relates && !other ? [mark] : []), ...(spans ? [words] : [])]);
       this.view.tools.querySelector("button").focus();
       return true;
     }

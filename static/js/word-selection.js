@@ -2,6 +2,7 @@
 const wordSelection = (() => {
   "use strict";
   const FINGER_MS = 350; // after the last move of a finger's selection
+  const [ABOVE, BELOW] = [100, 90]; // pixels of a window that tools and the bar at its end may cover
 
   // Units `anchor` to `head` of a turn, of the kind "word" or "character". `pointer` is "mouse", "touch", or "" for keys.
   class Selection {
@@ -27,6 +28,14 @@ const wordSelection = (() => {
       if (this.pointer === "touch") return;
       const { startContainer, startOffset, endContainer, endOffset } = this.range;
       getSelection().setBaseAndExtent(startContainer, startOffset, endContainer, endOffset);
+      if (this.pointer === "") this.#reveal();
+    }
+
+    // Scrolls to the unit that the arrow keys have reached, in a turn that may be higher than the window.
+    #reveal() {
+      const { top, bottom } = labelText.rangeOf(this.turn.places, ...this.turn.units[this.kind][this.head]).getBoundingClientRect();
+      if (bottom > window.innerHeight - BELOW) window.scrollBy(0, bottom - window.innerHeight + BELOW);
+      else if (top < ABOVE) window.scrollBy(0, top - ABOVE);
     }
 
     same(other) { return other !== null && ["turn", "kind", "anchor", "head"].every((member) => this[member] === other[member]); }

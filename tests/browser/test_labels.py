@@ -139,6 +139,29 @@ def test_everything_is_done_by_keyboard_alone(specimen):
     expect(button(page, "Question")).to_be_focused()
 
 
+def test_tab_leads_to_one_turn_and_what_is_in_it(specimen):
+    page = specimen(LABELS)
+    to_first_turn(page)
+    press(page, "j", "Tab")
+    expect(page.get_by_role("button", name="Label turn 1")).to_be_focused()
+    for name in ("Threat", "Promise", "Reason", "Answers"):
+        press(page, "Tab")
+        expect(turn(page, 1).locator(".label-button").filter(has_text=name)).to_be_focused()
+    press(page, "Tab")
+    expect(page.get_by_role("button", name="Undo")).to_be_focused()
+
+
+def test_words_that_the_arrows_reach_are_scrolled_into_view(specimen):
+    page = specimen(viewport={"width": 360, "height": 420})
+    to_first_turn(page)
+    press(page, *"jjjj", "Enter", "End")
+    head = "getSelection().getRangeAt(0).getBoundingClientRect().toJSON()"
+    bar = page.locator(".label-bar").bounding_box()
+    assert page.evaluate(head)["bottom"] <= bar["y"]
+    press(page, "Home")
+    assert page.evaluate(head)["top"] >= 0
+
+
 def test_every_change_is_undone_and_done_again(specimen):
     page = specimen()
     to_first_turn(page)
@@ -188,6 +211,9 @@ def test_what_a_mouse_does_to_a_label_and_a_turn(specimen):
     page.get_by_role("button", name="Label turn 0").click()
     page.get_by_role("toolbar").get_by_role("button", name="Answers: from turn 1").click()
     assert value(page) == [{"label": "answers", "turn": 1, "other_turn": 0}]
+    page.get_by_role("button", name="Label turn 2").click()
+    page.get_by_role("button", name="Select words").click()
+    expect(page.get_by_role("toolbar")).to_contain_text("“Ben”")
     page.mouse.dblclick(*place(page, 2, "fair", "start", 4))
     page.get_by_role("toolbar").get_by_role("button", name="Reason").click()
     button(page, "Reason").click()
