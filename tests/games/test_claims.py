@@ -80,6 +80,19 @@ def found(game, name, text):
                 ("result", "Ada inspected Dan and saw no werewolf", "false", "I checked Dan: not a wolf"),
             ],
         ),
+        (
+            "Ben",
+            "I inspected Ada last night and got Werewolf.",
+            [
+                ("other's role", "Ada is a werewolf", "true", "I inspected Ada last night and got Werewolf"),
+                (
+                    "result",
+                    "Ben inspected Ada and saw a werewolf",
+                    "true",
+                    "I inspected Ada last night and got Werewolf",
+                ),
+            ],
+        ),
         ("Cleo", "I saved Dan last night.", [("deed", "Cleo saved Dan in night 1", "true", "I saved Dan")]),
         ("Cleo", "I saved Eve.", [("deed", "Cleo saved Eve", "false", "I saved Eve")]),
         (
@@ -126,6 +139,8 @@ def test_votes_of_an_earlier_day(text, verdict):
         "I'm the seer's best friend.",
         "Ada is a wolf hunter.",
         "Who is the seer",
+        "Ada claiming Seer is strange.",
+        "Ada's red check is good.",
         "",
     ],
 )

@@ -18,6 +18,8 @@ THING = "[\ue100-\ue1ff]\ue0ff*+"
 """Pattern of another marked word, such as an item."""
 NEAR = 250
 """Characters of a sentence that are read before and after a statement."""
+BEGIN = "^[^\\w\ue000-\ue1ff]*"
+"""Pattern of the beginning of a sentence, up to its first word or name."""
 _REST = "\ue0ff"
 _PRIVATE = re.compile("[\ue000-\ue1ff]")
 _QUOTED = re.compile(r"“[^“”]*”|\"[^\"]*\"|‘[^‘]*?[’'](?!\w)|(?<!\w)'(?:[^']|(?<=\w)'(?=\w))+'(?!\w)")
@@ -59,7 +61,8 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _OWN = re.compile(
-    r"\b(?:I'm|I am|I) (?:now |hard[- ]|officially )?claim(?:ing)?\b|^\W*(?:\w+ )?claim(?:ing)?\b", re.IGNORECASE
+    r"\b(?:I'm|I am|I) (?:now |hard[- ]|officially )?claim(?:ing)?\b|" + BEGIN + r"(?:\w+ )?claim(?:ing)?\b",
+    re.IGNORECASE,
 )
 _ANNOUNCED = re.compile(
     r"\bI(?:'d like to| would like to| want to| wanted to| need to| have to| must| should| can| will|'ll)? "

@@ -17,7 +17,7 @@ from training.games.among_us.settings import Room
 from training.games.among_us.world import Moment, World
 from training.games.base import CheckedStatement, Verdict
 from training.games.prose import listed
-from training.games.talk import NAME, Sentence, number_of, sentences
+from training.games.talk import BEGIN, NAME, Sentence, number_of, sentences
 from training.records import Seat
 
 _compiled = partial(re.compile, flags=re.IGNORECASE)
@@ -29,7 +29,7 @@ _BEING = (
 )
 _SELF = _compiled(rf"\bI(?:'m| am) {_BEING}")
 _OTHER = _compiled(rf"(?P<name>{NAME})(?:'s| is| was) {_BEING}")
-_IT_IS = _compiled(rf"^\W*It(?:'s| is| was) (?P<name>{NAME})(?!'s|\w)")
+_IT_IS = _compiled(rf"{BEGIN}It(?:'s| is| was) (?P<name>{NAME})(?!'s|\w)")
 _ROOM = rf"(?:(?:the )?(?:room )?\((?P<x>\d), ?(?P<y>\d)\)|(?:the )?(?P<room>{'|'.join(ROOMS)})(?!\w))"
 _ROUND = r"(?:,? (?:in|at|on|during) round (?P<round>\d{1,4}))?(?!\w)"
 _ROUND_BEFORE = r"(?:(?:in|at|on|during) round (?P<before>\d{1,4}),? )?"

@@ -13,7 +13,7 @@ from functools import partial
 
 from training.games.base import CheckedStatement
 from training.games.prose import listed
-from training.games.talk import NAME, NEAR, Sentence, number_of, sentences
+from training.games.talk import BEGIN, NAME, NEAR, Sentence, number_of, sentences
 from training.games.werewolf.claims import CLAIM, ROLE_WORD
 from training.games.werewolf.village import Deed, Village
 from training.records import Seat
@@ -38,10 +38,10 @@ _END = (
 )
 _BEING = rf"{_ADVERBS}{_NOT}{_ADVERBS}{_ARTICLE}{_KINDS}{_WHAT}{_END}"
 _SELF = _compiled(rf"\bI(?:'m| am| was) {_BEING}")
-_OTHER = _compiled(rf"(?P<name>{NAME})(?:'s| is| was) {_BEING}")
+_OTHER = _compiled(rf"(?P<name>{NAME})(?:'s(?! red)| is| was) {_BEING}")
 _BOTH = _compiled(rf"(?P<one>{NAME}) and (?P<two>{NAME}) (?:are|were) (?:both )?{_BEING}")
 _CALLING = _compiled(
-    rf"(?:\bI(?:'m| am)? (?:now |hard[- ]|officially )?claim(?:ing)?|^\W*(?:hard[- ]|full )?claim(?:ing)?)"
+    rf"(?:\bI(?:'m| am)? (?:now |hard[- ]|officially )?claim(?:ing)?|{BEGIN}(?:hard[- ]|full )?claim(?:ing)?)"
     rf"(?: now)?:?(?: to be| as)?(?: the| a)? (?P<what>{ROLE_WORD}){_END}"
 )
 _HAVE = r"(?:have |'ve |had |already |also |just |then |personally |secretly ){0,3}"
@@ -52,7 +52,7 @@ _LOOKED = (
 )
 _INSPECTION = _compiled(
     rf"\bI {_HAVE}{_LOOKED} (?P<name>{NAME})(?!'s|\w)(?:(?P<gap>[^\ue000-\ue0df]{{0,70}}?)"
-    rf"(?:\b(?:is|was|are|as|be|found|confirmed|side of|back)|'s|=|:|→|->|-|—|–)\s*"
+    rf"(?:\b(?:is|was|are|as|be|found|confirmed|side of|back|got)\b|'s|=|:|→|->|-|—|–)\s*"
     rf"{_ADVERBS}{_NOT}{_ADVERBS}{_ARTICLE}{_KINDS}{_WHAT}{_END})?"
 )
 _UNSURE = _compiled(
