@@ -51,6 +51,7 @@ def parser() -> ArgumentParser:
     _retrieval(alone("retrieval", "time, size, memory and latency of indexes of passages, by kind"))
     _miniature(alone("miniature", "forms of credit on a toy and on games, with small models"))
     _training(alone)
+    _claims(alone("claims", "claims in recorded table talk, checked by rule, with samples to judge by hand"))
     _critic(alone("critic", "how well hidden states and value heads predict returns"))
     return root
 
@@ -190,6 +191,17 @@ def _probes(command: ArgumentParser) -> None:
     command.add_argument("--threads", type=COUNT_OR_0, default=0, metavar="N", help="CPU threads; 0 = all")
     command.add_argument("--games", type=COUNT, default=4, metavar="N", help="games of a step (4)")
     command.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
+
+
+def _claims(command: ArgumentParser) -> None:
+    command.add_argument("datasets", type=Path, nargs="*", metavar="FILE", help="dataset files (JSONL)")
+    command.add_argument("--played", type=COUNT_OR_0, default=0, metavar="N", help="scripted games of Among Us (0)")
+    command.add_argument("--per-kind", type=COUNT, default=60, metavar="N", help="sampled claims of each kind (60)")
+    command.add_argument("--turns", type=COUNT_OR_0, default=60, metavar="N", help="sampled spoken moves (60)")
+    command.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed of the samples (0)")
+    command.add_argument("--without", type=Path, metavar="FILE", help="names of games that no sample may contain")
+    command.add_argument("--texts", type=Path, metavar="FILE", help="write the words of the samples to this file")
+    command.add_argument("--judged", type=Path, metavar="FILE", help="an earlier result, whose judgments are kept")
 
 
 def _critic(command: ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench import agreement_page, csp_page, experiments_page, table_speed_page
+from bench import agreement_page, claims_page, csp_page, experiments_page, table_speed_page
 from bench.baselines import moving, steps_to_same
 from bench.rows import number_in
 from training.errors import BadInput
@@ -615,6 +615,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "hierarchy": hierarchy,
     "werewolf": werewolf,
     "casino": casino,
+    "claims": claims_page.page,
     "intervals": intervals,
     "quick": quick,
     "poker": poker,
