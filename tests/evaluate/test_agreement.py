@@ -106,6 +106,7 @@ def test_second_implementations_agree(seed):
     full = drawn(draw, 4, 15, "abc")
     table = [(r, u, value) for r, row in enumerate(full) for u, value in enumerate(row)]
     assert percent(full) == pytest.approx(AnnotationTask(table).avg_Ao())
+    assert fleiss(full) == pytest.approx(AnnotationTask(table).pi())  # of many raters: Fleiss' kappa
 
 
 def by_definition(ratings, distance):
