@@ -53,6 +53,7 @@ def parser() -> ArgumentParser:
     _training(alone)
     _claims(alone("claims", "claims in recorded table talk, checked by rule, with samples to judge by hand"))
     _critic(alone("critic", "how well hidden states and value heads predict returns"))
+    _strategies(alone("strategies", "a classifier of negotiation strategies trained on labels, beside baselines"))
     return root
 
 
@@ -216,6 +217,16 @@ def _critic(command: ArgumentParser) -> None:
     command.add_argument("--orders", type=COUNT, default=3, metavar="N", help="orders of the conversations (3)")
     command.add_argument("--gamma", type=float, default=0.9, metavar="G", help="discount from turn to turn (0.9)")
     command.add_argument("--cache", type=Path, metavar="DIR", help="folder that keeps the hidden states")
+
+
+def _strategies(command: ArgumentParser) -> None:
+    command.add_argument("dataset", type=Path, metavar="FILE", help="CaSiNo with annotations (casino.json)")
+    command.add_argument("--model", default="smollm2-135m", metavar="MODEL", help="registered name (smollm2-135m)")
+    command.add_argument("--train", type=COUNT, default=250, metavar="N", help="dialogues for training (250)")
+    command.add_argument("--seeds", type=SEVERAL, default=10, metavar="N", help="random splits (10)")
+    command.add_argument(
+        "--dir", type=Path, metavar="DIR", help="folder of embeddings and splits; the same command continues them"
+    )
 
 
 def _miniature(command: ArgumentParser) -> None:

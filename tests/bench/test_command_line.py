@@ -11,7 +11,13 @@ COUNTS = [(name, action) for name, command in COMMANDS.items() for action in com
 @pytest.mark.parametrize("name, action", COUNTS, ids=[f"{name}{action.option_strings[0]}" for name, action in COUNTS])
 def test_a_count_of_nothing_is_refused(name, action, capsys):
     files = [part for option in ("--conversations", "--starts", "--held-out") for part in (option, "games.jsonl")]
-    what = {"miniature": ["toy"], "critic": ["games.jsonl"], "lineage": ["negotiation", *files]}.get(name, [])
+    positional = {
+        "miniature": ["toy"],
+        "critic": ["games.jsonl"],
+        "strategies": ["casino.json"],
+        "lineage": ["negotiation", *files],
+    }
+    what = positional.get(name, [])
     for wrong in ("-1", "x", *(["0"] if action.default else [])):
         with pytest.raises(SystemExit) as left:
             parser().parse_args([name, *what, action.option_strings[0], wrong])
