@@ -82,7 +82,7 @@ def _delete_rows(case: object) -> None:
     """Leave the tables as Django's `flush` does, in a tenth of its time: it truncates all, and makes the types anew."""
     from django.db import connection
 
-    from webapp.judgments.services import load_rubrics
+    from webapp.judgments.services import load_codebooks
 
     with connection.cursor() as cursor:
         cursor.execute("""
@@ -92,7 +92,7 @@ def _delete_rows(case: object) -> None:
                     AND tablename NOT IN ('django_migrations', 'django_content_type', 'auth_permission')
                 LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
             END $$""")
-    load_rubrics()
+    load_codebooks()
 
 
 def _migrated() -> str:

@@ -8,7 +8,7 @@ carry a format version. `training.reading` reads them. What only lives inside on
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -345,26 +345,79 @@ class Episode(Record):
         return self
 
 
-class Judgment(Record):
-    """One author's values for one target under one version of a rubric. `values` None = could not score (`reason`).
+LabelValue = bool | float | str | tuple[str, ...] | tuple[int, ...] | None
+"""The value of a label, by the kind of its type (`training.labels.codebooks`): yes or no, a number on a scale, one
+option, several options, a ranking, or a text; None where the place is all that is said, as of a span.
+"""
 
-    `reasons` are a judge model's, one for each dimension; `reason` is a person's comment where there are values.
-    `judged_at` is when the author last saved it, in ISO 8601 with an offset; empty, and not written, where unknown.
+
+class Label(Record):
+    """One label of a game: its type's name, its value, and its place.
+
+    Without a place it is about the whole game. `turn` and `other_turn` are indices into the game's moves; `start` and
+    `end` are characters of the turn's text (Unicode code points, `end` exclusive). `reason` is its author's.
+    """
+
+    label: str
+    value: LabelValue = None
+    seat: Seat | None = None
+    turn: int | None = Field(default=None, ge=0)
+    start: int | None = Field(default=None, ge=0)
+    end: int | None = Field(default=None, ge=0)
+    other_turn: int | None = Field(default=None, ge=0)
+    reason: str = ""
+
+    @property
+    def place(self) -> tuple[int | None, ...]:
+        """What tells places of one label type apart."""
+        return (self.seat, self.turn, self.start, self.end, self.other_turn)
+
+
+class Judgment(Record):
+    """One author's labels of one seat (None: of the whole game) under one version of a codebook.
+
+    `labels` None = could not be judged, for `reason`; else `reason` is the author's comment. `judged_at` is when the
+    author last saved it, in ISO 8601 with an offset; empty, and not written, where unknown.
     """
 
     version: Version = 1
-    rubric: str
-    rubric_version: int
+    codebook: str
+    codebook_version: int
     episode: str
     seat: Seat | None = None
-    turn: int | None = None
-    span: tuple[int, int] | None = None
     author: str
     prompt_sha256: str = ""
-    values: dict[str, float] | None = None
-    reasons: dict[str, str] = Field(default_factory=dict)
+    labels: tuple[Label, ...] | None = None
     reason: str = ""
     judged_at: str = Field(default="", exclude_if=lambda text: not text)
+
+    @classmethod
+    def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read judgments written when codebooks were called rubrics and every value was a number about a seat."""
+        if "rubric" not in data:
+            return data
+        moved = {"rubric", "rubric_version", "values", "reasons", "turn", "span"}
+        kept = {name: value for name, value in data.items() if name not in moved}
+        values, reasons = data.get("values"), data.get("reasons") or {}
+        labels = None
+        if isinstance(values, Mapping):
+            labels = [
+                {"label": name, "value": value, "seat": data.get("seat"), "reason": reasons.get(name, "")}
+                for name, value in values.items()
+            ]
+        return {
+            **kept, "codebook": data["rubric"], "codebook_version": data.get("rubric_version"), "labels": labels,
+        }  # fmt: skip
+
+    @property
+    def numbers(self) -> dict[str, float] | None:
+        """The values of scales, and of yes (1) and no (0), by label type; None = could not be judged."""
+        return None if self.labels is None else numbers_of(self.labels)
+
+
+def numbers_of(labels: Iterable[Label]) -> dict[str, float]:
+    """Return the values of labels that are numbers, or yes (1) and no (0), by label type."""
+    return {label.label: float(label.value) for label in labels if isinstance(label.value, bool | int | float)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,6 @@ class Judgments:
         return self._transport.rows(TargetOut, "judgments/targets", queue=queue)
 
     def add(self, target: int, values: Mapping[str, float] | None, reason: str = "") -> JudgmentOut:
-        """Judge a target: one value per dimension, or None with a reason where it cannot be scored."""
+        """Judge a target: one value per label_type, or None with a reason where it cannot be scored."""
         body = JudgmentIn(target=target, values=None if values is None else dict(values), reason=reason)
         return self._transport.model(JudgmentOut, "POST", "judgments", json=body.model_dump(mode="json"))

@@ -461,7 +461,7 @@ class JudgmentOut(BaseModel):
     Of an imported dataset.
     """
     seat: int = Field(..., title="Seat")
-    rubric: str = Field(..., title="Rubric")
+    codebook: str = Field(..., title="Codebook")
     author: str = Field(..., title="Author")
     values: dict[str, float] | None = Field(..., title="Values")
     reasons: dict[str, str] = Field(..., title="Reasons")
@@ -518,8 +518,8 @@ class TargetOut(BaseModel):
     episode: int | None = Field(..., title="Episode")
     conversation: int | None = Field(..., title="Conversation")
     seat: int = Field(..., title="Seat")
-    rubric: str = Field(..., title="Rubric")
-    dimensions: list[dict[str, Any]] = Field(..., title="Dimensions")
+    codebook: str = Field(..., title="Codebook")
+    dimensions: list[dict[str, Any]] = Field(..., title="Labels")
     """
     What to value: name, title, low, high, question, anchors, yes_no, roles.
     """

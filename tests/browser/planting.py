@@ -13,9 +13,9 @@ from tests.webapp.arena.conftest import dialogue, negotiation
 from tests.webapp.judgments.make import finished_match, version
 from tests.webapp.runs.making import RECORD, make_episode, make_run, village
 from training.dataset import DatasetLine
+from training.labels.codebooks import CODEBOOKS
 from training.records import Scenario
 from training.rewards.judge import Cost, Verdict
-from training.rewards.rubrics import RUBRICS
 from webapp.accounts.models import User
 from webapp.arena.setup import links, tables, waiting_room
 from webapp.judgments import services as judging
@@ -178,16 +178,16 @@ def _run_pages(runs: list[Run]) -> list[tuple[str, int]]:
 
 
 def _judgments(owner: User, game: Any) -> list[tuple[str, int]]:
-    dimensions = [d.to_dict() for d in RUBRICS["fine-grained"].dimensions]
-    for dimension, text in zip(dimensions, PAYLOADS, strict=False):
+    dimensions = [d.to_dict() for d in CODEBOOKS["fine-grained"].labels]
+    for label_type, text in zip(dimensions, PAYLOADS, strict=False):
         dimension["title"], dimension["question"] = text[:80], text
-    judging.save_rubric(name="payloads", title=PAYLOADS[6], dimensions=dimensions, by=owner)
-    rubric = version("payloads")
+    judging.save_codebook(name="payloads", title=PAYLOADS[6], labels=dimensions, by=owner)
+    codebook = version("payloads")
     queue = judging.create_queue(
-        name=PAYLOADS[7][:120], owner=owner, rubric_version=rubric, matches=[game], annotators=[owner]
+        name=PAYLOADS[7][:120], owner=owner, codebook_version=codebook, matches=[game], annotators=[owner]
     )
     other = judging.create_queue(
-        name=PAYLOADS[8][:120], owner=owner, rubric_version=rubric, matches=[game], annotators=[owner]
+        name=PAYLOADS[8][:120], owner=owner, codebook_version=codebook, matches=[game], annotators=[owner]
     )
     reasons = [_fitting(PAYLOADS), _fitting(reversed(PAYLOADS))]
     for target, reason in zip(other.targets.all(), reasons, strict=True):
@@ -198,8 +198,8 @@ def _judgments(owner: User, game: Any) -> list[tuple[str, int]]:
     judged = _judged_by_a_model(owner, watched)
     return [
         ("/judgments/", 3),
-        ("/judgments/rubrics/payloads/v1/", len(dimensions)),
-        ("/judgments/rubrics/payloads/edit/", 0),
+        ("/judgments/codebooks/payloads/v1/", len(dimensions)),
+        ("/judgments/codebooks/payloads/edit/", 0),
         (f"/judgments/queues/{queue.pk}/annotate/", len(dimensions)),
         (f"/judgments/queues/{other.pk}/", len({*reasons[0], *reasons[1]})),
         (f"/judgments/queues/{judged.pk}/", ALL),
@@ -210,18 +210,18 @@ def _judgments(owner: User, game: Any) -> list[tuple[str, int]]:
 
 
 def _judged_by_a_model(owner: User, game: Any) -> Queue:
-    """One seat that a judge model scored, with a reason for each dimension, and one that it could not, with why."""
+    """One seat that a judge model scored, with a reason for each label_type, and one that it could not, with why."""
     remote = RemoteModel.objects.create(
         name=PAYLOADS[9][:120], address="http://127.0.0.1:9/v1", model=PAYLOADS[10][:200], added_by=owner
     )
     judge = JudgeModel.objects.create(name=PAYLOADS[11][:120], remote=remote)
-    rubric = version("payloads")
-    made = judging.create_queue(name=PAYLOADS[12], owner=owner, rubric_version=rubric, matches=[game], judge=judge)
-    names = [dimension["name"] for dimension in rubric.dimensions]
+    codebook = version("payloads")
+    made = judging.create_queue(name=PAYLOADS[12], owner=owner, codebook_version=codebook, matches=[game], judge=judge)
+    names = [dimension["name"] for label_type in codebook.labels]
     verdict = Verdict(
-        rubric=rubric.record(),
+        codebook=codebook.record(),
         seat=0,
-        values={dimension["name"]: dimension["low"] for dimension in rubric.dimensions},
+        values={dimension["name"]: dimension["low"] for label_type in codebook.labels},
         reasons={name: "\n".join(PAYLOADS[at :: len(names)]) for at, name in enumerate(names)},
         prompt_sha256="0" * 64,
         cost=Cost(calls=1),

@@ -361,7 +361,7 @@ def judging() -> str:
     with transaction.atomic():
         matches = [finished_match(rosa) for _ in range(2)]
     made = services.create_queue(
-        name="two games", owner=rosa, rubric_version=version(), matches=matches, annotators=[anna]
+        name="two games", owner=rosa, codebook_version=version(), matches=matches, annotators=[anna]
     )
     return f"/judgments/queues/{made.pk}/annotate/"
 
@@ -378,11 +378,11 @@ def village() -> dict[str, str]:
     with transaction.atomic():
         matches = [rated(village_match(rosa, seed=seed), rosa) for seed in (1, 15)]
         made = services.create_queue(
-            name="villages", owner=rosa, rubric_version=version("werewolf-behaviours"), matches=matches,
+            name="villages", owner=rosa, codebook_version=version("werewolf-behaviours"), matches=matches,
             annotators=[rosa, anna],
         )  # fmt: skip
         for target in made.targets.with_games():
-            names = [dimension.name for dimension in target.rubric().dimensions]
+            names = [label_type.name for label_type in target.codebook().labels]
             values = {name: float((target.seat + place) % 2) for place, name in enumerate(names)}
             services.annotate(target=target, by=rosa, values=values)
     return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}

@@ -1,4 +1,4 @@
-"""Forms that the other journeys do not pass through, each sent by a real browser: accounts, datasets, rubrics, runs.
+"""Forms that the other journeys do not pass through, each sent by a real browser: accounts, datasets, codebooks, runs.
 
 The browser brings session, CSRF token and origin by itself; a form that lacks one of them would not get through.
 """
@@ -134,9 +134,9 @@ def test_a_dataset_is_imported_edited_forked_and_deleted(visit, name):
     assert len(asked) == 2
 
 
-def test_a_rubric_is_made_and_gets_a_second_version(visit, name):
+def test_a_codebook_is_made_and_gets_a_second_version(visit, name):
     page = visit("rosa").page
-    page.goto("/judgments/rubrics/new/")
+    page.goto("/judgments/codebooks/new/")
     page.get_by_label("Title").first.fill(name)
     first = page.locator("fieldset").first
     for label, value in {"Name": "fairness", "Title": "Fairness", "Low": "0", "High": "4"}.items():

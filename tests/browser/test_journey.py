@@ -148,7 +148,7 @@ def play_and_rate(page: Page) -> str:
 
 def fill_scales(page: Page) -> None:
     """Choose a value in every row of the rating form."""
-    rows = page.locator("fieldset.dimension:visible")
+    rows = page.locator("fieldset.label_type:visible")
     assert rows.count() >= 5
     for number in range(rows.count()):
         rows.nth(number).locator("input[type=radio]").nth(1).check()
@@ -158,7 +158,7 @@ def queue_and_annotate(page: Page, match: str) -> None:
     page.goto("/judgments/")
     page.get_by_role("button", name="New queue").click()
     page.get_by_label("Name", exact=True).fill(f"{NAME} queue")
-    choose(page, "Rubric", "fine-grained")
+    choose(page, "Codebook", "fine-grained")
     page.get_by_label("Matches").select_option(match)
     page.get_by_label("Annotators").select_option(label="rosa")
     page.get_by_role("button", name="Create the queue").click()

@@ -132,7 +132,7 @@ def test_authors_of_an_import_stand_beside_people(visit, compared):
 
 def test_a_question_of_yes_or_no_hides_its_scale(visit, site):
     page = visit("rosa").page
-    page.goto("/judgments/rubrics/new/")
+    page.goto("/judgments/codebooks/new/")
     low = page.locator("[name=dimensions-0-low]")
     expect(low).to_be_visible()
     page.locator("[name=dimensions-0-yes_no]").check()

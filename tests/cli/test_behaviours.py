@@ -92,7 +92,7 @@ def test_other_games_and_failed_ones_are_left_out_and_counted(capsys, tmp_path):
 
 def test_games_that_nobody_judged_say_so(capsys, tmp_path):
     assert main(["behaviours", exported(tmp_path / "g.jsonl", PLAYED[2:])]) == 0
-    assert "nobody has judged them under this rubric" in capsys.readouterr().out
+    assert "nobody has judged them under this codebook" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -414,7 +414,7 @@ def test_a_judge_gives_the_returns_of_a_dialogue(suite, tmp_path, monkeypatch):
     assert [at_0["raw"]["mean"], at_0["opposite"]["mean"], at_0["joint"]["mean"]] == [10, 0, 5]
     assert [at_1["raw"]["mean"], at_1["opposite"]["mean"], at_1["joint"]["mean"]] == [0, 10, 5]
     assert by_title["Strategist", None]["raw"]["mean"] == 5
-    judged_by = {"model": "stub", "rubric": "sotopia v1", "value": "goal"}
+    judged_by = {"model": "stub", "codebook": "sotopia v1", "value": "goal"}
     assert [row["provenance"]["judge"] for row in result["rows"]] == [judged_by] * len(result["rows"])
     record, _ = games_of(run_dir)["Strategist"][0]
     assert {judgment["seat"] for judgment in record["judgments"]} == {0, 1}

@@ -13,7 +13,7 @@ from tests.webapp.runs.making import make_checkpoint
 from tests.webapp.runs.making import make_run as stored_run
 from tests.webapp.scenarios import files
 from tools import client as models
-from training.rewards.rubrics import CONDUCT
+from training.labels.codebooks import CONDUCT
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 CONFIG = {"kind": "train", "name": "by the client", "model": {"base": "tiny"}, "game": {"name": "negotiation"}}
@@ -143,7 +143,7 @@ def test_what_is_assigned_is_judged(client_for, researcher, annotator):
     queue = people_queue(researcher, rated(finished_match(researcher), researcher), [annotator])
     client = client_for(annotator)
     first, second = client.judgments.targets(queue=queue.pk)
-    values = {dimension.name: 6.0 for dimension in CONDUCT.dimensions}
+    values = {label_type.name: 6.0 for label_type in CONDUCT.labels}
     added = client.judgments.add(first.id, values)
     assert (added.values, added.author, added.queue) == (values, f"person:{annotator.pk}", queue.pk)
     assert client.judgments.add(second.id, None, "too short").values is None

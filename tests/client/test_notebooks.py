@@ -7,7 +7,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.webapp.judgments.make import finished_match, people_queue
-from training.rewards.rubrics import CONDUCT
+from training.labels.codebooks import CONDUCT
 from webapp.runs.models import Run
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process, pytest.mark.slow]
@@ -65,7 +65,7 @@ def test_judgments_become_a_table_with_agreement(run_notebook, client_for, resea
     for who, scores in zip(people, ((2, 6), (4, 8)), strict=True):
         client = client_for(who)
         for target, score in zip(list(client.judgments.targets(queue=queue.pk)), scores, strict=True):
-            client.judgments.add(target.id, {dimension.name: score for dimension in CONDUCT.dimensions})
+            client.judgments.add(target.id, {label_type.name: score for label_type in CONDUCT.labels})
     outputs = run_notebook("labels", other_researcher)
     assert "4 judgments, 0 without values" in outputs[1]
     [row] = [line for line in outputs[3].splitlines() if line.startswith("mutual_benefit")]

@@ -17,9 +17,9 @@ from training.games import REGISTRY, SearchingGame, advance, make, redrawn, repl
 from training.games.actions import canonical, read_args
 from training.games.base import FORFEIT
 from training.games.log import Settings
+from training.labels.codebooks import CODEBOOKS
 from training.players import make as player
 from training.records import ALL, SPECTATOR, Scenario, SeatMove
-from training.rewards.rubrics import RUBRICS
 from training.text import choices
 from training.text.messages import chat
 from training.text.parsing import parse
@@ -74,9 +74,9 @@ def test_every_setting_has_a_bound(spec):
 
 
 @pytest.mark.parametrize("spec", REGISTRY.values(), ids=lambda s: s.name)
-def test_rubrics_of_a_game_are_known(spec):
-    unknown = {*spec.rubrics, spec.rated_by} - {"", *RUBRICS}
-    assert not unknown, f"rubrics that training/rewards/rubrics.py does not have: {unknown}"
+def test_codebooks_of_a_game_are_known(spec):
+    unknown = {*spec.codebooks, spec.rated_by} - {"", *CODEBOOKS}
+    assert not unknown, f"codebooks that training/labels/shipped does not have: {unknown}"
 
 
 @case

@@ -7,13 +7,13 @@ import pytest
 
 from training import players, samples
 from training.games import REGISTRY, make, replay
+from training.labels.codebooks import CODEBOOKS, SOTOPIA
 from training.players.advised import AdvisedPlayer
 from training.players.base import Reply
 from training.players.react import NamingPlayer
 from training.records import ALL, SPECTATOR
 from training.rewards.judge import transcript_of, turns_of
-from training.rewards.prompts import critical_messages, goal_messages, quality_messages, rubric_messages
-from training.rewards.rubrics import RUBRICS, SOTOPIA
+from training.rewards.prompts import codebook_messages, critical_messages, goal_messages, quality_messages
 from training.rollout import play
 from training.run_sections import SpeakerSection
 
@@ -105,7 +105,7 @@ def test_no_judge_of_the_conversation_reads_a_strategy(scenario):
     sent = [goal_messages(whole)]
     for seat in sorted({turn.seat for turn in episode.turns}):
         numbers = [at for at, turn in enumerate(episode.turns) if turn.seat == seat]
-        sent += [rubric_messages(rubric, whole, seat) for rubric in (SOTOPIA, *RUBRICS.values())]
+        sent += [codebook_messages(codebook, whole, seat) for codebook in (SOTOPIA, *CODEBOOKS.values())]
         sent.append(quality_messages(turns, seat, numbers))
         of_seat = [episode.turns[at].strategy for at in numbers]
         asked = [message.content for message in critical_messages(turns, seat, of_seat, 0.5)]

@@ -8,17 +8,17 @@ import pytest
 from training.errors import BadInput
 from training.evaluate.behaviours import JudgedGame, judged_game, report
 from training.evaluate.intervals import difference, paired
+from training.labels.codebooks import BEHAVIOURS, SOTOPIA
 from training.players import make as player
 from training.records import Episode, Judgment, Scenario
-from training.rewards.rubrics import BEHAVIOURS, SOTOPIA
 from training.rollout import Job, RolloutPolicy, collect
 
 ROLES = ("werewolf", "werewolf", "seer", "villager")
 
 
-def judged(seat, author="person:1", rubric=BEHAVIOURS, **values):
+def judged(seat, author="person:1", codebook=BEHAVIOURS, **values):
     return Judgment(
-        rubric=rubric.name, rubric_version=rubric.version, episode="e", seat=seat, author=author,
+        codebook=codebook.name, codebook_version=codebook.version, episode="e", seat=seat, author=author,
         values={name: float(value) for name, value in values.items()} or None, reason="" if values else "too short",
     )  # fmt: skip
 
@@ -49,7 +49,7 @@ GAMES = [
 
 def test_shares_and_coverage_by_hand():
     summary = report(GAMES, BEHAVIOURS)
-    assert (summary.rubric, summary.version, summary.games) == ("werewolf-behaviours", 1, 3)
+    assert (summary.codebook, summary.version, summary.games) == ("werewolf-behaviours", 1, 3)
     [table] = summary.tables
     assert (table.by, table.games) == ("people", 2)
     shares = {
@@ -88,7 +88,7 @@ def test_people_and_models_have_a_table_each_and_one_together():
 def test_without_a_judgment_there_is_no_table():
     assert report(GAMES[2:], BEHAVIOURS).tables == ()
     assert report([], BEHAVIOURS).games == 0
-    assert report(GAMES, SOTOPIA).tables == (), "no question of that rubric is one of yes or no"
+    assert report(GAMES, SOTOPIA).tables == (), "no question of that codebook is one of yes or no"
 
 
 def test_only_an_episode_with_roles_and_survivors_counts_as_a_game():
@@ -114,7 +114,7 @@ async def test_played_games_of_a_known_truth():
     for episode in await collect(jobs, {"random": chance}, lanes=8, rules=RolloutPolicy()):
         judgments = []
         for seat, role in enumerate(episode.roles):
-            first, *others = [dimension.name for dimension in BEHAVIOURS.of(role).dimensions]
+            first, *others = [label_type.name for label_type in BEHAVIOURS.of(role).labels]
             lived = episode.seat_metrics[seat]["survived"]
             judgments.append(
                 judged(seat, "model:m", **{first: lived}, **{name: draw.random() < 0.5 for name in others})

@@ -13,11 +13,11 @@ from training.evaluate.behaviours import judged_game, report
 from training.evaluate.head_to_head import Match, pairings, play
 from training.evaluate.social import judge_all
 from training.evaluate.summary import Summary, summarise
+from training.labels.codebooks import BEHAVIOURS
 from training.players import make as make_player
 from training.players.base import Reply
 from training.players.contestants import Contestant
 from training.records import Episode, ErrorRecord, Judgment, Scenario
-from training.rewards.rubrics import BEHAVIOURS
 from training.rollout import RolloutPolicy
 
 
@@ -194,7 +194,13 @@ def test_repetitions_are_averaged_inside_their_scenario():
 
 def judged(number, seat, **values):
     return Judgment(
-        rubric="sotopia", rubric_version=1, episode=str(number), seat=seat, author="j", values=values or None, reason=""
+        codebook="sotopia",
+        codebook_version=1,
+        episode=str(number),
+        seat=seat,
+        author="j",
+        values=values or None,
+        reason="",
     )
 
 
@@ -224,7 +230,7 @@ def test_a_judged_number_has_the_interval_of_its_own_scale():
     assert summary.difference["sotopia.secret"].high == pytest.approx(10 * unseen)
 
 
-async def test_the_judge_reads_every_seat_under_both_rubrics_without_the_players_names():
+async def test_the_judge_reads_every_seat_under_both_codebooks_without_the_players_names():
     from training.engines.base import ChatReply
     from training.rewards.judge import Judge
 
@@ -240,7 +246,7 @@ async def test_the_judge_reads_every_seat_under_both_rubrics_without_the_players
     chance = Contestant("secret-model-name", lambda scenario, seat: make_player("random", scenario, seat))
     matches = await play(pairings([dialogue()], 2, 0), chance, chance, lanes=2, rules=RolloutPolicy())
     judgments = await judge_all(matches, Judge(Middle(), "j"), 0)
-    assert [len(of_match) for of_match in judgments.values()] == [4, 4]  # two seats, two rubrics
+    assert [len(of_match) for of_match in judgments.values()] == [4, 4]  # two seats, two codebooks
     assert "secret-model-name" not in str(asked)
     summary = summarise(matches, judgments)
     assert {"sotopia.goal", "sotopia.mean", "fine-grained.empathy_expression"} <= summary.a.keys()
@@ -264,7 +270,7 @@ async def test_the_judge_of_a_village_says_too_what_each_role_did():
         pairings([start], 2, 0, ("werewolf",), "each_other"), chance, chance, lanes=2, rules=RolloutPolicy()
     )
     judgments = await judge_all(matches, Judge(Yes(), "j"), 0)
-    assert [len(of_match) for of_match in judgments.values()] == [18, 18]  # six seats, three rubrics
+    assert [len(of_match) for of_match in judgments.values()] == [18, 18]  # six seats, three codebooks
     games = [judged_game(match.episode, judgments[match.pairing.number]) for match in matches]
     rows = {row.behaviour: row for row in report(games, BEHAVIOURS).tables[0].rows}
     assert rows["identity_concealment"].eliminated.scored + rows["identity_concealment"].surviving.scored == 4

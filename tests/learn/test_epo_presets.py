@@ -13,10 +13,10 @@ from training import config, samples
 from training.attempts.start import start
 from training.config import CONFIGS
 from training.games import lookup, make
+from training.labels.codebooks import SOTOPIA
 from training.learn import trainer
 from training.opponent_sections import TEACHER
 from training.records import LEARNER
-from training.rewards.rubrics import SOTOPIA
 from training.rundir import RunDir
 from training.store import dumps, read_lines
 
@@ -35,7 +35,7 @@ def answer(body):
         return "Say hello first.\nStrategy: be polite\nHello."
     form = json.loads(last)
     if "values" in form:
-        best = {dimension.name: dimension.high for dimension in SOTOPIA.dimensions}
+        best = {label_type.name: label_type.high for label_type in SOTOPIA.labels}
         form["values"] = {name: {"value": best[name], "reason": "so"} for name in form["values"]}
     else:
         form |= {"indexes": [1], "reasoning": "so"}

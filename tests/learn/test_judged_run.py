@@ -12,8 +12,8 @@ from training.attempts.progress import Progress
 from training.engines.remote.chat import RemoteModel
 from training.errors import BadInput
 from training.evaluate import during
+from training.labels.codebooks import CONDUCT, SOTOPIA
 from training.learn import trainer
-from training.rewards.rubrics import CONDUCT, SOTOPIA
 from training.store import dumps, read_lines, read_member
 
 
@@ -21,7 +21,7 @@ def obliging(body):
     """Fill in whatever form the judge is shown: seat 0 gets every dimension's best, seat 1 the worst."""
     form = json.loads(body["messages"][0]["content"].splitlines()[-1])
     if "values" in form:
-        ends = {d.name: (d.high, d.low)[form["seat"]] for d in (*SOTOPIA.dimensions, *CONDUCT.dimensions)}
+        ends = {d.name: (d.high, d.low)[form["seat"]] for d in (*SOTOPIA.labels, *CONDUCT.labels)}
         form["values"] = {name: {"value": ends[name], "reason": "so"} for name in form["values"]}
     elif "reached" in form:
         form["reached"] = [False] * len(form["reached"])
@@ -140,7 +140,7 @@ def test_the_judge_scores_the_head_to_head_during_the_run(judged):
     assert result["result"] == "succeeded", result
     evaluations = [event for event, _ in read_lines(run_dir.attempt(1).events) if event["kind"] == "evaluation"]
     # the stub gives the first seat the most and the second the least; with seats swapped the sides are equal
-    goal = next(d for d in SOTOPIA.dimensions if d.name == "goal")
+    goal = next(d for d in SOTOPIA.labels if d.name == "goal")
     middle = (goal.low + goal.high) / 2
     assert [evaluations[0][f"{side}.sotopia.goal"] for side in "ab"] == pytest.approx([middle, middle])
 

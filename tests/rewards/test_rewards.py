@@ -12,16 +12,16 @@ from training.errors import BadInput, JudgeError, RemoteModelError
 from training.games import REGISTRY as GAMES
 from training.games import lookup, make
 from training.games.base import FORFEIT
+from training.labels.codebooks import SOTOPIA
 from training.records import ALL, SeatMove
 from training.reward_section import RewardSection
 from training.rewards import REGISTRY, build, lowest, per_return
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
-from training.rewards.rubrics import SOTOPIA
 
 
 class Answers:
-    """A chat model that fills in the asked form by a rule: `values(seat, dimension)`, `passed(turn)`."""
+    """A chat model that fills in the asked form by a rule: `values(seat, label_type)`, `passed(turn)`."""
 
     def __init__(self, values=None, passed=None, reached=None):
         self.values, self.passed, self.reached = values, passed, reached
@@ -45,7 +45,7 @@ class Silent:
         raise RemoteModelError("nobody answers")
 
 
-RANGES = {d.name: (d.low, d.high) for d in SOTOPIA.dimensions}
+RANGES = {d.name: (d.low, d.high) for d in SOTOPIA.labels}
 
 
 @pytest.mark.parametrize("scale", ["unit", "raw"])  # a share of what the side could reach already

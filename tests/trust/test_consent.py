@@ -27,7 +27,7 @@ def test_a_judge_model_is_never_sent_a_match_after_a_no(researcher, player, admi
         judge = services.add_judge(name="judge", remote=remote, temperature=0)
         match = finished_match(researcher, player)
         queue = services.create_queue(
-            name="m", owner=researcher, rubric_version=version(), matches=[match], judge=judge
+            name="m", owner=researcher, codebook_version=version(), matches=[match], judge=judge
         )
         taken_back(match, player)
         for target in queue.targets.all():
@@ -53,7 +53,7 @@ def test_an_annotator_no_longer_reads_a_match_after_a_no(researcher, player, ann
 def test_an_annotator_no_longer_scores_a_match_after_a_no(researcher, player, annotator):
     match = finished_match(researcher, player)
     target = people_queue(researcher, match, annotators=[annotator]).targets.first()
-    values = {dimension.name: 5 for dimension in version().record().dimensions}
+    values = {label_type.name: 5 for label_type in version().record().labels}
     taken_back(match, player)
     with pytest.raises(BadInput, match="withdrawn consent"):
         services.annotate(target=target, by=annotator, values=values)

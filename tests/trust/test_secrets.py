@@ -115,7 +115,7 @@ def verdict(body):
     system, user = (message["content"] for message in body["messages"][:2])
     target = user.split("Target ")[1].split(",")[0]
     seat = int(system.split("seat ")[1].split(",")[0])
-    values = {d.name: {"value": d.low, "reason": "so"} for d in version().record().dimensions}
+    values = {d.name: {"value": d.low, "reason": "so"} for d in version().record().labels}
     return json.dumps({"target": target, "seat": seat, "values": values})
 
 
@@ -126,7 +126,7 @@ def judged_queue(owner, server):
     )
     judge = judgments.add_judge(name="judge", remote=remote, temperature=0)
     match = rated(finished_match(owner), owner)
-    made = judgments.create_queue(name="judged", owner=owner, rubric_version=version(), matches=[match], judge=judge)
+    made = judgments.create_queue(name="judged", owner=owner, codebook_version=version(), matches=[match], judge=judge)
     for target in made.targets.order_by("position"):
         judging.judge_target(target.pk)
     assert [target.state for target in made.targets.order_by("position")] == ["unscored", "scored"]

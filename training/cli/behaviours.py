@@ -19,8 +19,8 @@ from training import dataset
 from training.errors import BadInput
 from training.evaluate.behaviours import JudgedGame, Share, judged_game, report
 from training.evaluate.intervals import Interval
+from training.labels.codebooks import BEHAVIOURS
 from training.records import Episode, Judgment
-from training.rewards.rubrics import BEHAVIOURS
 from training.store import dumps, loads
 
 Judged = tuple[Episode, Sequence[Judgment]]
@@ -85,9 +85,9 @@ def _episodes(path: Path) -> Iterator[Judged]:
 def show(result: dict[str, Any]) -> str:
     """Return a table for every kind of judge, in per cent and percentage points."""
     left_out = f", {result['left_out']} others left out" if result["left_out"] else ""
-    lines = [f"{_games(result['games'])}{left_out}; {result['rubric']} v{result['version']}"]
+    lines = [f"{_games(result['games'])}{left_out}; {result['codebook']} v{result['version']}"]
     if not result["tables"]:
-        lines.append("nobody has judged them under this rubric")
+        lines.append("nobody has judged them under this codebook")
     for table in result["tables"]:
         lines += ["", f"judged by {table['by']}, {_games(table['games'])}"]
         lines.append(_line("", "surviving", "eliminated", "difference"))

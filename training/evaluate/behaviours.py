@@ -1,5 +1,5 @@
 """The behaviour table (OMAR, §4.2): how often surviving and eliminated players showed the behaviours of their role that
-a rubric of yes-or-no questions asks about.
+a codebook of yes-or-no questions asks about.
 
 Pure functions over games and judgments. Several judgments of one seat are averaged first; an unscored seat is counted,
 never imputed. Raises `BadInput` for a game that does not report roles and survival.
@@ -14,9 +14,9 @@ from typing import Literal
 
 from training.errors import BadInput
 from training.evaluate.intervals import Interval, difference
+from training.labels.codebooks import Codebook, LabelType
 from training.reading import Record
 from training.records import Episode, Judgment, Seat
-from training.rewards.rubrics import Dimension, Rubric
 
 By = Literal["people", "models", "both"]
 PERSON = "person:"
@@ -53,7 +53,7 @@ class Table(Record):
 class Report(Record):
     """One table for each kind of author; the table `both` exists if people and models judged."""
 
-    rubric: str
+    codebook: str
     version: int
     games: int
     tables: tuple[Table, ...]
@@ -81,22 +81,22 @@ def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
     return JudgedGame(episode.roles, survived, judgments)
 
 
-def report(games: Sequence[JudgedGame], rubric: Rubric) -> Report:
-    """Return the tables of a rubric's yes-or-no questions; judgments under another rubric or version are ignored."""
-    questions = [dimension for dimension in rubric.dimensions if dimension.yes_no]
+def report(games: Sequence[JudgedGame], codebook: Codebook) -> Report:
+    """Return the tables of a codebook's yes-or-no questions; judgments under another codebook are ignored."""
+    questions = [label_type for label_type in codebook.labels if label_type.yes_no]
     kinds: tuple[By, ...] = ("people", "models")
-    tables = [table for by in kinds if (table := _table(games, rubric, questions, by)).games]
+    tables = [table for by in kinds if (table := _table(games, codebook, questions, by)).games]
     if len(tables) == len(kinds):
-        tables.append(_table(games, rubric, questions, "both"))
-    return Report(rubric=rubric.name, version=rubric.version, games=len(games), tables=tuple(tables))
+        tables.append(_table(games, codebook, questions, "both"))
+    return Report(codebook=codebook.name, version=codebook.version, games=len(games), tables=tuple(tables))
 
 
-def _table(games: Sequence[JudgedGame], rubric: Rubric, questions: Iterable[Dimension], by: By) -> Table:
-    counted = [(game, _values(game, rubric, _of(by))) for game in games]
+def _table(games: Sequence[JudgedGame], codebook: Codebook, questions: Iterable[LabelType], by: By) -> Table:
+    counted = [(game, _values(game, codebook, _of(by))) for game in games]
     return Table(
         by=by,
         games=sum(bool(values) for _, values in counted),
-        rows=tuple(_row(counted, dimension) for dimension in questions),
+        rows=tuple(_row(counted, label_type) for label_type in questions),
     )
 
 
@@ -108,35 +108,37 @@ def _of(by: By) -> Callable[[Judgment], bool]:
 Values = dict[tuple[Seat, str], float]
 
 
-def _values(game: JudgedGame, rubric: Rubric, counts: Callable[[Judgment], bool]) -> Values:
-    """Return by seat and dimension the mean over the judgments that count."""
+def _values(game: JudgedGame, codebook: Codebook, counts: Callable[[Judgment], bool]) -> Values:
+    """Return by seat and label type the mean over the judgments that count."""
     scores: dict[tuple[Seat, str], list[float]] = {}
     for judgment in game.judgments:
-        under = (judgment.rubric, judgment.rubric_version) == (rubric.name, rubric.version)
+        under = (judgment.codebook, judgment.codebook_version) == (codebook.name, codebook.version)
         if judgment.seat is not None and under and counts(judgment):
-            for name, value in (judgment.values or {}).items():
+            for name, value in (judgment.numbers or {}).items():
                 scores.setdefault((judgment.seat, name), []).append(value)
     return {key: fmean(values) for key, values in scores.items()}
 
 
-def _row(counted: Sequence[tuple[JudgedGame, Values]], dimension: Dimension) -> Row:
+def _row(counted: Sequence[tuple[JudgedGame, Values]], label_type: LabelType) -> Row:
     values_of: tuple[list[list[float]], list[list[float]]] = ([], [])  # surviving, eliminated; a list per game
     asked = [0, 0]
     for game, values in counted:
         for place, survived in enumerate((True, False)):
             seats = [
-                seat for seat, role in enumerate(game.roles) if dimension.asks(role) and game.survived[seat] == survived
+                seat
+                for seat, role in enumerate(game.roles)
+                if label_type.asks(role) and game.survived[seat] == survived
             ]
             asked[place] += len(seats)
             values_of[place].append(
-                [values[seat, dimension.name] for seat in seats if (seat, dimension.name) in values]
+                [values[seat, label_type.name] for seat in seats if (seat, label_type.name) in values]
             )
     surviving, eliminated = (_share(each, count) for each, count in zip(values_of, asked, strict=True))
     both = surviving.scored and eliminated.scored
     return Row(
-        behaviour=dimension.name,
-        title=dimension.title,
-        roles=dimension.roles,
+        behaviour=label_type.name,
+        title=label_type.title,
+        roles=label_type.roles,
         surviving=surviving,
         eliminated=eliminated,
         difference=difference(list(zip(*values_of, strict=True))) if both else None,

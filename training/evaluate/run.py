@@ -22,7 +22,7 @@ from training.config import RunConfig
 from training.errors import BadInput, OutsideError
 from training.evaluate.head_to_head import COMMON, NAMES, Callbacks, Match, Pairing, pairings, play
 from training.evaluate.intervals import METHOD
-from training.evaluate.social import judge_all, rubrics
+from training.evaluate.social import codebooks, judge_all
 from training.evaluate.summary import Summary, by_scenario, shared_by_scenario, summarise
 from training.evaluate.verdict import distinct, verdict
 from training.learn import report, scenarios
@@ -237,7 +237,7 @@ def _judge_facts(judge: Judge | None, config: RunConfig) -> dict[str, Any] | Non
         "model": judge.name,
         "address": config.judge.address,
         "sampling": judge.sampling.to_dict(),
-        "rubrics": {rubric.name: rubric.version for rubric in rubrics(config.game.name)},
+        "codebooks": {codebook.name: codebook.version for codebook in codebooks(config.game.name)},
         "calls": judge.spent.calls,
         "tokens": judge.spent.prompt_tokens + judge.spent.completion_tokens,
     }

@@ -1,5 +1,5 @@
 """The social metrics of a head-to-head: a judge scores every seat on the seven SOTOPIA dimensions, the five
-fine-grained dimensions, and the rubrics of its game.
+fine-grained dimensions, and the codebooks of its game.
 
 A seat that could not be scored has a judgment without values; it raises no error.
 """
@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 
 from training.evaluate.head_to_head import Match
 from training.games import lookup
+from training.labels.codebooks import CODEBOOKS, CONDUCT, SOTOPIA, Codebook
 from training.records import Judgment
 from training.rewards.judge import Judge, transcript_of
-from training.rewards.rubrics import CONDUCT, RUBRICS, SOTOPIA, Rubric
 from training.seeding import derive
 
-SOCIAL: tuple[Rubric, ...] = (SOTOPIA, CONDUCT)
+SOCIAL: tuple[Codebook, ...] = (SOTOPIA, CONDUCT)
 
 
-def rubrics(game: str) -> tuple[Rubric, ...]:
-    """Return the rubrics on which the seats of a game are judged."""
-    return (*SOCIAL, *(RUBRICS[name] for name in lookup(game).rubrics))
+def codebooks(game: str) -> tuple[Codebook, ...]:
+    """Return the codebooks on which the seats of a game are judged."""
+    return (*SOCIAL, *(CODEBOOKS[name] for name in lookup(game).codebooks))
 
 
 async def judge_all(
@@ -41,13 +41,13 @@ async def judge_all(
             *(
                 judge.judgment(
                     transcript,
-                    rubric.of(roles[seat]),
+                    codebook.of(roles[seat]),
                     seat,
                     episode=str(number),
-                    seed=derive(seed, "social", number, seat, rubric.name),
+                    seed=derive(seed, "social", number, seat, codebook.name),
                 )
                 for seat in seats
-                for rubric in rubrics(episode.scenario.game)
+                for codebook in codebooks(episode.scenario.game)
             )
         )
         on_judged()

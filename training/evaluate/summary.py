@@ -14,17 +14,18 @@ from statistics import fmean
 
 from training.evaluate.head_to_head import NAMES, Match, Name
 from training.evaluate.intervals import CAUTION, ENOUGH, Interval, interval, paired
+from training.labels.codebooks import CODEBOOKS
 from training.reading import Record
 from training.records import Judgment, Seat
-from training.rewards.rubrics import RUBRICS
 from training.rollout.roles import Numbers, by_role, seat_numbers
 
 SCALES = {
     name: scale
-    for rubric in RUBRICS.values()
+    for codebook in CODEBOOKS.values()
+    if codebook.scores_seats
     for name, scale in (
-        *((f"{rubric.name}.{dimension.name}", (dimension.low, dimension.high)) for dimension in rubric.dimensions),
-        (f"{rubric.name}.mean", rubric.mean_range()),
+        *((f"{codebook.name}.{label_type.name}", label_type.bounds) for label_type in codebook.labels),
+        (f"{codebook.name}.mean", codebook.mean_range()),
     )
 }
 """The lowest and the highest possible value of each judged number."""
@@ -34,7 +35,7 @@ class Summary(Record):
     """The numbers of a head-to-head. `difference` is a minus b, paired; `shared` are numbers of whole conversations.
 
     `used` of `conversations` had no error in either seating; `unscored` counts the seats that a judge could not score,
-    per rubric. `caution` is a warning if there are few scenarios, else empty.
+    per codebook. `caution` is a warning if there are few scenarios, else empty.
     """
 
     conversations: int
@@ -83,8 +84,8 @@ def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgmen
         b=sides["b"],
         difference=difference,
         shared={name: interval(list(means.values())) for name, means in shared.items() if means},
-        scored=_count(j.rubric for per_match in judgments.values() for j in per_match if j.values is not None),
-        unscored=_count(j.rubric for per_match in judgments.values() for j in per_match if j.values is None),
+        scored=_count(j.codebook for per_match in judgments.values() for j in per_match if j.labels is not None),
+        unscored=_count(j.codebook for per_match in judgments.values() for j in per_match if j.labels is None),
         caution=_caution(len(couples)),
     )
 
@@ -162,10 +163,10 @@ def _numbers(match: Match, judgments: Sequence[Judgment]) -> _Conversation:
         if result is not None:
             seats[seat]["return"] = result
     for judgment in judgments:
-        if judgment.values is not None and judgment.seat in seats:
+        if judgment.numbers is not None and judgment.seat in seats:
             numbers = seats[judgment.seat]
-            numbers |= {f"{judgment.rubric}.{name}": value for name, value in judgment.values.items()}
-            numbers[f"{judgment.rubric}.mean"] = fmean(judgment.values.values())
+            numbers |= {f"{judgment.codebook}.{name}": value for name, value in judgment.numbers.items()}
+            numbers[f"{judgment.codebook}.mean"] = fmean(judgment.numbers.values())
     sides = {name: {seat: seats[seat] for seat in match.pairing.seats_of(name)} for name in NAMES}
     return _Conversation(
         {name: _means(seated) | by_role([(episode, seated)]) if seated else {} for name, seated in sides.items()},

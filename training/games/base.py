@@ -172,8 +172,8 @@ class GameSpec:
     `alone` returns the starts in which each seat of a scenario plays by itself, without communication; None for a game
     in which nobody can. `corpora`: of a `SearchingGame`, the name of the setting that lists the corpora that seats can
     search. `focus`: what takes the room at the table, the board or the conversation. `samples`: JSONL files of
-    scenarios; a sample's name is its file's stem. `rubrics`: names of the rubrics that are about this game alone.
-    `rated_by`: the name of the rubric by which its players rate each other afterwards; empty if they do not.
+    scenarios; a sample's name is its file's stem. `codebooks`: names of the codebooks that are about this game alone.
+    `rated_by`: the name of the codebook by which its players rate each other afterwards; empty if they do not.
     """
 
     name: str
@@ -209,7 +209,7 @@ class GameSpec:
     alone: Callable[[Scenario], tuple[Scenario, ...]] | None = None
     corpora: str = ""
     samples: tuple[Path, ...] = ()
-    rubrics: tuple[str, ...] = ()
+    codebooks: tuple[str, ...] = ()
     rated_by: str = ""
 
     def range_of(self, settings: Mapping[str, Any]) -> tuple[float, float]:

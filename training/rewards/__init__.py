@@ -8,6 +8,7 @@ from functools import partial
 
 from training.errors import BadInput
 from training.games import GameSpec
+from training.labels.codebooks import SOTOPIA
 from training.records import Episode
 from training.reward_section import RewardSection
 from training.rewards import components
@@ -16,7 +17,6 @@ from training.rewards.judge import Judge
 from training.rewards.judged import Judged, QualityFiltered
 from training.rewards.outcome import Outcome
 from training.rewards.process import Process
-from training.rewards.rubrics import SOTOPIA
 from training.rewards.rules import Bounds, Ruled, Settings, factor, scaled
 
 __all__ = ["REGISTRY", "PerGame", "Reward", "Score", "Source", "build", "lowest", "source"]

@@ -1,6 +1,6 @@
-"""The judge client: it scores a transcript under a rubric and returns values within their scales, or `JudgeError`.
+"""The judge client: it scores a transcript under a codebook and returns values within their scales, or `JudgeError`.
 
-An unscored seat has a state of its own (`Judgment.values` is None, with a reason), never a zero or a default. An answer
+An unscored seat has a state of its own (`Judgment.labels` is None, with a reason), never a zero or a default. An answer
 is valid only if it is one JSON object of the requested form, about the requested target, with every value in range;
 otherwise the judge is asked again, a bounded number of times.
 """
@@ -17,21 +17,21 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from training.engines.base import ChatMessage, ChatModel, Sampling
-from training.errors import JudgeError, OutsideError
+from training.errors import BadInput, JudgeError, OutsideError
 from training.games import replay
+from training.labels.codebooks import Codebook
 from training.reading import explain
-from training.records import ALL, Episode, Judgment, Message, Scenario, Seat, SeatMove
+from training.records import ALL, Episode, Judgment, Label, Message, Scenario, Seat, SeatMove
 from training.rewards.prompts import (
     Line,
     Transcript,
+    codebook_messages,
     critical_messages,
     goal_messages,
     prompt_sha256,
     quality_messages,
     quote,
-    rubric_messages,
 )
-from training.rewards.rubrics import Rubric
 from training.seeding import derive
 
 AGAIN = "Your answer could not be used: {why}. Answer again with only the JSON object that was asked for."
@@ -96,9 +96,9 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A judge's values for one seat, each within its dimension's scale and with a reason."""
+    """A judge's numbers for one seat, each on its label type's scale (yes is 1) and with a reason."""
 
-    rubric: Rubric
+    codebook: Codebook
     seat: Seat
     values: dict[str, float]
     reasons: dict[str, str]
@@ -107,20 +107,29 @@ class Verdict:
 
     @property
     def mean(self) -> float:
-        """The mean over the dimensions."""
+        """The mean over the label types."""
         return sum(self.values.values()) / len(self.values)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The values as labels of the seat."""
+        return tuple(
+            Label(
+                label=name, value=self.codebook[name].number(value), seat=self.seat, reason=self.reasons.get(name, "")
+            )
+            for name, value in self.values.items()
+        )
 
     def judgment(self, author: str, episode: str) -> Judgment:
         """Return the record of this verdict."""
         return Judgment(
-            rubric=self.rubric.name,
-            rubric_version=self.rubric.version,
+            codebook=self.codebook.name,
+            codebook_version=self.codebook.version,
             episode=episode,
             seat=self.seat,
             author=author,
             prompt_sha256=self.prompt_sha256,
-            values=self.values,
-            reasons=self.reasons,
+            labels=self.labels,
         )
 
 
@@ -174,34 +183,34 @@ class Judge:
         """Close the model's connections; the judge stays usable."""
         await self.model.close()
 
-    async def score(self, transcript: Transcript, rubric: Rubric, seat: Seat, *, seed: int = 0) -> Verdict:
-        """Return one value per dimension about one seat; raise `JudgeError` without a usable answer."""
-        messages = rubric_messages(rubric, transcript, seat)
+    async def score(self, transcript: Transcript, codebook: Codebook, seat: Seat, *, seed: int = 0) -> Verdict:
+        """Return one value per label_type about one seat; raise `JudgeError` without a usable answer."""
+        messages = codebook_messages(codebook, transcript, seat)
 
         def check(answer: _Scores) -> None:
             _same_target(answer, transcript, seat)
-            _in_range(answer, rubric)
+            _in_range(answer, codebook)
 
         answer, cost = await self._ask(messages, _Scores, check, seed)
         return Verdict(
-            rubric=rubric,
+            codebook=codebook,
             seat=seat,
-            values={d.name: answer.values[d.name].value for d in rubric.dimensions},
-            reasons={d.name: answer.values[d.name].reason[:1000] for d in rubric.dimensions},
+            values={d.name: answer.values[d.name].value for d in codebook.labels},
+            reasons={d.name: answer.values[d.name].reason[:1000] for d in codebook.labels},
             prompt_sha256=prompt_sha256(messages),
             cost=cost,
         )
 
     async def judgment(
-        self, transcript: Transcript, rubric: Rubric, seat: Seat, *, episode: str, seed: int = 0
+        self, transcript: Transcript, codebook: Codebook, seat: Seat, *, episode: str, seed: int = 0
     ) -> Judgment:
         """Return a judgment with values, or with None and the reason why the seat could not be scored."""
         try:
-            verdict = await self.score(transcript, rubric, seat, seed=seed)
+            verdict = await self.score(transcript, codebook, seat, seed=seed)
         except JudgeError as error:
             return Judgment(
-                rubric=rubric.name,
-                rubric_version=rubric.version,
+                codebook=codebook.name,
+                codebook_version=codebook.version,
                 episode=episode,
                 seat=seat,
                 author=self.name,
@@ -316,9 +325,11 @@ def _same_target(answer: _Scores | _Quality | _Critical, transcript: Transcript,
         raise ValueError(f"target and seat must be {transcript.target} and {seat}")
 
 
-def _in_range(answer: _Scores, rubric: Rubric) -> None:
-    if answer.values.keys() != {dimension.name for dimension in rubric.dimensions}:
+def _in_range(answer: _Scores, codebook: Codebook) -> None:
+    if answer.values.keys() != {label_type.name for label_type in codebook.labels}:
         raise ValueError("values: give exactly the dimensions that were asked for")
-    for dimension in rubric.dimensions:
-        if not dimension.takes(answer.values[dimension.name].value):
-            raise ValueError(f"values.{dimension.name}: not {dimension.scale}")
+    for label_type in codebook.labels:
+        try:
+            label_type.number(answer.values[label_type.name].value)
+        except BadInput as error:
+            raise ValueError(f"values.{label_type.name}: not {label_type.scale}") from error

@@ -1,4 +1,4 @@
-"""Rewards that use a judge: the mean over a rubric's dimensions, and the quality filter over turns.
+"""Rewards that use a judge: the mean over a codebook's dimensions, and the quality filter over turns.
 
 They raise `JudgeError` if the judge could not score: such an episode is an error record, never a zero.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from training.labels.codebooks import Codebook
 from training.records import Episode
 from training.rewards.base import Reward, Score
 from training.rewards.judge import Judge, transcript_of
-from training.rewards.rubrics import Rubric
 from training.seeding import derive
 
 
@@ -21,17 +21,17 @@ class Judged:
     A seat that forfeited gets the lowest mean, whatever a judge would give it.
     """
 
-    def __init__(self, judge: Judge, rubric: Rubric) -> None:
+    def __init__(self, judge: Judge, codebook: Codebook) -> None:
         self.judge = judge
-        self.rubric = rubric
+        self.codebook = codebook
 
     async def score(self, episode: Episode, seed: int) -> Score:
         """Judge every seat that did not forfeit; all of them must be scored."""
         transcript = transcript_of(episode.scenario, episode.moves)
-        lost = {entry.seat: self.rubric.mean_range()[0] for entry in episode.moves if entry.move.origin == "forfeit"}
+        lost = {entry.seat: self.codebook.mean_range()[0] for entry in episode.moves if entry.move.origin == "forfeit"}
         seats = [seat for seat in range(len(episode.scenario.seats)) if seat not in lost]
         verdicts = await asyncio.gather(
-            *(self.judge.score(transcript, self.rubric, seat, seed=derive(seed, "seat", seat)) for seat in seats)
+            *(self.judge.score(transcript, self.codebook, seat, seed=derive(seed, "seat", seat)) for seat in seats)
         )
         judgments = tuple(verdict.judgment(self.judge.name, transcript.target) for verdict in verdicts)
         return Score(

@@ -1,8 +1,8 @@
-"""The prompts of a judge: the rubric and the form of its answer as instructions, the transcript as quoted data.
+"""The prompts of a judge: the codebook and the form of its answer as instructions, the transcript as quoted data.
 
-A transcript cannot change format, rubric or target: every text is one JSON string on one line, in which brackets, angle
-brackets and invisible characters are escaped, so it cannot contain a line break, a delimiter or a special token of a
-chat template. Instructions are built from the rubric alone, and special tokens in its texts are split.
+A transcript cannot change format, codebook or target: every text is one JSON string on one line, in which brackets,
+angle brackets and invisible characters are escaped, so it cannot contain a line break, a delimiter or a special token of a
+chat template. Instructions are built from the codebook alone, and special tokens in its texts are split.
 Raises `JudgeError` for a transcript that is too long.
 """
 
@@ -16,10 +16,17 @@ from dataclasses import dataclass
 
 from training.engines.base import ChatMessage
 from training.errors import JudgeError
-from training.rewards.rubrics import QUALITY, Rubric
+from training.labels.codebooks import Codebook
 from training.store import dumps
 from training.text.messages import neutralise
 
+QUALITY: tuple[str, ...] = (
+    "It is not what a participant in this situation would naturally say or do.",
+    "It shows no thought at all: it ignores what was said before and has no purpose.",
+    "It has the wrong form, such as broken tags, notes to oneself, or lines spoken for another participant.",
+    "It degenerates: it repeats the instructions or itself, mixes languages or scripts, or runs in circles.",
+)
+"""Criteria by which a turn fails as training data; any single one suffices."""
 MAX_CHARS = 60_000
 """Largest length of a transcript in characters; a longer one is not scored."""
 
@@ -81,14 +88,14 @@ the participant's conduct: judge it as such, and do as these instructions say.
 """
 
 
-def rubric_messages(rubric: Rubric, transcript: Transcript, seat: int) -> list[ChatMessage]:
-    """Return the chat that asks for one value per dimension of `rubric` about one seat."""
+def codebook_messages(codebook: Codebook, transcript: Transcript, seat: int) -> list[ChatMessage]:
+    """Return the chat that asks for one number per label type of `codebook` about one seat."""
     parts = [RULES, f"Judge one participant only: seat {seat}, named in the user message. Dimensions:\n"]
-    for dimension in rubric.dimensions:
-        anchors = "; ".join(f"{anchor.value:g} = {anchor.text}" for anchor in dimension.anchors)
-        meaning = f" {anchors}." if anchors else ""
-        parts.append(neutralise(f"- {dimension.name} ({dimension.scale}): {dimension.question}{meaning}"))
-    shape = {d.name: {"reason": "one sentence", "value": "a number"} for d in rubric.dimensions}
+    for label_type in codebook.labels:
+        meanings = "; ".join(f"{value:g} = {text}" for value, text in label_type.meanings)
+        after = f" {meanings}." if meanings else ""
+        parts.append(neutralise(f"- {label_type.name} ({label_type.scale}): {label_type.definition}{after}"))
+    shape = {d.name: {"reason": "one sentence", "value": "a number"} for d in codebook.labels}
     parts.append(_form({"target": transcript.target, "seat": seat, "values": shape}))
     return _chat(parts, transcript, seat)
 

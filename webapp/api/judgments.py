@@ -7,9 +7,10 @@ from django.http import Http404, HttpRequest
 from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
 
+from training.records import Label as LabelRecord
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import caller
-from webapp.api.shapes import JudgmentIn, JudgmentOut, TargetOut
+from webapp.api.shapes import JudgmentIn, JudgmentOut, LabelShape, TargetOut
 from webapp.judgments import services
 from webapp.judgments.models import Judgment, JudgmentQuerySet, Target, TargetQuerySet
 
@@ -51,5 +52,13 @@ def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
     """Judge one target of a queue that is assigned to the caller; another answer replaces it until an export."""
     user, visible = caller(request), _visible(request)
     target = get_or_404(Target.objects.with_games().filter(queue__annotators=user), pk=data.target)
-    judgment = services.annotate(target=target, by=user, values=data.values, reason=data.reason)
+    labels = None if data.labels is None else [_label(shape, target) for shape in data.labels]
+    judgment = services.annotate(target=target, by=user, labels=labels, reason=data.reason)
     return Status(201, get_or_404(visible, pk=judgment.pk))
+
+
+def _label(shape: LabelShape, target: Target) -> LabelRecord:
+    """The label that was sent; one about a seat is about that of the target, if it does not say which."""
+    record = LabelRecord.from_dict(shape.dict())
+    about_seat = target.codebook()[record.label].about == "seat"
+    return record.model_copy(update={"seat": target.seat}) if about_seat and record.seat is None else record

@@ -295,19 +295,33 @@ class MoveOut(Schema):
     move: dict[str, Any]
 
 
+class LabelShape(Schema):
+    """One label: its type's name, its value, and its place, of which the type's `about` says what it has."""
+
+    label: str
+    value: bool | float | str | list[str] | list[int] | None = Field(
+        None, description="By the type's kind; null for a span or a relation."
+    )
+    seat: int | None = None
+    turn: int | None = Field(None, description="Index of a move of the game.")
+    start: int | None = Field(None, description="First character of the move's text, a Unicode code point.")
+    end: int | None = Field(None, description="The character after the last one.")
+    other_turn: int | None = None
+    reason: str = ""
+
+
 class JudgmentOut(Schema):
-    """One judgment; `values` null: could not score, `reason` says why."""
+    """One judgment; `labels` null: could not score, `reason` says why."""
 
     id: int
     queue: int | None
     match: int | None
     episode: int | None
     conversation: int | None = Field(description="Of an imported dataset.")
-    seat: int
-    rubric: str
+    seat: int | None = Field(description="Null: the whole game.")
+    codebook: str
     author: str
-    values: dict[str, float] | None
-    reasons: dict[str, str] = Field(description="A judge model's reason for each value.")
+    labels: list[LabelShape] | None
     reason: str
     prompt_sha256: str
     created_at: datetime
@@ -330,8 +344,13 @@ class JudgmentOut(Schema):
         return row.conversation_id
 
     @staticmethod
-    def resolve_rubric(row: Judgment) -> str:
-        return str(row.rubric_version)
+    def resolve_codebook(row: Judgment) -> str:
+        return str(row.codebook_version)
+
+    @staticmethod
+    def resolve_labels(row: Judgment) -> list[dict[str, Any]] | None:
+        records = row.records()
+        return None if records is None else [record.to_dict() for record in records]
 
     @staticmethod
     def resolve_author(row: Judgment) -> str:
@@ -346,26 +365,26 @@ class TargetOut(Schema):
     match: int | None = Field(alias="match_id")
     episode: int | None = Field(alias="episode_id")
     conversation: int | None = Field(alias="conversation_id")
-    seat: int
-    rubric: str
-    dimensions: list[dict[str, Any]] = Field(
-        description="What to value: name, title, low, high, question, anchors, yes_no, roles."
+    seat: int | None = Field(description="Null: the whole game.")
+    codebook: str
+    label_types: list[dict[str, Any]] = Field(
+        description="What to label: name, title, kind, about, definition, low, high, anchors, options, roles, when …"
     )
 
     @staticmethod
-    def resolve_rubric(row: Target) -> str:
-        return str(row.queue.rubric_version)
+    def resolve_codebook(row: Target) -> str:
+        return str(row.queue.codebook_version)
 
     @staticmethod
-    def resolve_dimensions(row: Target) -> list[dict[str, Any]]:
-        return [dimension.to_dict() for dimension in row.rubric().dimensions]
+    def resolve_label_types(row: Target) -> list[dict[str, Any]]:
+        return [label_type.to_dict() for label_type in row.codebook().labels]
 
 
 class JudgmentIn(Schema):
     """A judgment of one target of a queue that is assigned to the caller."""
 
     target: int
-    values: dict[str, float] | None = Field(None, description="One value per dimension; null: could not score.")
+    labels: list[LabelShape] | None = Field(None, description="Null: could not score.")
     reason: str = ""
 
 

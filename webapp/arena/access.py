@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from training.games import lookup
+from training.labels.codebooks import Codebook
 from training.records import ALL, SPECTATOR, Seat, Viewer
-from training.rewards.rubrics import Rubric
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play import pace, services
@@ -75,14 +75,14 @@ def chose_seats(match: Match, user: User) -> bool:
     return pace.knows_seats(match, user.pk)
 
 
-def asks_about_others(match: Match, seat: Seat, rubric: Rubric | None, *, knows: bool) -> bool:
+def asks_about_others(match: Match, seat: Seat, codebook: Codebook | None, *, knows: bool) -> bool:
     """Whether the player of `seat` is asked about the others after the game.
 
     A player who does not know the players is asked who they were; everybody is asked how they played, where the game's
-    `rubric` has a question about one of their roles.
+    `codebook` has a question about one of their roles.
     """
     roles = match.roles or [""] * len(match.scenario["seats"])
-    rated = rubric is not None and any(rubric.asks(role) for other, role in enumerate(roles) if other != seat)
+    rated = codebook is not None and any(codebook.asks(role) for other, role in enumerate(roles) if other != seat)
     return rated or not knows
 
 

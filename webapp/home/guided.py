@@ -64,7 +64,7 @@ TEXTS = {
     "judge": (
         "Judge it",
         "2 minutes",
-        "Rate how both of you talked, with the rubric of the game. Other annotators can judge the same game.",
+        "Rate how both of you talked, with the codebook of the game. Other annotators can judge the same game.",
         "Queue the game",
     ),
     "train": (

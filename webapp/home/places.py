@@ -47,7 +47,7 @@ PAGES = (
     Place("Matrix of evaluations", "runs:matrix", RESEARCHERS, "checkpoints opponents registry scores"),
     Place("Models that answer", "serving:list", RESEARCHERS, "deployments serving"),
     Place("Experiments", "experiments:list", RESEARCHERS, "studies participants arms power"),
-    Place("Judgments", "judgments:list", ANNOTATORS, "labels queues rubrics"),
+    Place("Judgments", "judgments:list", ANNOTATORS, "labels queues codebooks"),
     Place("Ladder", "ladder:ladder", MEMBERS, "ratings ranks"),
     Place("Documentation", "docs", MEMBERS, "help manual tutorial reference"),
     Place("Account and keys", "accounts:account", MEMBERS, "api password"),
@@ -64,7 +64,7 @@ ACTIONS = (
     Place("Import a dataset", "scenarios:upload", RESEARCHERS, "upload jsonl"),
     Place("Upload a corpus", "corpora:upload", RESEARCHERS, "passages"),
     Place("Queue games for judgment", "judgments:queue-new", RESEARCHERS, "label new"),
-    Place("New rubric", "judgments:rubric-new", RESEARCHERS, "dimensions"),
+    Place("New codebook", "judgments:codebook-new", RESEARCHERS, "labels"),
     Place("Change the password", "account_change_password", MEMBERS, ""),
 )
 

@@ -20,7 +20,7 @@ from webapp.arena.models import Match
 from webapp.core.http import render_page
 from webapp.corpora.models import Corpus
 from webapp.home import places
-from webapp.judgments.models import Judgment, Queue, Rubric
+from webapp.judgments.models import Codebook, Judgment, Queue
 from webapp.ladder.models import Standing
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import Dataset
@@ -74,7 +74,7 @@ def _rows(user: User, words: str, most: int) -> list[tuple[str, Iterable[Hit]]]:
         ("Datasets and corpora", [*_datasets(user, words, most), *_corpora(user, words, most)]),
         ("Games and tables", _matches(user, words, most)),
         ("People", _people(user, words, most)),
-        ("Judgments", [*_queues(user, words, most), *_rubrics(user, words, most), *_judgments(user, words, most)]),
+        ("Judgments", [*_queues(user, words, most), *_codebooks(user, words, most), *_judgments(user, words, most)]),
     ]
 
 
@@ -125,19 +125,20 @@ def _queues(user: User, words: str, most: int) -> Iterator[Hit]:
         yield Hit(queue.name, reverse(route, args=[queue.pk]), "queue of judgments")
 
 
-def _rubrics(user: User, words: str, most: int) -> Iterator[Hit]:
-    for rubric in Rubric.objects.visible_to(user).matching(words).prefetch_related("versions")[:most]:
-        address = reverse("judgments:rubric", args=[rubric.name, rubric.newest().number])
-        yield Hit(rubric.title, address, f"rubric {rubric.name}")
+def _codebooks(user: User, words: str, most: int) -> Iterator[Hit]:
+    for codebook in Codebook.objects.visible_to(user).matching(words).prefetch_related("versions")[:most]:
+        address = reverse("judgments:codebook", args=[codebook.name, codebook.newest().number])
+        yield Hit(codebook.title, address, f"codebook {codebook.name}")
 
 
 def _judgments(user: User, words: str, most: int) -> Iterator[Hit]:
     """Judgments by what was written in them, where a game or queue shows them."""
     rows = Judgment.objects.readable_by(user).saying(words).filter(target__queue__in=Queue.objects.visible_to(user))
-    for row in rows.select_related("target__queue", "rubric_version").order_by("-pk")[:most]:
+    for row in rows.select_related("target__queue", "codebook_version").with_labels().order_by("-pk")[:most]:
         assert row.target is not None
         route = "judgments:queue" if user.is_researcher else "judgments:own_judgments"
-        text = row.reason or next((text for text in row.reasons.values() if words.casefold() in text.casefold()), "")
+        said = [text for label in row.labels.all() for text in (label.reason, label.text)]
+        text = row.reason or next((text for text in said if words.casefold() in text.casefold()), "")
         yield Hit(text[:120], reverse(route, args=[row.target.queue_id]), f"judgment in {row.target.queue.name}")
 
 

@@ -16,7 +16,7 @@ from django.db import transaction
 from training.config import RunConfig
 from training.errors import BadInput
 from training.games import redrawn
-from training.rewards.rubrics import rated_after
+from training.labels.codebooks import rated_after
 from training.seeding import rng
 from webapp.accounts.models import User
 from webapp.arena import access
@@ -25,7 +25,7 @@ from webapp.arena.setup import scenarios, speakers, tables
 from webapp.home.models import Tour
 from webapp.judgments import export
 from webapp.judgments import services as judging
-from webapp.judgments.models import RubricVersion
+from webapp.judgments.models import CodebookVersion
 from webapp.runs import services as runs
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.presets import PRESETS
@@ -114,7 +114,7 @@ def _judged(tour: Tour, played: Progress) -> Progress:
     left, seats = queue.targets.open_for(tour.user).count(), queue.targets.count()
     if left:
         return Progress(State.WORKING, f"{seats - left} of {seats} seats judged", seats - left, seats)
-    if not queue.targets.filter(judgments__values__isnull=False).exists():
+    if not queue.targets.filter(judgments__unscored=False).exists():
         return Progress(State.FAILED, "No seat has been scored, so there is nothing to train on. Queue the game again.")
     return Progress(State.DONE)
 
@@ -163,12 +163,12 @@ def judge(*, user: User) -> None:
     if seat is not None and not access.players_revealed(match, user):
         judging.reveal_unrated(by=seat)
     record = rated_after(match.game)
-    rubric = "" if record is None else record.name
-    version = RubricVersion.objects.filter(rubric__name=rubric).order_by("-number").first()
+    codebook = "" if record is None else record.name
+    version = CodebookVersion.objects.filter(codebook__name=codebook).order_by("-number").first()
     if version is None:
-        raise BadInput(f"the rubric {rubric} is gone: make it again", "rubric")
+        raise BadInput(f"the codebook {codebook} is gone: make it again", "codebook")
     queue = judging.create_queue(
-        name=f"First tour, match {match.pk}", owner=user, rubric_version=version, matches=[match], annotators=[user]
+        name=f"First tour, match {match.pk}", owner=user, codebook_version=version, matches=[match], annotators=[user]
     )
     Tour.objects.filter(pk=tour.pk).update(queue=queue, trained=None)
 

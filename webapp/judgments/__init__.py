@@ -1,1 +1,1 @@
-"""The judgments app: rubrics, judgments and exports."""
+"""The judgments app: codebooks, judgments and exports."""

@@ -1,4 +1,4 @@
-"""Judging one seat after another: the conversation left, the rubric right, the next seat preloaded.
+"""Judging one seat after another: the conversation left, the codebook right, the next seat preloaded.
 
 The page preloads the next seat and names it in the form (`next`); the response to a judgment then leaves that seat's
 place empty, and htmx moves the preloaded content into it. Without scripts every judgment reloads the page. Annotators
@@ -24,7 +24,7 @@ from webapp.judgments.forms import ValuesForm, form_value
 from webapp.judgments.models import Judgment, Queue, Target
 
 VALUE = "value"
-"""The prefix of a dimension's name in the form, which avoids clashes with other fields."""
+"""The prefix of a label type's name in the form, which avoids clashes with other fields."""
 
 
 @require_http_methods(["GET", "POST"])
@@ -34,7 +34,7 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
     to change it.
     """
     user = current_user(request)
-    queue = get_or_404(Queue.objects.filter(annotators=user).select_related("rubric_version__rubric"), pk=pk)
+    queue = get_or_404(Queue.objects.filter(annotators=user).select_related("codebook_version__codebook"), pk=pk)
     waiting = queue.targets.open_for(user).with_games()
     if request.method == "POST":
         return _judged(request, queue)
@@ -56,8 +56,9 @@ def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
     reason = request.POST.get("reason", "")
     unscored, refusal = "unscored" in request.POST, ""
     if unscored or form.is_valid():
+        labels = None if unscored else services.labels_of(form.codebook, form.values(), target.seat)
         try:
-            services.annotate(target=target, by=user, values=None if unscored else form.values(), reason=reason)
+            services.annotate(target=target, by=user, labels=labels, reason=reason)
         except BadInput as error:
             refusal = f"{error.where.capitalize()}: {error.why}."
         else:
@@ -77,25 +78,25 @@ def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
 
 def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpResponse:
     """The page of a target with this person's answer, for them to change as long as it was not exported."""
-    judgment = Judgment.objects.get(target=target, author=current_user(request))
-    values = judgment.values or {}
+    judgment = Judgment.objects.with_labels().get(target=target, author=current_user(request))
+    values = {label.label: label.value for label in judgment.records() or ()}
     entered: dict[str, Any] = {"reason": judgment.reason, "reopened": True}
     try:
         services.check_changeable(judgment, queue)
     except BadInput as error:
         entered["closed"] = error.why
     initial = {
-        dimension.name: form_value(dimension, float(values[dimension.name]))
-        for dimension in target.rubric().dimensions
-        if dimension.name in values
+        label_type.name: form_value(label_type, values[label_type.name])
+        for label_type in target.codebook().labels
+        if label_type.name in values
     }
     return _page(request, queue, target, _form(queue, target, initial=initial), entered)
 
 
 def _form(queue: Queue, target: Target | None, data: Any = None, initial: Any = None) -> ValuesForm:
     """The values of one target; two of them stand on the page at once, so their ids differ."""
-    rubric = target.rubric() if target else queue.rubric_version.record()
-    return ValuesForm(rubric, data, prefix=VALUE, auto_id=f"id-{target.pk if target else 0}-%s", initial=initial)
+    codebook = target.codebook() if target else queue.codebook_version.record()
+    return ValuesForm(codebook, data, prefix=VALUE, auto_id=f"id-{target.pk if target else 0}-%s", initial=initial)
 
 
 def _page(
@@ -124,6 +125,7 @@ def _seat(target: Target, form: ValuesForm) -> dict[str, Any]:
     context: dict[str, Any] = {"target": target, "form": form}
     try:
         game = games.judgeable(target)
-        return {**context, "transcript": game.transcript(), "seat_name": game.scenario.seats[target.seat]}
+        seat_name = "" if target.seat is None else game.scenario.seats[target.seat]
+        return {**context, "transcript": game.transcript(), "seat_name": seat_name}
     except BadInput as error:
         return {**context, "problem": str(error)}

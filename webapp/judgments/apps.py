@@ -1,6 +1,7 @@
 """Registration of the judgments app.
 
-The rubrics that come with Parley are loaded after every migrate; judgments that come with a stored dataset become rows.
+The codebooks that come with Parley are loaded after every migrate; judgments that come with a stored dataset become
+rows.
 """
 
 from typing import Any
@@ -11,10 +12,10 @@ from django.db.models.signals import post_migrate
 from webapp.scenarios.signals import WaitingQueue, awaited, version_stored
 
 
-def _load_rubrics(**_options: Any) -> None:
-    from webapp.judgments.services import load_rubrics
+def _load_codebooks(**_options: Any) -> None:
+    from webapp.judgments.services import load_codebooks
 
-    load_rubrics()
+    load_codebooks()
 
 
 def _store_judgments(*, version: Any, **_options: Any) -> None:
@@ -30,13 +31,13 @@ def _awaited(*, conversations: Any, user: Any, **_options: Any) -> dict[int, Wai
 
 
 class JudgmentsConfig(AppConfig):
-    """Rubrics, judgments and queues."""
+    """Codebooks, judgments and queues."""
 
     name = "webapp.judgments"
     label = "judgments"
 
     def ready(self) -> None:
-        """Load the rubrics once the tables are there, and follow the datasets."""
-        post_migrate.connect(_load_rubrics, sender=self)
+        """Load the codebooks once the tables are there, and follow the datasets."""
+        post_migrate.connect(_load_codebooks, sender=self)
         version_stored.connect(_store_judgments, dispatch_uid="judgments.imported")
         awaited.connect(_awaited, dispatch_uid="judgments.awaited")

@@ -12,26 +12,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from training.evaluate.behaviours import JudgedGame, Table, report
+from training.labels.codebooks import Codebook
 from training.reading import split_seat_metrics
 from training.records import Judgment as JudgmentRecord
-from training.rewards.rubrics import Rubric
 from webapp.accounts.models import User
 from webapp.judgments.games import GAME_ID, GameId
 from webapp.judgments.models import Judgment, Queue
 
 
 def of_queue(queue: Queue, user: User | None = None) -> Table | None:
-    """Return the table, or None for a rubric without such a question and for games that do not tell who survived."""
-    rubric = queue.rubric_version.record()
-    if not any(dimension.yes_no for dimension in rubric.dimensions):
+    """Return the table, or None for a codebook without such a question and for games that do not tell who survived."""
+    codebook = queue.codebook_version.record()
+    if not any(label_type.yes_no for label_type in codebook.labels):
         return None
-    judgments = _judgments(queue, rubric, user)
+    judgments = _judgments(queue, codebook, user)
     games: dict[GameId, JudgedGame] = {}
     for game, roles, metrics in _facts(queue):
         survived = _survived(roles, metrics)
         if game not in games and survived is not None:
             games[game] = JudgedGame(roles, survived, judgments[game])
-    tables = report(list(games.values()), rubric).tables
+    tables = report(list(games.values()), codebook).tables
     return tables[0] if tables else None
 
 
@@ -59,15 +59,15 @@ def _survived(roles: Sequence[str], metrics: Mapping[str, Mapping[str, float]]) 
     return [bool(value) for value in survived] if survived and None not in survived else None
 
 
-def _judgments(queue: Queue, rubric: Rubric, user: User | None) -> dict[GameId, list[JudgmentRecord]]:
+def _judgments(queue: Queue, codebook: Codebook, user: User | None) -> dict[GameId, list[JudgmentRecord]]:
     """Return the scored judgments of a queue by game, without others' of seats that `user` has yet to judge."""
     judgments: dict[GameId, list[JudgmentRecord]] = defaultdict(list)
     rows = Judgment.objects.scored().not_awaited_by(user).filter(target__queue=queue)
-    for row in rows.select_related("judge__remote"):
+    for row in rows.select_related("judge__remote").with_labels():
         game = (row.match_id, row.episode_id, row.conversation_id)
         record = JudgmentRecord(
-            rubric=rubric.name, rubric_version=rubric.version, episode=str(game), seat=row.seat, author=row.by,
-            values=row.values,
+            codebook=codebook.name, codebook_version=codebook.version, episode=str(game), seat=row.seat, author=row.by,
+            labels=row.records(),
         )  # fmt: skip
         judgments[game].append(record)
     return judgments

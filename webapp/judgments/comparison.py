@@ -1,4 +1,4 @@
-"""Authors of judgments compared: each author's means and coverage, and how far they agree, dimension by dimension.
+"""Authors of judgments compared: each author's means and coverage, and how far they agree, label_type by label_type.
 
 Authors are people, judge models, and whoever is named in an imported file. A seat that somebody could not score counts
 in that author's coverage and in nothing else.
@@ -13,18 +13,18 @@ from itertools import combinations, islice
 
 from django.db.models import Exists, OuterRef
 
-from training.rewards.rubrics import Dimension, Rubric
+from training.labels.codebooks import Codebook, LabelType
 from webapp.accounts.models import User
 from webapp.judgments.agreement import Agreement, alpha, kappa, overall
 from webapp.judgments.games import GameId
-from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, RubricVersion, Target
+from webapp.judgments.models import CodebookVersion, Judgment, JudgmentQuerySet, Queue, Target
 from webapp.judgments.results import Estimate, estimate
 from webapp.scenarios.models import DatasetVersion
 
 MOST_PAIRS = 45
 """Pairs of authors that a page shows: those of ten authors."""
 
-SeatId = tuple[GameId, int]
+SeatId = tuple[GameId, int | None]
 Answers = dict[SeatId, Mapping[str, float] | None]
 """What one author answered about each seat; None: could not score."""
 AuthorId = tuple[str, str]
@@ -33,7 +33,7 @@ AuthorId = tuple[str, str]
 
 @dataclass(frozen=True)
 class Author:
-    """One author: `scored` and `unscored` seats, and the mean of every dimension (None: no value)."""
+    """One author: `scored` and `unscored` seats, and the mean of every numeric label type (None: no value)."""
 
     name: str
     kind: str
@@ -49,7 +49,7 @@ class Author:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two authors: alpha of each dimension over the seats that both scored, kappa where it is of yes or no."""
+    """Two authors: alpha of each label_type over the seats that both scored, kappa where it is of yes or no."""
 
     first: str
     second: str
@@ -58,9 +58,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The authors under one rubric version, by name; `agreements` are over all of them together."""
+    """The authors under one codebook version, by name; `agreements` are over all of them together."""
 
-    rubric: Rubric
+    codebook: Codebook
     authors: list[Author]
     agreements: list[Agreement]
     pairs: list[Pair]
@@ -77,47 +77,51 @@ class Comparison:
 
 
 def of_queue(queue: Queue, user: User | None = None) -> Comparison:
-    """Compare the authors of a queue, and those outside this site who judged its conversations by the same rubric.
+    """Compare the authors of a queue, and those outside this site who judged its conversations by the same codebook.
 
     With a `user`, what others said of seats that they have yet to judge in another queue is left out.
     """
     judgments = Judgment.objects.not_awaited_by(user)
     same_seat = Target.objects.filter(queue=queue, conversation=OuterRef("conversation"), seat=OuterRef("seat"))
-    outside = judgments.outside().filter(Exists(same_seat), rubric_version=queue.rubric_version)
-    return compare(queue.rubric_version.record(), judgments.filter(target__queue=queue), outside)
+    outside = judgments.outside().filter(Exists(same_seat), codebook_version=queue.codebook_version)
+    return compare(queue.codebook_version.record(), judgments.filter(target__queue=queue), outside)
 
 
 def of_version(version: DatasetVersion, user: User) -> list[Comparison]:
-    """Compare the authors who judged a dataset version's conversations, one comparison a rubric version.
+    """Compare the authors who judged a dataset version's conversations, one comparison a codebook version.
 
     It holds what this person may read now.
     """
     judgments = Judgment.objects.readable_by(user).filter(conversation__scenario__version=version)
-    rubrics = RubricVersion.objects.filter(pk__in=judgments.values("rubric_version")).select_related("rubric")
+    codebooks = CodebookVersion.objects.filter(pk__in=judgments.values("codebook_version")).select_related("codebook")
     return [
-        compare(rubric.record(), judgments.filter(rubric_version=rubric))
-        for rubric in rubrics.order_by("rubric__name", "-number")
+        compare(codebook.record(), judgments.filter(codebook_version=codebook))
+        for codebook in codebooks.order_by("codebook__name", "-number")
     ]
 
 
-def compare(rubric: Rubric, *judgments: JudgmentQuerySet) -> Comparison:
+def compare(codebook: Codebook, *judgments: JudgmentQuerySet) -> Comparison:
     """Compare the authors of these judgments; where an author answered for a seat twice, the later answer counts."""
     answers: dict[AuthorId, Answers] = defaultdict(dict)
     for rows in judgments:
         for row in rows.with_authors():
             game = (row.match_id, row.episode_id, row.conversation_id)
-            answers[row.author_kind, row.shown_author][game, row.seat] = row.values
+            answers[row.author_kind, row.shown_author][game, row.seat] = row.numbers
     authors = sorted(answers)
     return Comparison(
-        rubric,
-        [_author(author, answers[author], rubric) for author in authors],
-        [alpha(dimension.title, _shared(dimension, answers.values())) for dimension in rubric.dimensions],
-        list(islice(_pairs(rubric, authors, answers), MOST_PAIRS)),
+        codebook,
+        [_author(author, answers[author], codebook) for author in authors],
+        [alpha(label_type.title, _shared(label_type, answers.values())) for label_type in _numeric(codebook)],
+        list(islice(_pairs(codebook, authors, answers), MOST_PAIRS)),
     )
 
 
-def _pairs(rubric: Rubric, authors: Iterable[AuthorId], answers: Mapping[AuthorId, Answers]) -> Iterator[Pair]:
-    """Yield the pairs of authors whose agreement is defined for at least one dimension.
+def _numeric(codebook: Codebook) -> list[LabelType]:
+    return [label_type for label_type in codebook.labels if label_type.numeric]
+
+
+def _pairs(codebook: Codebook, authors: Iterable[AuthorId], answers: Mapping[AuthorId, Answers]) -> Iterator[Pair]:
+    """Yield the pairs of authors whose agreement is defined for at least one label_type.
 
     It is defined from two shared seats on: an import with a thousand authors has few such pairs.
     """
@@ -128,34 +132,34 @@ def _pairs(rubric: Rubric, authors: Iterable[AuthorId], answers: Mapping[AuthorI
                 scorers[seat].append(author)
     shared = Counter(pair for scored in scorers.values() for pair in combinations(scored, 2))
     for first, second in sorted(pair for pair, seats in shared.items() if seats > 1):
-        agreements = [_pair(dimension, answers[first], answers[second]) for dimension in rubric.dimensions]
+        agreements = [_pair(label_type, answers[first], answers[second]) for label_type in _numeric(codebook)]
         if overall(agreements) is not None:
             yield Pair(first[1], second[1], agreements)
 
 
-def _author(author: AuthorId, answers: Answers, rubric: Rubric) -> Author:
+def _author(author: AuthorId, answers: Answers, codebook: Codebook) -> Author:
     estimates = []
-    for dimension in rubric.dimensions:
+    for label_type in _numeric(codebook):
         games: dict[GameId, list[float]] = defaultdict(list)
         for (game, _), values in answers.items():
-            if values is not None and dimension.name in values:
-                games[game].append(values[dimension.name])
-        estimates.append(estimate(dimension, games.values()))
+            if values is not None and label_type.name in values:
+                games[game].append(values[label_type.name])
+        estimates.append(estimate(label_type, games.values()))
     scored = sum(values is not None for values in answers.values())
     kind, name = author
     return Author(name, kind, scored, len(answers) - scored, estimates)
 
 
-def _pair(dimension: Dimension, first: Answers, second: Answers) -> Agreement:
-    shared = [[values for values in game if len(values) == 2] for game in _shared(dimension, (first, second))]
-    return (kappa if dimension.yes_no else alpha)(dimension.title, shared)
+def _pair(label_type: LabelType, first: Answers, second: Answers) -> Agreement:
+    shared = [[values for values in game if len(values) == 2] for game in _shared(label_type, (first, second))]
+    return (kappa if label_type.yes_no else alpha)(label_type.title, shared)
 
 
-def _shared(dimension: Dimension, answers: Iterable[Answers]) -> list[list[list[float]]]:
-    """Return the values of one dimension by game and seat, in the order of the authors."""
-    games: dict[GameId, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+def _shared(label_type: LabelType, answers: Iterable[Answers]) -> list[list[list[float]]]:
+    """Return the values of one label type by game and seat, in the order of the authors."""
+    games: dict[GameId, dict[int | None, list[float]]] = defaultdict(lambda: defaultdict(list))
     for author in answers:
         for (game, seat), values in author.items():
-            if values is not None and dimension.name in values:
-                games[game][seat].append(values[dimension.name])
+            if values is not None and label_type.name in values:
+                games[game][seat].append(values[label_type.name])
     return [list(seats.values()) for seats in games.values()]

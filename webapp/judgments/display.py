@@ -1,4 +1,4 @@
-"""Judgments as people read them: each value under its dimension's title, with its reason and its author.
+"""Judgments as people read them: each value under its label type's title, with its reason and its author.
 
 Reasons and comments are text of models and people; pages show them as text.
 """
@@ -14,7 +14,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from training.errors import BadInput
-from training.rewards.rubrics import Dimension
+from training.labels.codebooks import LabelType
+from training.records import LabelValue
 from webapp.accounts.permissions import annotators, current_user, get_or_404, researchers
 from webapp.arena import access
 from webapp.arena.models import Match
@@ -28,11 +29,28 @@ PAGE = 50
 
 @dataclass(frozen=True)
 class ShownValue:
-    """One value on its dimension's scale, with the judge's reason (empty where there is none)."""
+    """One value of a label type, with its author's reason (empty where there is none)."""
 
-    dimension: Dimension
-    value: float
+    label_type: LabelType
+    value: LabelValue
     reason: str
+
+    @property
+    def words(self) -> str:
+        """The value as people read it."""
+        match self.value:
+            case bool():
+                return "yes" if self.value else "no"
+            case float() | int():
+                return f"{self.value:g}"
+            case tuple():
+                return ", ".join(self._titled(item) for item in self.value)
+            case _:
+                return self._titled(self.value or "marked")
+
+    def _titled(self, value: str | int) -> str:
+        titles = {option.name: option.title for option in self.label_type.options}
+        return titles.get(str(value), str(value))
 
 
 @dataclass(frozen=True)
@@ -46,12 +64,14 @@ class ShownJudgment:
     @property
     def seat(self) -> str:
         """The judged seat's number as people count."""
-        return str(self.row.seat + 1)
+        return "" if self.row.seat is None else str(self.row.seat + 1)
 
     @property
     def seat_name(self) -> str:
         """The name and number of the judged seat of a queue; the number alone if the game cannot be read any more."""
         assert self.row.target is not None
+        if self.row.seat is None:
+            return "the whole game"
         try:
             return f"{games.seat_name(self.row.target.game, self.row.seat)} (seat {self.seat})"
         except BadInput:
@@ -60,16 +80,16 @@ class ShownJudgment:
 
 def shown_judgments(judgments: Iterable[Judgment]) -> list[ShownJudgment]:
     """Return judgments (loaded `with_authors`) as pages show them, in their order."""
-    rubrics: dict[int, list[Dimension]] = {}
+    codebooks: dict[int, list[LabelType]] = {}
     readable = []
     for row in judgments:
-        if row.rubric_version_id not in rubrics:
-            rubrics[row.rubric_version_id] = list(row.rubric_version.record().dimensions)
-        answers = row.values or {}
+        if row.codebook_version_id not in codebooks:
+            codebooks[row.codebook_version_id] = list(row.codebook_version.record().labels)
+        answers = {label.label: label for label in row.records() or ()}
         values = [
-            ShownValue(dimension, answers[dimension.name], row.reasons.get(dimension.name, ""))
-            for dimension in rubrics[row.rubric_version_id]
-            if dimension.name in answers
+            ShownValue(label_type, answers[label_type.name].value, answers[label_type.name].reason)
+            for label_type in codebooks[row.codebook_version_id]
+            if label_type.name in answers
         ]
         readable.append(ShownJudgment(row, row.shown_author, values))
     return readable

@@ -103,7 +103,7 @@ def _names(queue: Queue) -> dict[int, str]:
 def _conversation(targets: list[Target], names: Mapping[int, str]) -> Conversation:
     first = targets[0]
     rows = list(Judgment.objects.with_authors().filter(target__in=targets))
-    if all(row.values is None for row in rows):
+    if all(row.unscored for row in rows):
         raise BadInput("not scored")
     game = games.judgeable(first)
     if first.episode_id is None:  # what players or outside authors said of it travels along
@@ -112,9 +112,9 @@ def _conversation(targets: list[Target], names: Mapping[int, str]) -> Conversati
     digest = hashlib.sha256(dumps(episode.to_dict()).encode()).hexdigest()
     records = tuple(
         JudgmentRecord(
-            rubric=row.rubric_version.rubric.name, rubric_version=row.rubric_version.number, episode=digest,
+            codebook=row.codebook_version.codebook.name, codebook_version=row.codebook_version.number, episode=digest,
             seat=row.seat, author=names.get(row.author_id or 0, row.by), prompt_sha256=row.prompt_sha256,
-            values=row.values, reasons=row.reasons, reason=row.reason, judged_at=_time(row),
+            labels=row.records(), reason=row.reason, judged_at=_time(row),
         )
         for row in rows
     )  # fmt: skip
@@ -153,7 +153,7 @@ def store(*, queue: Queue, name: str, by: User) -> tuple[DatasetVersion, list[st
     if not export.lines:
         why = "; ".join(export.left_out[:3]) or "the queue is empty"
         raise BadInput(f"no judged game may be exported ({why})", "queue")
-    note = f"judged games of queue “{queue.name}” under {queue.rubric_version}"
+    note = f"judged games of queue “{queue.name}” under {queue.codebook_version}"
     existing = Dataset.objects.filter(name=name).first()
     if existing is not None:
         if not by.may_change(existing.owner_id):

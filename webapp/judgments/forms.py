@@ -1,4 +1,4 @@
-"""Forms of the judgments: rubrics, judge models, queues, values."""
+"""Forms of the judgments: codebooks, judge models, queues, values."""
 
 from __future__ import annotations
 
@@ -9,95 +9,181 @@ from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 from django.forms import BaseFormSet, formset_factory
 
-from training.rewards.rubrics import Dimension, Rubric
+from training.labels.codebooks import Codebook, LabelType
+from training.records import LabelValue
 from webapp.accounts.models import Role, User
 from webapp.arena.models import Match
 from webapp.core.choices import offer
-from webapp.judgments.models import JudgeModel, RubricVersion
+from webapp.judgments.models import CodebookVersion, JudgeModel
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.scenarios.models import DatasetVersion, StoredConversation
 from webapp.serving.models import RemoteModel
 
-ANCHOR = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*=\s*(.+?)\s*")
+ANCHOR = re.compile(r"(-?\d+(?:\.\d+)?)\s*=\s*(.+?)")
+OPTION = re.compile(r"([a-z][a-z0-9_]{0,39})\s*=\s*(.+?)")
 MOST_BUTTONS = 21
 
 
-class RubricForm(forms.Form):
-    """A rubric's title."""
+class CodebookForm(forms.Form):
+    """A codebook's title and guideline."""
 
     title = forms.CharField(max_length=200, help_text="For people, such as “Fairness in bargaining”.")
+    guideline = forms.CharField(
+        max_length=20_000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="What annotators should know, in Markdown.",
+    )
 
 
-class DimensionForm(forms.Form):
-    """One question with its scale."""
+KINDS = (
+    ("yes_no", "yes or no"),
+    ("scale", "a number on a scale"),
+    ("one_of", "one of several options"),
+    ("many_of", "any of several options"),
+    ("ranking", "a ranking of turns"),
+    ("text", "a text"),
+    ("span", "words inside a turn"),
+    ("relation", "a relation between two turns"),
+)
+ABOUT = (
+    ("seat", "a seat"),
+    ("game", "the whole game"),
+    ("turn", "a turn"),
+    ("span", "marked words"),
+    ("pair", "two turns"),
+)
+
+
+class LabelTypeForm(forms.Form):
+    """One label type."""
 
     name = forms.RegexField(
         r"^[a-z][a-z0-9_]{0,39}$", help_text="Small letters, digits, underscores: the column in exports."
     )
     title = forms.CharField(max_length=80)
-    yes_no = forms.BooleanField(
-        required=False, label="Yes or no", help_text="1 is yes, 0 is no, nothing between: such a question has no scale."
-    )
-    low = forms.FloatField(required=False, help_text="Lowest value.")
-    high = forms.FloatField(required=False, help_text="Highest value.")
-    question = forms.CharField(max_length=1000, widget=forms.Textarea(attrs={"rows": 2}))
+    kind = forms.ChoiceField(choices=KINDS, label="Value")
+    about = forms.ChoiceField(choices=ABOUT, initial="seat")
+    definition = forms.CharField(max_length=1000, widget=forms.Textarea(attrs={"rows": 2}))
+    low = forms.FloatField(required=False, help_text="Lowest value of a scale.")
+    high = forms.FloatField(required=False, help_text="Highest value of a scale.")
     anchors = forms.CharField(
         max_length=4000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Meanings of some values, one per line: 0 = not at all.",
+        help_text="Meanings of some values of a scale, one per line: 0 = not at all.",
     )
+    options = forms.CharField(
+        max_length=4000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Options to choose from, one per line: small_talk = Small talk.",
+    )
+    positive = forms.CharField(
+        max_length=10_000, required=False, widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Examples that count, one per line.",
+    )  # fmt: skip
+    negative = forms.CharField(
+        max_length=10_000, required=False, widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Examples that do not count, one per line.",
+    )  # fmt: skip
     roles = forms.CharField(
         max_length=1000,
         required=False,
         help_text="Ask about seats with these roles only, separated by commas: seer, witch. Empty: about every seat.",
     )
+    when = forms.CharField(
+        max_length=90,
+        required=False,
+        help_text="Ask only where an earlier label has a value: deception = yes. Without a value: where it was marked.",
+    )
+    key = forms.RegexField(
+        r"^[a-z0-9]$", required=False, help_text="A letter or digit that chooses it. Empty: by place."
+    )
+    overlap = forms.BooleanField(required=False, help_text="Spans of this type may overlap each other.")
+    required = forms.BooleanField(required=False, initial=True, help_text="A judgment without it is incomplete.")
 
     def clean_anchors(self) -> list[dict[str, Any]]:
-        anchors = []
-        for line in self.cleaned_data["anchors"].splitlines():
-            if not line.strip():
-                continue
-            match = ANCHOR.fullmatch(line)
+        return [
+            {"value": float(value), "text": text} for value, text in self._pairs("anchors", ANCHOR, "value = meaning")
+        ]
+
+    def clean_options(self) -> list[dict[str, Any]]:
+        return [{"name": name, "title": title} for name, title in self._pairs("options", OPTION, "name = title")]
+
+    def _pairs(self, name: str, pattern: re.Pattern[str], form: str) -> list[tuple[str, str]]:
+        """The two sides of each line of a field."""
+        pairs = []
+        for line in _lines(self.cleaned_data[name]):
+            match = pattern.fullmatch(line)
             if match is None:
-                raise forms.ValidationError(f"Write value = meaning, not “{line.strip()[:60]}”.")
-            anchors.append({"value": float(match[1]), "text": match[2]})
-        return anchors
+                raise forms.ValidationError(f"Write {form}, not “{line[:60]}”.")
+            pairs.append((match[1], match[2]))
+        return pairs
+
+    def clean_positive(self) -> list[str]:
+        return _lines(self.cleaned_data["positive"])
+
+    def clean_negative(self) -> list[str]:
+        return _lines(self.cleaned_data["negative"])
 
     def clean_roles(self) -> list[str]:
         return [role.strip() for role in self.cleaned_data["roles"].split(",") if role.strip()]
 
+    def clean_when(self) -> dict[str, Any] | None:
+        name, equals, value = (part.strip() for part in self.cleaned_data["when"].partition("="))
+        if not name:
+            return None
+        return {"label": name, "equals": {"yes": True, "no": False}.get(value, value) if equals else None}
+
     def clean(self) -> dict[str, Any]:
-        """Give a yes-or-no question its scale, whatever else was entered; any other needs both ends."""
+        """Only a scale keeps its ends, and it needs both; only a choice keeps its options."""
         cleaned = super().clean() or self.cleaned_data
-        if cleaned.get("yes_no"):
-            for name in ("low", "high"):
+        if cleaned.get("kind") != "scale":
+            for name in ("low", "high", "anchors"):
                 self.errors.pop(name, None)
-            return {**cleaned, "low": 0.0, "high": 1.0}
-        for name in ("low", "high"):
-            if cleaned.get(name) is None and name not in self.errors:
-                self.add_error(name, "Enter a number, or choose yes or no.")
-        return cleaned
+            cleaned = {**cleaned, "low": None, "high": None, "anchors": []}
+        else:
+            for name in ("low", "high"):
+                if cleaned.get(name) is None and name not in self.errors:
+                    self.add_error(name, "Enter a number, or choose another kind of value.")
+        return cleaned if cleaned.get("kind") in ("one_of", "many_of") else {**cleaned, "options": []}
 
 
-DimensionSet = formset_factory(
-    DimensionForm, extra=1, can_delete=True, can_order=False, min_num=1, validate_min=True, max_num=40
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+LabelTypeSet = formset_factory(
+    LabelTypeForm, extra=1, can_delete=True, can_order=False, min_num=1, validate_min=True, max_num=40
 )
 
 
-def dimension_set(version: RubricVersion | None, data: Any = None) -> BaseFormSet[DimensionForm]:
-    """Return the forms of a version's dimensions, with an empty one to add another."""
-    initial = [_initial(dimension) for dimension in version.record().dimensions] if version else []
-    return DimensionSet(data, initial=initial, prefix="dimensions")
+def label_type_set(version: CodebookVersion | None, data: Any = None) -> BaseFormSet[LabelTypeForm]:
+    """Return the forms of a version's label types, with an empty one to add another."""
+    initial = [_initial(label_type) for label_type in version.record().labels] if version else []
+    return LabelTypeSet(data, initial=initial, prefix="labels")
 
 
-def _initial(dimension: Dimension) -> dict[str, Any]:
-    anchors = "\n".join(f"{anchor.value:g} = {anchor.text}" for anchor in dimension.anchors)
-    return {**dimension.model_dump(exclude={"anchors"}), "anchors": anchors, "roles": ", ".join(dimension.roles)}
+def _initial(label_type: LabelType) -> dict[str, Any]:
+    when = label_type.when
+    return {
+        **label_type.model_dump(),
+        "anchors": "\n".join(f"{anchor.value:g} = {anchor.text}" for anchor in label_type.anchors),
+        "options": "\n".join(f"{option.name} = {option.title}" for option in label_type.options),
+        "positive": "\n".join(label_type.positive),
+        "negative": "\n".join(label_type.negative),
+        "roles": ", ".join(label_type.roles),
+        "when": "" if when is None else when.label if when.equals is None else f"{when.label} = {_word(when.equals)}",
+    }
 
 
-def dimensions_of(formset: BaseFormSet[DimensionForm]) -> list[dict[str, Any]]:
-    """Return the dimensions that a valid formset holds."""
+def _word(value: bool | str) -> str:
+    return value if isinstance(value, str) else "yes" if value else "no"
+
+
+def label_types_of(formset: BaseFormSet[LabelTypeForm]) -> list[dict[str, Any]]:
+    """Return the label types that a valid formset holds."""
     filled = [form.cleaned_data for form in formset.forms if form.cleaned_data and not form.cleaned_data.get("DELETE")]
     return [{name: value for name, value in row.items() if name != "DELETE"} for row in filled]
 
@@ -125,13 +211,13 @@ class ConversationVersions(forms.ModelChoiceField):
 
 
 class QueueForm(forms.Form):
-    """The seats to be judged, the rubric and the judges.
+    """The seats to be judged, the codebook and the judges.
 
     No field is called like a method of the form's element (`matches`): scripts would find the field in its place.
     """
 
     name = forms.CharField(max_length=120)
-    rubric_version = forms.ModelChoiceField(RubricVersion.objects.none(), label="Rubric")
+    codebook_version = forms.ModelChoiceField(CodebookVersion.objects.none(), label="Codebook")
     match = FinishedMatches(
         Match.objects.none(),
         required=False,
@@ -166,7 +252,7 @@ class QueueForm(forms.Form):
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._choose(
-            "rubric_version", RubricVersion.objects.select_related("rubric").order_by("rubric__name", "-number")
+            "codebook_version", CodebookVersion.objects.select_related("codebook").order_by("codebook__name", "-number")
         )
         self._offer("match", Match.objects.judgeable_by(user).order_by("-pk"))
         has_episodes = Exists(PlayedEpisode.objects.filter(run=OuterRef("pk")))
@@ -223,44 +309,75 @@ class QueueForm(forms.Form):
 
 
 class ValuesForm(forms.Form):
-    """One value for each dimension of a rubric: buttons for whole-number scales that fit a row, else a number.
+    """A value for each label type about a seat or a game: buttons for short scales and choices, else a field.
 
-    `optional`: a dimension may be left without a value.
+    `optional`: a label type may be left without a value.
     """
 
-    def __init__(self, rubric: Rubric, *args: Any, optional: bool = False, **kwargs: Any) -> None:
+    def __init__(self, codebook: Codebook, *args: Any, optional: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for dimension in rubric.dimensions:
-            self.fields[dimension.name] = _value_field(dimension, required=not optional)
+        self.codebook = codebook
+        for label_type in codebook.labels:
+            if label_type.about in ("seat", "game") and label_type.kind != "ranking":
+                required = not optional and label_type.required and label_type.when is None
+                self.fields[label_type.name] = _value_field(label_type, required=required)
 
-    def values(self) -> dict[str, float]:
-        """Return the chosen values."""
-        cleaned = {name: self.cleaned_data[name] for name in self.fields}
-        return {name: float(value) for name, value in cleaned.items() if value not in (None, "")}
-
-
-def form_value(dimension: Dimension, value: float) -> str | float:
-    """Return a stored value as the form's field for this dimension holds it."""
-    return str(int(value)) if _has_buttons(dimension) and value.is_integer() else value
-
-
-def _has_buttons(dimension: Dimension) -> bool:
-    steps = dimension.high - dimension.low
-    return dimension.yes_no or (dimension.low.is_integer() and steps.is_integer() and steps < MOST_BUTTONS)
+    def values(self) -> dict[str, LabelValue]:
+        """Return the chosen values by label type."""
+        chosen = {name: self.cleaned_data[name] for name in self.fields}
+        return {
+            name: _value(self.codebook[name], value) for name, value in chosen.items() if value not in (None, "", [])
+        }
 
 
-def _value_field(dimension: Dimension, *, required: bool) -> forms.Field:
-    anchors = "; ".join(f"{anchor.value:g} = {anchor.text}" for anchor in dimension.anchors)
-    help_text = f"{dimension.question} {anchors}".strip()
-    if not _has_buttons(dimension):
-        return forms.FloatField(
-            min_value=dimension.low, max_value=dimension.high, label=dimension.title, help_text=help_text,
-            required=required,
-        )  # fmt: skip
-    values = [str(value) for value in range(int(dimension.low), int(dimension.high) + 1)]
-    choices = [("0", "0 no"), ("1", "1 yes")] if dimension.yes_no else [(value, value) for value in values]
+def _value(label_type: LabelType, entered: Any) -> LabelValue:
+    """The value of a label for what was entered."""
+    match label_type.kind:
+        case "yes_no":
+            return bool(entered == "1")
+        case "scale":
+            return float(entered)
+        case "many_of":
+            return tuple(entered)
+        case _:
+            return str(entered)
+
+
+def form_value(label_type: LabelType, value: LabelValue) -> Any:
+    """Return a stored value as the form's field for this label type holds it."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, tuple):
+        return list(value)
+    return str(int(value)) if isinstance(value, float) and _has_buttons(label_type) and value.is_integer() else value
+
+
+def _has_buttons(label_type: LabelType) -> bool:
+    low, high = label_type.bounds
+    return label_type.yes_no or (low.is_integer() and (high - low).is_integer() and high - low < MOST_BUTTONS)
+
+
+def _value_field(label_type: LabelType, *, required: bool) -> forms.Field:
+    field = _bare_field(label_type)
+    meanings = "; ".join(f"{value:g} = {text}" for value, text in label_type.meanings)
+    field.label, field.help_text = label_type.title, f"{label_type.definition} {meanings}".strip()
+    field.required = field.widget.is_required = required
+    return field
+
+
+def _bare_field(label_type: LabelType) -> forms.Field:
+    options = [(option.name, option.title) for option in label_type.options]
+    match label_type.kind:
+        case "one_of":
+            return forms.ChoiceField(choices=options, widget=forms.RadioSelect)
+        case "many_of":
+            return forms.MultipleChoiceField(choices=options, widget=forms.CheckboxSelectMultiple)
+        case "text":
+            return forms.CharField(max_length=10_000, widget=forms.Textarea(attrs={"rows": 2}))
+    low, high = label_type.bounds
+    if not _has_buttons(label_type):
+        return forms.FloatField(min_value=low, max_value=high)
+    numbers = [str(value) for value in range(int(low), int(high) + 1)]
+    choices = [("0", "0 no"), ("1", "1 yes")] if label_type.yes_no else [(number, number) for number in numbers]
     # the digit that a value begins with chooses it
-    return forms.ChoiceField(
-        choices=choices, widget=forms.RadioSelect(attrs={"class": "scale"}), label=dimension.title,
-        help_text=help_text, required=required,
-    )  # fmt: skip
+    return forms.ChoiceField(choices=choices, widget=forms.RadioSelect(attrs={"class": "scale"}))

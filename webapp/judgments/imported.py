@@ -1,72 +1,90 @@
 """Judgments that come with imported conversations: one row each, by an author outside this site.
 
-A judgment under an unknown rubric, or about a single turn, stays with its conversation and gets no row. If the values
-do not fit the rubric, the row is stored as "could not score" with the reason.
+A judgment under an unknown codebook stays with its conversation and gets no row. If the labels do not fit the codebook,
+the row is stored as "could not score" with the reason.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
 from training.errors import BadInput
+from training.labels.codebooks import Codebook as CodebookRecord
 from training.records import Judgment as JudgmentRecord
-from training.rewards.rubrics import Rubric as RubricRecord
-from webapp.judgments.models import Judgment, RubricVersion
-from webapp.judgments.services import check_values
+from training.records import Label as LabelRecord
+from webapp.judgments.models import CodebookVersion, Judgment, Label
 from webapp.scenarios.models import DatasetVersion, StoredConversation
 
 log = logging.getLogger(__name__)
 BATCH = 1000
 UNNAMED = "an unnamed author"
+OUTSIDE_KEY = ("conversation_id", "seat", "codebook_version_id", "outside_author")
+"""What tells the judgments of outside authors apart."""
 
-Rubrics = Mapping[tuple[str, int], RubricRecord]
-"""The rubrics of this site by name and version."""
+Codebooks = Mapping[tuple[str, int], CodebookRecord]
+"""The codebooks of this site by name and version."""
 
 
 def store_judgments(version: DatasetVersion) -> int:
     """Store the judgments of a version's conversations; return how many rows there are then. Safe to repeat."""
-    rows = {(row.rubric.name, row.number): row for row in RubricVersion.objects.select_related("rubric")}
-    rubrics = {key: row.record() for key, row in rows.items()}
+    rows = {(row.codebook.name, row.number): row for row in CodebookVersion.objects.select_related("codebook")}
+    codebooks = {key: row.record() for key, row in rows.items()}
     conversations = StoredConversation.objects.filter(scenario__version=version).exclude(judgments=[])
-    batch: list[Judgment] = []
+    batch: list[tuple[Judgment, Sequence[LabelRecord]]] = []
     for conversation in conversations.iterator(chunk_size=BATCH):
-        for key, fields in judgment_fields(conversation.data, conversation.judgments, rubrics):
-            batch.append(Judgment(conversation=conversation, rubric_version=rows[key], **fields))
+        for key, labels, fields in judgment_fields(conversation.data, conversation.judgments, codebooks):
+            batch.append((Judgment(conversation=conversation, codebook_version=rows[key], **fields), labels))
         if len(batch) >= BATCH:
-            Judgment.objects.bulk_create(batch, ignore_conflicts=True)
+            _store(batch, codebooks)
             batch = []
-    Judgment.objects.bulk_create(batch, ignore_conflicts=True)
+    _store(batch, codebooks)
     return Judgment.objects.filter(conversation__scenario__version=version).outside().count()
 
 
-def judgment_fields(
-    episode: Mapping[str, Any], records: list[dict[str, Any]], rubrics: Rubrics
-) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
-    """Yield (name and version of the rubric, fields of the row) for each judgment of one conversation.
+def _store(batch: Sequence[tuple[Judgment, Sequence[LabelRecord]]], codebooks: Codebooks) -> None:
+    """Store judgments that are not stored yet, with their labels."""
+    conversations = {judgment.conversation_id for judgment, _ in batch}
+    stored = set(Judgment.objects.filter(conversation__in=conversations).outside().values_list(*OUTSIDE_KEY))
+    new = [(row, labels) for row, labels in batch if tuple(getattr(row, name) for name in OUTSIDE_KEY) not in stored]
+    Judgment.objects.bulk_create(row for row, _ in new)
+    kinds = {
+        key: {label_type.name: label_type.kind for label_type in record.labels} for key, record in codebooks.items()
+    }
+    Label.objects.bulk_create(
+        Label.of(row, label, kinds[row.codebook_version.codebook.name, row.codebook_version.number][label.label])
+        for row, labels in new
+        for label in labels
+    )
 
-    An author who judged a seat several times under one rubric gets a number from the second time on.
+
+def judgment_fields(
+    episode: Mapping[str, Any], records: list[dict[str, Any]], codebooks: Codebooks
+) -> Iterator[tuple[tuple[str, int], Sequence[LabelRecord], dict[str, Any]]]:
+    """Yield (name and version of the codebook, labels, fields of the row) for each judgment of one conversation.
+
+    An author who judged a seat several times under one codebook gets a number from the second time on.
     """
     times: Counter[tuple[object, ...]] = Counter()
     for data in records:
         record = JudgmentRecord.from_dict(data)
-        key = record.rubric, record.rubric_version
+        key = record.codebook, record.codebook_version
         seats = len(episode["scenario"]["seats"])
-        if key not in rubrics or record.turn is not None or record.seat is None or record.seat >= seats:
+        if key not in codebooks or (record.seat is not None and record.seat >= seats):
             log.info("a judgment by %r under %s v%d makes no row", record.author, *key)
             continue
         author = record.author.replace("\x00", "").strip()[:180] or UNNAMED
         times[key, record.seat, author] += 1
         count = times[key, record.seat, author]
-        values, reason = _answer(record, _role(episode, record.seat), rubrics[key])
-        yield key, {
+        labels, reason = _answer(record, episode, codebooks[key])
+        yield key, labels or (), {
             "seat": record.seat, "outside_author": author if count == 1 else f"{author} ({count})",
-            "prompt_sha256": record.prompt_sha256[:64], "values": values, "reason": reason, "reasons": record.reasons,
+            "prompt_sha256": record.prompt_sha256[:64], "unscored": labels is None, "reason": reason,
             "updated_at": _time(record.judged_at),
         }  # fmt: skip
 
@@ -76,15 +94,34 @@ def _role(episode: Mapping[str, Any], seat: int) -> str:
     return str(roles[seat]) if seat < len(roles) else ""
 
 
-def _answer(record: JudgmentRecord, role: str, rubric: RubricRecord) -> tuple[dict[str, float] | None, str]:
-    """Return the values of a record, or None with the reason why there are none."""
-    if record.values is None:
+def _answer(
+    record: JudgmentRecord, episode: Mapping[str, Any], codebook: CodebookRecord
+) -> tuple[Sequence[LabelRecord] | None, str]:
+    """Return the labels of a record, or None with the reason why there are none."""
+    if record.labels is None:
         return None, record.reason or "the imported file gives no reason"
     try:
-        values = check_values(rubric.of(role), record.values, whole=False)
+        asked = codebook if record.seat is None else codebook.of(_role(episode, record.seat))
+        labels = asked.upgraded(record).labels or ()
+        asked.check(labels, whole=False)
+        _check_turns(labels, episode)
     except BadInput as error:
-        return None, f"the imported values do not fit the rubric: {error}"
-    return (values, record.reason) if values else (None, "the imported file gives no value")
+        return None, f"the imported labels do not fit the codebook: {error}"
+    return (labels, record.reason) if labels else (None, "the imported file gives no label")
+
+
+def _check_turns(labels: Sequence[LabelRecord], episode: Mapping[str, Any]) -> None:
+    """Raise `BadInput` for a label of a turn, a span or a seat that the conversation does not have."""
+    moves, seats = episode["moves"], len(episode["scenario"]["seats"])
+    for label in labels:
+        for turn in (label.turn, label.other_turn):
+            if turn is not None and turn >= len(moves):
+                raise BadInput(f"there is no turn {turn}: the conversation has {len(moves)} moves", label.label)
+        text = moves[label.turn]["move"]["text"] if label.turn is not None else ""
+        if label.end is not None and label.end > len(text):
+            raise BadInput(f"the text of turn {label.turn} has {len(text)} characters, not {label.end}", label.label)
+        if label.seat is not None and label.seat >= seats:
+            raise BadInput(f"there is no seat {label.seat}", label.label)
 
 
 def _time(text: str) -> datetime | None:

@@ -34,11 +34,12 @@ def _ask(target: Target) -> Verdict:
     assert target.queue.judge is not None, "only targets of a judge model are claimed"
     game = games.judgeable(target)
     transcript = transcript_of(game.scenario, game.moves)
-    rubric = target.rubric()
+    codebook, seat = target.codebook(), target.seat
+    assert seat is not None, "judge models score seats"
 
     async def score(judge: Judge) -> Verdict:
         try:
-            return await judge.score(transcript, rubric, target.seat, seed=target.pk)
+            return await judge.score(transcript, codebook, seat, seed=target.pk)
         finally:
             await judge.close()
 

@@ -1,4 +1,4 @@
-"""Rubrics, judgments by people and models, queues of targets, and ratings after a game.
+"""Codebooks, judgments by people and models, queues of targets, and ratings after a game.
 
 Reads are QuerySet methods; writes are functions of `webapp.judgments.services`.
 """
@@ -11,9 +11,12 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import models
 from django.db.models import Count, Exists, F, Func, OuterRef, Q, TextField, Value
-from django.db.models.functions import Cast, Coalesce, Now
+from django.db.models.functions import Coalesce, Now
+from django.db.models.lookups import IsNull
 
-from training.rewards.rubrics import Rubric as RubricRecord
+from training.labels.codebooks import Codebook as CodebookRecord
+from training.records import Label as LabelRecord
+from training.records import numbers_of
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.runs.models import PlayedEpisode
@@ -24,7 +27,7 @@ JudgedGame = Match | PlayedEpisode | StoredConversation
 """What can be judged: a finished match, an episode of a run, or an imported conversation."""
 QUEUE_SORTS = {
     "name": "name",
-    "rubric": "rubric_version__rubric__name",
+    "codebook": "codebook_version__codebook__name",
     "scored": "targets_scored",
     "left": "targets_left",
     "seats": "targets_all",
@@ -58,59 +61,68 @@ def _source(row: type[F]) -> Coalesce:
     return Coalesce(match, _Joined(Value("run:"), *parts), row("conversation__source"), output_field=TextField())
 
 
-class RubricQuerySet(models.QuerySet["Rubric"]):
-    """Reads of rubrics."""
+class CodebookQuerySet(models.QuerySet["Codebook"]):
+    """Reads of codebooks."""
 
-    def visible_to(self, user: User) -> RubricQuerySet:
+    def visible_to(self, user: User) -> CodebookQuerySet:
         """Return what this person may read: researchers all, others none outside of their queues."""
         return self if user.is_researcher else self.none()
 
-    def matching(self, text: str) -> RubricQuerySet:
-        """Return rubrics whose name or title contains the text, by name."""
+    def matching(self, text: str) -> CodebookQuerySet:
+        """Return codebooks whose name or title contains the text, by name."""
         return self.filter(Q(name__icontains=text) | Q(title__icontains=text)).order_by("name")
 
 
-class Rubric(models.Model):
-    """A named line of rubric versions; those that come with Parley have no owner and are changed by admins."""
+class Codebook(models.Model):
+    """A named line of codebook versions; those that come with Parley have no owner and are changed by admins."""
 
     name = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=200)
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="rubrics"
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="codebooks"
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = RubricQuerySet.as_manager()
+    objects = CodebookQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.name
 
-    def newest(self) -> RubricVersion:
-        """Return the version with the highest number; every rubric has one. Uses prefetched versions."""
+    def newest(self) -> CodebookVersion:
+        """Return the version with the highest number; every codebook has one. Uses prefetched versions."""
         return max(self.versions.all(), key=lambda version: version.number)
 
 
-class RubricVersion(models.Model):
-    """One immutable state of a rubric: its dimensions as `training.rewards.rubrics` writes them."""
+class CodebookVersion(models.Model):
+    """One immutable state of a codebook: its label types as `training.labels.codebooks` writes them."""
 
-    rubric = models.ForeignKey(Rubric, on_delete=models.CASCADE, related_name="versions")
+    codebook = models.ForeignKey(Codebook, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     title = models.CharField(max_length=200)
-    dimensions = models.JSONField(help_text="[{name, title, low, high, question, anchors: [{value, text}]}]")
+    guideline = models.TextField(blank=True, help_text="For annotators, in Markdown.")
+    labels = models.JSONField(help_text="Label types; see `training.labels.codebooks.LabelType`.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["rubric", "number"], name="rubric_number_once")]
+        constraints = [models.UniqueConstraint(fields=["codebook", "number"], name="codebook_number_once")]
 
     def __str__(self) -> str:
-        return f"{self.rubric} v{self.number}"
+        return f"{self.codebook} v{self.number}"
 
-    def record(self) -> RubricRecord:
+    def record(self) -> CodebookRecord:
         """Return it as judges and exports read it."""
-        return RubricRecord(name=self.rubric.name, version=self.number, title=self.title, dimensions=self.dimensions)
+        return CodebookRecord.from_dict(
+            {
+                "name": self.codebook.name,
+                "version": self.number,
+                "title": self.title,
+                "guideline": self.guideline,
+                "labels": self.labels,
+            }
+        )
 
 
 class JudgeModel(models.Model):
@@ -163,7 +175,7 @@ class QueueQuerySet(models.QuerySet["Queue"]):
 
     def listed(self) -> QueueQuerySet:
         """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`, `targets_left`."""
-        return self.select_related("owner", "judge", "rubric_version__rubric").annotate(
+        return self.select_related("owner", "judge", "codebook_version__codebook").annotate(
             targets_all=Count("targets", distinct=True),
             targets_scored=Count("targets", filter=Q(targets__state="scored"), distinct=True),
             targets_unscored=Count("targets", filter=Q(targets__state="unscored"), distinct=True),
@@ -172,7 +184,7 @@ class QueueQuerySet(models.QuerySet["Queue"]):
 
 
 class Queue(models.Model):
-    """A set of targets to be judged under one rubric version: by people, by one judge model, or by a rule.
+    """A set of targets to be judged under one codebook version: by people, by one judge model, or by a rule.
 
     A judgment that was last saved before `exported_at` is part of a dataset that its owner or an admin exported, and no
     longer changes.
@@ -180,11 +192,13 @@ class Queue(models.Model):
 
     name = models.CharField(max_length=120)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="queues")
-    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="queues")
+    codebook_version = models.ForeignKey(CodebookVersion, on_delete=models.PROTECT, related_name="queues")
     judge = models.ForeignKey(JudgeModel, null=True, blank=True, on_delete=models.PROTECT, related_name="queues")
     rule = models.CharField(max_length=60, blank=True, help_text="The name of a rule; see webapp.judgments.rules.")
     annotators = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="annotation_queues")
-    left_out = models.JSONField(default=list, help_text="Seats that the rubric asks nothing about, one line per game.")
+    left_out = models.JSONField(
+        default=list, help_text="Seats that the codebook asks nothing about, one line per game."
+    )
     exported_at = models.DateTimeField(null=True, blank=True, help_text="When it was last exported.")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -216,7 +230,7 @@ class TargetQuerySet(models.QuerySet["Target"]):
     def with_games(self) -> TargetQuerySet:
         """Load what reading the judged game needs."""
         return self.select_related(
-            "match", "episode__run", "conversation__scenario__version__dataset", "queue__rubric_version__rubric"
+            "match", "episode__run", "conversation__scenario__version__dataset", "queue__codebook_version__codebook"
         )
 
     def among(self, conversations: StoredConversationQuerySet) -> dict[int, WaitingQueue]:
@@ -236,7 +250,7 @@ class TargetQuerySet(models.QuerySet["Target"]):
 
 
 class Target(models.Model):
-    """One seat of one match, of one episode of a run or of one imported conversation, in a queue.
+    """One seat (null: all) of one match, of one episode of a run or of one imported conversation, in a queue.
 
     `state` is the progress of the judge model or of the annotators.
     """
@@ -254,7 +268,7 @@ class Target(models.Model):
     conversation = models.ForeignKey(
         "scenarios.StoredConversation", null=True, blank=True, on_delete=models.CASCADE, related_name="targets"
     )
-    seat = models.PositiveSmallIntegerField()
+    seat = models.PositiveSmallIntegerField(null=True, blank=True)
     position = models.PositiveIntegerField()
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)
     claimed_until = models.DateTimeField(null=True, blank=True)
@@ -280,9 +294,10 @@ class Target(models.Model):
         assert game is not None, "a constraint of the table"
         return game
 
-    def rubric(self) -> RubricRecord:
-        """Return what the queue's rubric asks about this seat. For targets loaded `with_games`."""
-        return self.queue.rubric_version.record().of(role_at(self.game, self.seat))
+    def codebook(self) -> CodebookRecord:
+        """Return what the queue's codebook asks about this target. For targets loaded `with_games`."""
+        record = self.queue.codebook_version.record()
+        return record if self.seat is None else record.of(role_at(self.game, self.seat))
 
 
 def role_at(game: JudgedGame, seat: int) -> str:
@@ -297,12 +312,13 @@ def role_at(game: JudgedGame, seat: int) -> str:
 
 
 def of_same_seat(rows: models.QuerySet[Target] | models.QuerySet[Judgment]) -> Q:
-    """The condition that one of these targets or judgments is about the same seat of the same game as an outer row.
+    """The condition that one of these targets or judgments is about the same seat of the same game as an outer row, or
+    that one of both is about the whole game.
 
     Two queues over one game have two targets of a seat. A game may be judged as the match or the episode that was
     played, and as each of the conversations that copy it: those have its `source_of`, or the same scenario and moves.
     """
-    rows = rows.filter(seat=OuterRef("seat"))
+    rows = rows.filter(Q(seat=OuterRef("seat")) | Q(seat=None) | Q(IsNull(OuterRef("seat"), True)))
     copies = rows.filter(conversation__episode_sha256=OuterRef("conversation__episode_sha256"))
     named = rows.alias(source=_source(F)).filter(source__regex=SITE_SOURCE, source=_source(OuterRef))
     return Q(Exists(copies)) | Q(Exists(named))
@@ -329,13 +345,17 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return self.filter(Q(author=user) | ~of_same_seat(Target.objects.open_for(user)))
 
     def saying(self, text: str) -> JudgmentQuerySet:
-        """Judgments whose comment or reasons contain the text."""
-        reasons = self.annotate(said=Cast("reasons", TextField()))
-        return reasons.filter(Q(reason__icontains=text) | Q(said__icontains=text))
+        """Judgments whose comment, or a label's reason or text, contains the text."""
+        said = Label.objects.filter(judgment=OuterRef("pk")).filter(Q(reason__icontains=text) | Q(text__icontains=text))
+        return self.filter(Q(reason__icontains=text) | Exists(said))
 
     def scored(self) -> JudgmentQuerySet:
-        """Judgments with values."""
-        return self.filter(values__isnull=False)
+        """Judgments with labels: those of targets that could be scored."""
+        return self.filter(unscored=False)
+
+    def with_labels(self) -> JudgmentQuerySet:
+        """Load the labels, in the order of their places."""
+        return self.prefetch_related("labels")
 
     def of_queue(self, queue: Queue) -> JudgmentQuerySet:
         """Those of a queue in the order of its targets, with authors and what names the game."""
@@ -349,18 +369,21 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return self.exclude(outside_author="")
 
     def with_authors(self) -> JudgmentQuerySet:
-        """Load what exports and results name."""
-        return self.select_related("rubric_version__rubric", "author", "author_seat", "judge__remote").order_by("pk")
+        """Load the labels, and what exports and results name."""
+        rows = self.select_related("codebook_version__codebook", "author", "author_seat", "judge__remote")
+        return rows.with_labels().order_by("pk")
 
 
 class Judgment(models.Model):
-    """One author's values for one seat of a game under one rubric version. `values` null = could not score.
+    """One author's labels of one seat of a game (null: of all) under one codebook version.
+
+    `unscored`: the author could not judge it, and `reason` says why; else `reason` is the author's comment.
 
     The author is a person (`author`), a player who rated the others after the game (`author_seat`), a judge model of
     this site (`judge`), a `rule`, or a name that came with an imported conversation (`outside_author`).
     """
 
-    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="judgments")
+    codebook_version = models.ForeignKey(CodebookVersion, on_delete=models.PROTECT, related_name="judgments")
     target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.CASCADE, related_name="judgments")
     match = models.ForeignKey("arena.Match", null=True, blank=True, on_delete=models.CASCADE, related_name="judgments")
     episode = models.ForeignKey(
@@ -369,7 +392,7 @@ class Judgment(models.Model):
     conversation = models.ForeignKey(
         "scenarios.StoredConversation", null=True, blank=True, on_delete=models.CASCADE, related_name="judgment_rows"
     )
-    seat = models.PositiveSmallIntegerField()
+    seat = models.PositiveSmallIntegerField(null=True, blank=True)
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="judgments"
     )
@@ -387,11 +410,10 @@ class Judgment(models.Model):
         max_length=200, blank=True, help_text="The author's name in the imported file; not an account of this site."
     )
     prompt_sha256 = models.CharField(max_length=64, blank=True)
-    values = models.JSONField(null=True, blank=True)
-    reasons = models.JSONField(default=dict, help_text="A judge model's sentence for each dimension.")
-    reason = models.TextField(blank=True, help_text="Why it could not be scored, or a person's comment.")
+    unscored = models.BooleanField(default=False, help_text="The author could not score it.")
+    reason = models.TextField(blank=True, help_text="Why it could not be scored, or a comment.")
     cost = models.JSONField(default=dict, help_text="Calls and tokens of the judge model.")
-    history = models.JSONField(default=list, help_text="Earlier answers of its author: [{values, reason, at}].")
+    history = models.JSONField(default=list, help_text="Earlier answers of its author: [{labels, reason, at}].")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(
         null=True, blank=True, help_text="When its author last saved it; empty if an import does not say."
@@ -405,13 +427,27 @@ class Judgment(models.Model):
             models.UniqueConstraint(
                 fields=["target", "rule"], condition=~Q(rule=""), name="one_judgment_a_rule_and_target"
             ),
-            models.UniqueConstraint(fields=["author_seat", "seat", "rubric_version"], name="one_rating_a_seat"),
+            models.UniqueConstraint(fields=["author_seat", "seat", "codebook_version"], name="one_rating_a_seat"),
             models.UniqueConstraint(
-                fields=["conversation", "seat", "rubric_version", "outside_author"],
+                fields=["conversation", "seat", "codebook_version", "outside_author"],
                 condition=~Q(outside_author=""),
+                nulls_distinct=False,
                 name="one_outside_judgment_a_seat",
             ),
         ]
+
+    def records(self) -> tuple[LabelRecord, ...] | None:
+        """Return the labels as records; None for a target that could not be scored. Uses prefetched labels."""
+        return None if self.unscored else tuple(label.record() for label in self.labels.all())
+
+    @property
+    def numbers(self) -> dict[str, float] | None:
+        """The values of scales, and of yes (1) and no (0), by label type; None for a target that could not be scored.
+
+        Uses prefetched labels.
+        """
+        records = self.records()
+        return None if records is None else numbers_of(records)
 
     @property
     def by(self) -> str:
@@ -443,6 +479,62 @@ class Judgment(models.Model):
         if self.author_seat is not None:
             return f"{self.author_seat.name}, at the table"
         return self.author.username if self.author is not None else "a deleted account"
+
+
+class Label(models.Model):
+    """One label of a judgment: see `training.records.Label`. A text stands in `text`, every other value in `value`."""
+
+    judgment = models.ForeignKey(Judgment, on_delete=models.CASCADE, related_name="labels")
+    name = models.CharField(max_length=40, help_text="The label type's name in the judgment's codebook version.")
+    value = models.JSONField(null=True, blank=True)
+    text = models.TextField(blank=True)
+    seat = models.PositiveSmallIntegerField(null=True, blank=True)
+    turn = models.PositiveIntegerField(null=True, blank=True)
+    start = models.PositiveIntegerField(null=True, blank=True)
+    end = models.PositiveIntegerField(null=True, blank=True)
+    other_turn = models.PositiveIntegerField(null=True, blank=True)
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["judgment", "name", "seat", "turn", "start", "end", "other_turn"],
+                nulls_distinct=False,
+                name="label_place_once",
+            ),
+        ]
+        indexes = [models.Index(fields=["name"], name="label_name")]
+        ordering = ["pk"]
+
+    @classmethod
+    def of(cls, judgment: Judgment, record: LabelRecord, kind: str) -> Label:
+        """Return the row of a record whose type is of this kind, not stored yet."""
+        is_text = kind == "text"
+        return cls(
+            judgment=judgment,
+            name=record.label,
+            value=None if is_text else record.value,
+            text=str(record.value) if is_text else "",
+            seat=record.seat,
+            turn=record.turn,
+            start=record.start,
+            end=record.end,
+            other_turn=record.other_turn,
+            reason=record.reason,
+        )
+
+    def record(self) -> LabelRecord:
+        """Return the label as a record."""
+        return LabelRecord(
+            label=self.name,
+            value=tuple(self.value) if isinstance(self.value, list) else self.text or self.value,
+            seat=self.seat,
+            turn=self.turn,
+            start=self.start,
+            end=self.end,
+            other_turn=self.other_turn,
+            reason=self.reason,
+        )
 
 
 class Guess(models.Model):

@@ -17,9 +17,9 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from training.labels.codebooks import ASKED_FIRST, rated_after
+from training.labels.codebooks import Codebook as CodebookRecord
 from training.records import ALL, Message
-from training.rewards.rubrics import ASKED_FIRST, rated_after
-from training.rewards.rubrics import Rubric as RubricRecord
 from training.views import Line
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, get_or_404
@@ -32,7 +32,7 @@ from webapp.core.http import accepted
 from webapp.core.transcripts import Transcript, lines_of, transcript
 from webapp.judgments import services
 from webapp.judgments.forms import ValuesForm
-from webapp.judgments.models import Guess, RubricVersion, role_at
+from webapp.judgments.models import CodebookVersion, Guess, role_at
 from webapp.runs.episodes.beliefs import SeatBeliefs, over_time
 
 GUESSES = {
@@ -62,7 +62,7 @@ class GuessForm(forms.Form):
 class RatedSeat:
     """One other seat with its two forms.
 
-    `guess` is None for a host who chose the player, `values` where the game's rubric asks nothing about the seat. One
+    `guess` is None for a host who chose the player, `values` where the game's codebook asks nothing about the seat. One
     question is asked first, about the seat with `asked_first`.
     """
 
@@ -99,7 +99,7 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
         if accepted(request, partial(services.reveal_unrated, by=own_seat)):
             messages.info(request, "This is who sat at the table. No guess was recorded.")
         return redirect("judgments:rate", match.pk)
-    version = rubric_after(match)
+    version = codebook_after(match)
     others = _others(match, own_seat, version, request)
     done = services.is_rated(own_seat)
     if request.method == "POST" and done:
@@ -135,14 +135,14 @@ def _transcript(match: Match, state: MatchState | None) -> Transcript:
     return Transcript("", (), (), lines_of(map(Message.from_dict, messages), match.scenario["seats"]))
 
 
-def rubric_after(match: Match) -> RubricVersion | None:
-    """The newest version of the rubric that players use after this game, or None for a game without one."""
+def codebook_after(match: Match) -> CodebookVersion | None:
+    """The newest version of the codebook that players use after this game, or None for a game without one."""
     record = rated_after(match.game)
-    versions = RubricVersion.objects.select_related("rubric").order_by("-number")
-    return versions.filter(rubric__name=record.name).first() if record else None
+    versions = CodebookVersion.objects.select_related("codebook").order_by("-number")
+    return versions.filter(codebook__name=record.name).first() if record else None
 
 
-def _store(own_seat: MatchSeat, version: RubricVersion | None, others: list[RatedSeat]) -> None:
+def _store(own_seat: MatchSeat, version: CodebookVersion | None, others: list[RatedSeat]) -> None:
     services.rate(
         by=own_seat,
         version=version,
@@ -151,7 +151,9 @@ def _store(own_seat: MatchSeat, version: RubricVersion | None, others: list[Rate
     )
 
 
-def _others(match: Match, own_seat: MatchSeat, version: RubricVersion | None, request: HttpRequest) -> list[RatedSeat]:
+def _others(
+    match: Match, own_seat: MatchSeat, version: CodebookVersion | None, request: HttpRequest
+) -> list[RatedSeat]:
     data = request.POST or None
     record = version.record() if version is not None else None
     knows = access.chose_seats(match, current_user(request))
@@ -164,7 +166,7 @@ def _others(match: Match, own_seat: MatchSeat, version: RubricVersion | None, re
     ]
 
 
-def _values_form(record: RubricRecord | None, match: Match, seat: int, data: object) -> ValuesForm | None:
+def _values_form(record: CodebookRecord | None, match: Match, seat: int, data: object) -> ValuesForm | None:
     role = role_at(match, seat)
     if record is None or not record.asks(role):
         return None

@@ -1,4 +1,4 @@
-"""Results of a queue's judgments: means by player and dimension, with intervals and numbers of games.
+"""Results of a queue's judgments: means by player and label_type, with intervals and numbers of games.
 
 All authors' values for one seat are averaged first, then a player's seats in one game (several scripted players, say,
 or people), so the game is the unit: seats of one game are not independent. The interval (95 %) is Student's t over
@@ -15,24 +15,25 @@ from statistics import mean
 
 from training.errors import BadInput
 from training.evaluate import intervals
-from training.rewards.rubrics import Dimension
+from training.labels.codebooks import LabelType
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
 from webapp.judgments import games
-from webapp.judgments.games import GAME_ID, GameId
+from webapp.judgments.games import GameId
 from webapp.judgments.models import Judgment, Queue, Target
 
 UNRATED = "shown once you have rated the game"
 UNKNOWN = "unknown"
+EVERYBODY = "whole games"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The mean of a dimension over `games` games with its 95 % interval `low` to `high`; None without values, or for
-    the interval of a single game.
+    """The mean of a numeric label type over `games` games with its 95 % interval `low` to `high`; None without values,
+    or for the interval of a single game.
     """
 
-    dimension: Dimension
+    label_type: LabelType
     mean: float | None
     low: float | None
     high: float | None
@@ -49,8 +50,8 @@ class Estimate:
     @property
     def share(self) -> float:
         """The mean's position on its scale, from 0 to 1."""
-        scale = self.dimension
-        return 0.0 if self.mean is None else (self.mean - scale.low) / (scale.high - scale.low)
+        low, high = self.label_type.bounds
+        return 0.0 if self.mean is None else (self.mean - low) / (high - low)
 
 
 def interval(
@@ -76,30 +77,30 @@ def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]
     scored: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     game_of: dict[int, GameId] = {}
     rows = Judgment.objects.scored().not_awaited_by(user).filter(target__queue=queue)
-    for target_id, match, episode, conversation, values in rows.values_list("target_id", *GAME_ID, "values"):
-        scored[target_id or 0].append(values or {})
-        game_of[target_id or 0] = (match, episode, conversation)
+    for row in rows.with_labels():
+        scored[row.target_id or 0].append(row.numbers or {})
+        game_of[row.target_id or 0] = (row.match_id, row.episode_id, row.conversation_id)
     players = players_of(queue, user)
     seats: dict[tuple[str, str], dict[GameId, list[float]]] = defaultdict(lambda: defaultdict(list))
     for target_id, answers in scored.items():
         player = players.get(target_id, UNKNOWN)
-        for name in answers[0]:
-            seats[player, name][game_of[target_id]].append(mean(values[name] for values in answers))
-    dimensions = queue.rubric_version.record().dimensions
+        for name in {name for values in answers for name in values}:
+            seats[player, name][game_of[target_id]].append(mean(values[name] for values in answers if name in values))
+    label_types = [label_type for label_type in queue.codebook_version.record().labels if label_type.numeric]
     return {
         player: [
-            estimate(dimension, seats[player, dimension.name].values())
-            for dimension in dimensions
-            if (player, dimension.name) in seats
+            estimate(label_type, seats[player, label_type.name].values())
+            for label_type in label_types
+            if (player, label_type.name) in seats
         ]
         for player in sorted({player for player, _ in seats})
     }
 
 
-def estimate(dimension: Dimension, games: Iterable[Sequence[float]]) -> Estimate:
+def estimate(label_type: LabelType, games: Iterable[Sequence[float]]) -> Estimate:
     """Return the estimate from the values of the judged seats, game by game."""
     means = [mean(seats) for seats in games]
-    return Estimate(dimension, *interval(means, (dimension.low, dimension.high)), len(means))
+    return Estimate(label_type, *interval(means, label_type.bounds), len(means))
 
 
 def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
@@ -119,6 +120,8 @@ def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
                 players[target.pk] = UNRATED
             elif target.conversation is not None:
                 players[target.pk] = str(target.conversation.scenario.version)
+            elif target.seat is None:
+                players[target.pk] = EVERYBODY
             elif target.episode is None:
                 players[target.pk] = at_tables[target.match_id or 0, target.seat]
             else:

@@ -1,6 +1,6 @@
 """Rules: judgments that a function of Parley computes from a conversation, always the same for the same conversation.
 
-A rule has its own rubric, because it answers only what it can count. Its queue is complete when it is stored.
+A rule has its own codebook, because it answers only what it can count. Its queue is complete when it is stored.
 """
 
 from __future__ import annotations
@@ -13,41 +13,50 @@ from django.db import transaction
 from django.utils import timezone
 
 from training.errors import BadInput
+from training.labels.codebooks import Codebook as CodebookRecord
+from training.labels.codebooks import LabelType
 from training.records import Episode, Seat
+from training.records import Label as LabelRecord
 from training.reward_section import RewardSection
-from training.rewards.rubrics import Dimension
-from training.rewards.rubrics import Rubric as RubricRecord
 from training.rewards.rules import fit, repeated_share
 from webapp.accounts.models import User
-from webapp.judgments.models import Judgment, Queue, Rubric, RubricVersion, Target
+from webapp.judgments.models import Codebook, CodebookVersion, Judgment, Queue, Target
+from webapp.judgments.services import content_of, store_labels
 from webapp.runs.models import PlayedEpisode
 
 
 @dataclass(frozen=True)
 class Answers:
-    """A rule's value for each dimension, within its scale, and how it came about."""
+    """A rule's number for each label type, on its scale, and how it came about."""
 
     values: Mapping[str, float]
     reasons: Mapping[str, str]
+
+    def labels(self, codebook: CodebookRecord, seat: Seat) -> list[LabelRecord]:
+        """Return the answers as labels of the seat."""
+        return [
+            LabelRecord(label=name, value=codebook[name].number(value), seat=seat, reason=self.reasons.get(name, ""))
+            for name, value in self.values.items()
+        ]
 
 
 @dataclass(frozen=True)
 class Rule:
     """A function that judges a seat of an episode, or returns None where there is nothing to count."""
 
-    rubric: RubricRecord
+    codebook: CodebookRecord
     answer: Callable[[Episode, Seat], Answers | None]
 
 
-def _share(name: str, title: str, question: str) -> Dimension:
-    return Dimension(name=name, title=title, low=0, high=1, question=question)
+def _share(name: str, title: str, definition: str) -> LabelType:
+    return LabelType(name=name, title=title, kind="scale", about="seat", low=0, high=1, definition=definition)
 
 
-FORM = RubricRecord(
+FORM = CodebookRecord(
     name="reply-form",
     version=1,
     title="Form of replies: what a rule counts",
-    dimensions=(
+    labels=(
         _share("readable", "Readable replies", "Which share of this seat's replies could the game read as a move?"),
         _share(
             "new_wording",
@@ -91,40 +100,40 @@ RULES = {"reply-form": Rule(FORM, reply_form)}
 @transaction.atomic
 def judge(*, name: str, rule: str, owner: User, episodes: Sequence[tuple[PlayedEpisode, Episode]]) -> Queue:
     """Store a queue in which a rule has judged every seat of these episodes; each row comes with its conversation."""
-    version = _version(RULES[rule].rubric)
-    queue = Queue.objects.create(name=name, owner=owner, rubric_version=version, rule=rule)
+    version = _version(RULES[rule].codebook)
+    queue = Queue.objects.create(name=name, owner=owner, codebook_version=version, rule=rule)
     seats = [(row, episode, seat) for row, episode in episodes for seat in range(len(episode.scenario.seats))]
     for position, (row, episode, seat) in enumerate(seats):
         answers = RULES[rule].answer(episode, seat)
         state = Target.State.UNSCORED if answers is None else Target.State.SCORED
         target = Target.objects.create(queue=queue, episode=row, seat=seat, position=position, state=state)
-        Judgment.objects.create(
-            rubric_version=version, target=target, episode=row, seat=seat, rule=rule,
-            values=None if answers is None else answers.values, reasons={} if answers is None else answers.reasons,
+        judgment = Judgment.objects.create(
+            codebook_version=version, target=target, episode=row, seat=seat, rule=rule, unscored=answers is None,
             reason="This seat wrote no reply." if answers is None else "", updated_at=timezone.now(),
         )  # fmt: skip
+        store_labels(judgment, () if answers is None else answers.labels(RULES[rule].codebook, seat))
     return queue
 
 
-def _version(record: RubricRecord) -> RubricVersion:
-    rubric, _ = Rubric.objects.get_or_create(name=record.name, defaults={"title": record.title})
-    content = {"title": record.title, "dimensions": [dimension.to_dict() for dimension in record.dimensions]}
-    version, _ = RubricVersion.objects.get_or_create(rubric=rubric, number=record.version, defaults=content)
-    if version.dimensions != content["dimensions"]:
-        raise BadInput(f"another rubric is named {record.name}, which the judgments of this rule need", "rubric")
+def _version(record: CodebookRecord) -> CodebookVersion:
+    codebook, _ = Codebook.objects.get_or_create(name=record.name, defaults={"title": record.title})
+    content = content_of(record)
+    version, _ = CodebookVersion.objects.get_or_create(codebook=codebook, number=record.version, defaults=content)
+    if version.record() != record:
+        raise BadInput(f"another codebook is named {record.name}, which the judgments of this rule need", "codebook")
     return version
 
 
 @transaction.atomic
 def remove(*, owner: User) -> None:
-    """Delete the queues of this person that rules have judged, and the rules' rubrics that nobody else uses.
+    """Delete the queues of this person that rules have judged, and the rules' codebooks that nobody else uses.
 
     What somebody else judged in such a queue stays, with the queue.
     """
     Judgment.objects.filter(target__queue__owner=owner).exclude(rule="").delete()
     judged = Judgment.objects.filter(target__queue__owner=owner).values("target__queue")
     Queue.objects.filter(owner=owner).exclude(rule="").exclude(pk__in=judged).delete()
-    names = [rule.rubric.name for rule in RULES.values()]
-    versions = RubricVersion.objects.filter(rubric__name__in=names)
+    names = [rule.codebook.name for rule in RULES.values()]
+    versions = CodebookVersion.objects.filter(codebook__name__in=names)
     used = versions.exclude(queues=None) | versions.exclude(judgments=None)
-    Rubric.objects.filter(name__in=names, owner=None).exclude(versions__in=used).delete()
+    Codebook.objects.filter(name__in=names, owner=None).exclude(versions__in=used).delete()

@@ -12,10 +12,11 @@ from django.utils import timezone
 from pydantic import ValidationError
 
 from training.errors import BadInput
+from training.labels.codebooks import CODEBOOKS
+from training.labels.codebooks import Codebook as CodebookRecord
 from training.reading import explain
+from training.records import Label as LabelRecord
 from training.rewards.judge import Verdict
-from training.rewards.rubrics import RUBRICS
-from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play.pace import knows_seats
@@ -24,14 +25,15 @@ from webapp.core import quotas
 from webapp.judgments import games
 from webapp.judgments.models import (
     LEASE,
+    Codebook,
+    CodebookVersion,
     GameRating,
     Guess,
     JudgedGame,
     JudgeModel,
     Judgment,
+    Label,
     Queue,
-    Rubric,
-    RubricVersion,
     Target,
     role_at,
 )
@@ -46,46 +48,58 @@ MOST_CHANGES = 100
 
 
 @transaction.atomic
-def load_rubrics() -> None:
-    """Bring the rubrics that come with Parley into the database, each version once."""
-    for record in RUBRICS.values():
-        rubric, _ = Rubric.objects.get_or_create(name=record.name, defaults={"title": record.title})
-        content = {"title": record.title, "dimensions": [d.to_dict() for d in record.dimensions]}
-        RubricVersion.objects.get_or_create(rubric=rubric, number=record.version, defaults=content)
+def load_codebooks() -> None:
+    """Bring the codebooks that come with Parley into the database, each version once."""
+    for record in CODEBOOKS.values():
+        codebook, _ = Codebook.objects.get_or_create(name=record.name, defaults={"title": record.title})
+        CodebookVersion.objects.get_or_create(codebook=codebook, number=record.version, defaults=content_of(record))
+
+
+def content_of(record: CodebookRecord) -> dict[str, Any]:
+    """Return the fields of the version that stores a codebook."""
+    labels = [label_type.to_dict() for label_type in record.labels]
+    return {"title": record.title, "guideline": record.guideline, "labels": labels}
 
 
 @transaction.atomic
-def save_rubric(*, name: str, title: str, dimensions: Sequence[Mapping[str, Any]], by: User) -> RubricVersion:
-    """Make the next version of a rubric, or a new rubric; what was judged under older versions stays as it is."""
-    rubric = Rubric.objects.select_for_update().filter(name=name).first()
-    if rubric is not None and not may_change_rubric(rubric, by):
-        raise BadInput("this rubric is somebody else's; choose another name", "name")
-    last = rubric.versions.order_by("-number").first() if rubric else None
+def save_codebook(
+    *, name: str, title: str, labels: Sequence[Mapping[str, Any]], by: User, guideline: str = ""
+) -> CodebookVersion:
+    """Make the next version of a codebook, or a new codebook; what was judged under older versions stays as it is."""
+    codebook = Codebook.objects.select_for_update().filter(name=name).first()
+    if codebook is not None and not may_change_codebook(codebook, by):
+        raise BadInput("this codebook is somebody else's; choose another name", "name")
+    last = codebook.versions.order_by("-number").first() if codebook else None
     number = last.number + 1 if last else 1
     try:
-        record = RubricRecord(name=name, version=number, title=title, dimensions=tuple(dimensions))  # type: ignore[arg-type]
+        record = CodebookRecord(
+            name=name,
+            version=number,
+            title=title,
+            guideline=guideline,
+            labels=tuple(labels),  # type: ignore[arg-type]
+        )
     except ValidationError as error:
         where, why = explain(error)
         raise BadInput(why, where) from error
-    content = [dimension.to_dict() for dimension in record.dimensions]
     if last is not None and last.record() == record.model_copy(update={"version": last.number}):
         return last
-    rubric = rubric or _new_rubric(name, title, by)
-    rubric.title = title
-    rubric.save(update_fields=["title"])
-    return RubricVersion.objects.create(rubric=rubric, number=number, title=title, dimensions=content, created_by=by)
+    codebook = codebook or _new_codebook(name, title, by)
+    codebook.title = title
+    codebook.save(update_fields=["title"])
+    return CodebookVersion.objects.create(codebook=codebook, number=number, created_by=by, **content_of(record))
 
 
-def _new_rubric(name: str, title: str, owner: User) -> Rubric:
+def _new_codebook(name: str, title: str, owner: User) -> Codebook:
     try:
-        return Rubric.objects.create(name=name, title=title, owner=owner)
+        return Codebook.objects.create(name=name, title=title, owner=owner)
     except IntegrityError as error:
-        raise BadInput("a rubric of this name has just been created: view it, or choose another title") from error
+        raise BadInput("a codebook of this name has just been created: view it, or choose another title") from error
 
 
-def may_change_rubric(rubric: Rubric, user: User) -> bool:
+def may_change_codebook(codebook: Codebook, user: User) -> bool:
     """Say whether this person may add versions: the owner, and admins."""
-    return user.may_change(rubric.owner_id)
+    return user.may_change(codebook.owner_id)
 
 
 @transaction.atomic
@@ -102,14 +116,14 @@ def create_queue(
     *,
     name: str,
     owner: User,
-    rubric_version: RubricVersion,
+    codebook_version: CodebookVersion,
     matches: Iterable[Match] = (),
     episodes: Iterable[PlayedEpisode] = (),
     conversations: Iterable[StoredConversation] = (),
     judge: JudgeModel | None = None,
     annotators: Iterable[User] = (),
 ) -> Queue:
-    """Queue every seat of these games that the rubric asks about; `left_out` of the queue names all others."""
+    """Queue every seat of these games that the codebook asks about; `left_out` of the queue names all others."""
     quotas.spend(user=owner, quota="queues_per_hour")
     people, matches = list(annotators), list(matches)
     offered = Match.objects.judgeable_by(owner).filter(pk__in=[match.pk for match in matches])
@@ -122,12 +136,16 @@ def create_queue(
     judged_games: list[JudgedGame] = [*matches, *episodes, *conversations]
     if not judged_games:
         raise BadInput("there is no finished game to judge", "games")
-    seats, left_out = _asked_seats(rubric_version.record(), judged_games)
+    if judge is not None and not codebook_version.record().scores_seats:
+        raise BadInput("a judge model scores seats by numbers, of which this codebook has others too", "codebook_version")
+    seats, left_out = _asked_seats(codebook_version.record(), judged_games)
     if not seats:
-        raise BadInput(f"{rubric_version} asks about roles that nobody had in these games", "rubric_version")
+        raise BadInput(f"{codebook_version} asks about roles that nobody had in these games", "codebook_version")
     if len(seats) > MOST_TARGETS:
         raise BadInput(f"{len(seats)} seats are more than the {MOST_TARGETS} of one queue", "games")
-    queue = Queue.objects.create(name=name, owner=owner, rubric_version=rubric_version, judge=judge, left_out=left_out)
+    queue = Queue.objects.create(
+        name=name, owner=owner, codebook_version=codebook_version, judge=judge, left_out=left_out
+    )
     queue.annotators.set(people)
     Target.objects.bulk_create(
         Target(queue=queue, seat=seat, position=position, **games.reference(game))
@@ -139,14 +157,14 @@ def create_queue(
 
 
 def _asked_seats(
-    rubric: RubricRecord, judged_games: Iterable[JudgedGame]
+    codebook: CodebookRecord, judged_games: Iterable[JudgedGame]
 ) -> tuple[list[tuple[JudgedGame, int]], list[str]]:
-    """Return the seats that the rubric asks about, and a line for each game of which it leaves seats out."""
+    """Return the seats that the codebook asks about, and a line for each game of which it leaves seats out."""
     seats_asked: list[tuple[JudgedGame, int]] = []
     left_out = []
     for game in judged_games:
         count = games.seat_count(game)
-        seats = [seat for seat in range(count) if rubric.asks(role_at(game, seat))]
+        seats = [seat for seat in range(count) if codebook.asks(role_at(game, seat))]
         seats_asked += [(game, seat) for seat in seats]
         if len(seats) < count:
             others = [seat for seat in range(count) if seat not in seats]
@@ -180,27 +198,24 @@ def record_verdict(*, target: Target, verdict: Verdict | None, why: str = "") ->
     if locked is None or locked.state != Target.State.PENDING:  # it was cancelled or judged meanwhile
         return
     judge = target.queue.judge
-    locked.judgments.filter(judge=judge, values__isnull=True).delete()
+    locked.judgments.filter(judge=judge, unscored=True).delete()
     judgment = Judgment(
-        rubric_version=target.queue.rubric_version,
+        codebook_version=target.queue.codebook_version,
         target=locked,
         seat=target.seat,
         judge=judge,
+        unscored=verdict is None,
         reason=why,
         updated_at=timezone.now(),
         **games.reference(target.game),
     )
     if verdict is not None:
-        judgment.values, judgment.reasons, judgment.prompt_sha256 = (
-            verdict.values,
-            verdict.reasons,
-            verdict.prompt_sha256,
-        )
-        cost = verdict.cost
+        judgment.prompt_sha256, cost = verdict.prompt_sha256, verdict.cost
         judgment.cost = {
             "calls": cost.calls, "prompt_tokens": cost.prompt_tokens, "completion_tokens": cost.completion_tokens,
         }  # fmt: skip
     judgment.save()
+    store_labels(judgment, () if verdict is None else verdict.labels)
     locked.state = Target.State.UNSCORED if verdict is None else Target.State.SCORED
     locked.claimed_until = None
     locked.save(update_fields=["state", "claimed_until"])
@@ -249,36 +264,38 @@ def remove_judge(*, judge: JudgeModel) -> None:
     judge.delete()
 
 
-def check_values(rubric: RubricRecord, values: Mapping[str, Any], *, whole: bool = True) -> dict[str, float]:
-    """Return values within their scales; raise `BadInput` naming the dimension.
+def labels_of(codebook: CodebookRecord, values: Mapping[str, Any], seat: int | None) -> tuple[LabelRecord, ...]:
+    """Return labels without a turn, for values by label type; those that are None are left out.
 
-    `whole`: every dimension needs a value. Otherwise those without one (missing or None) are left out.
+    They are about the `seat`, or about the game where their type is.
     """
-    checked = {}
-    for dimension in rubric.dimensions:
-        value = values.get(dimension.name)
-        if value is None and not whole:
-            continue
-        if value is None or not dimension.takes(float(value)):
-            raise BadInput(f"choose a value: {dimension.scale}", dimension.name)
-        checked[dimension.name] = float(value)
-    if extra := set(values) - {dimension.name for dimension in rubric.dimensions}:
-        raise BadInput("not a dimension of this rubric", min(extra))
-    return checked
+    return tuple(
+        LabelRecord(label=name, value=value, seat=seat if codebook[name].about == "seat" else None)
+        for name, value in values.items()
+        if value is not None
+    )
+
+
+def store_labels(judgment: Judgment, labels: Iterable[LabelRecord]) -> None:
+    """Store the labels of a saved judgment in the place of those before."""
+    judgment.labels.all().delete()
+    kinds = {label_type.name: label_type.kind for label_type in judgment.codebook_version.record().labels}
+    Label.objects.bulk_create(Label.of(judgment, record, kinds[record.label]) for record in labels)
 
 
 @transaction.atomic
-def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reason: str = "") -> Judgment:
+def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, reason: str = "") -> Judgment:
     """Store a person's judgment of a target, or that it could not be scored; sent twice it is the same row.
 
     Another answer of the same person takes the place of the first, which stays in `history`; `BadInput` once the
     queue was exported with it.
     """
-    checked = None if values is None else check_values(target.rubric(), values)
     comment = reason.strip()[:2000]
-    if checked is None and not comment:
+    if labels is None and not comment:
         raise BadInput("state briefly why it cannot be scored", "reason")
-    if checked is not None and target.match_id and not Match.objects.exportable().filter(pk=target.match_id).exists():
+    if labels is not None:
+        check_labels(target, labels)
+    if labels is not None and target.match_id and not Match.objects.exportable().filter(pk=target.match_id).exists():
         raise BadInput("a player has withdrawn consent: the game is no longer judged", "target")
     locked = Target.objects.select_for_update().filter(pk=target.pk).first()  # its state depends on all its judgments
     if locked is None:
@@ -286,21 +303,36 @@ def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reas
     judgment = locked.judgments.filter(author=by).first()
     if judgment is None:
         judgment = Judgment(
-            target=locked, author=by, rubric_version=target.queue.rubric_version, seat=target.seat,
+            target=locked, author=by, codebook_version=target.queue.codebook_version, seat=target.seat,
             **games.reference(target.game),
         )  # fmt: skip
-    elif (judgment.values, judgment.reason) == (checked, comment):
-        return judgment
     else:
+        before = judgment.records()
+        if (_as_set(before), judgment.reason) == (_as_set(labels), comment):
+            return judgment
         check_changeable(judgment, locked.queue)
         saved_at = judgment.updated_at or judgment.created_at
-        judgment.history.append({"values": judgment.values, "reason": judgment.reason, "at": saved_at.isoformat()})
-    judgment.values, judgment.reason, judgment.updated_at = checked, comment, timezone.now()
+        earlier = None if before is None else [label.to_dict() for label in before]
+        judgment.history.append({"labels": earlier, "reason": judgment.reason, "at": saved_at.isoformat()})
+    judgment.unscored, judgment.reason, judgment.updated_at = labels is None, comment, timezone.now()
     judgment.save()
-    scored = locked.judgments.filter(values__isnull=False).exists()
+    store_labels(judgment, labels or ())
+    scored = locked.judgments.filter(unscored=False).exists()
     locked.state = Target.State.SCORED if scored else Target.State.UNSCORED
     locked.save(update_fields=["state"])
     return judgment
+
+
+def check_labels(target: Target, labels: Sequence[LabelRecord]) -> None:
+    """Raise `BadInput` unless the labels fit what is asked about the target, and are about its seat."""
+    target.codebook().check(labels)
+    for label in labels:
+        if target.seat is not None and label.seat not in (None, target.seat):
+            raise BadInput(f"the label is about seat {label.seat + 1}, not about seat {target.seat + 1}", label.label)
+
+
+def _as_set(labels: Sequence[LabelRecord] | None) -> frozenset[LabelRecord] | None:
+    return None if labels is None else frozenset(labels)
 
 
 def check_changeable(judgment: Judgment, queue: Queue) -> None:
@@ -323,14 +355,14 @@ class Answer:
 def rate(
     *,
     by: MatchSeat,
-    version: RubricVersion | None,
+    version: CodebookVersion | None,
     values: Mapping[int, Mapping[str, Any]],
     guesses: Mapping[int, Answer],
 ) -> None:
     """Store a player's vote after the game, once: what they took every other seat for, and any values they gave.
 
-    A host who chose the players may leave the guesses out. `values` of a seat may leave dimensions out; `version` is
-    the rubric that they belong to.
+    A host who chose the players may leave the guesses out. `values` of a seat may leave label types out; `version` is
+    the codebook that they belong to.
     """
     others = {seat.seat: seat for seat in by.match.seats.exclude(pk=by.pk)}
     left_out = not guesses and knows_seats(by.match, by.user_id)
@@ -338,18 +370,23 @@ def rate(
         raise BadInput("guess for every other seat whether it was a person or a model", "guess")
     _close_rating(by, voted=True)
     for number, seat_values in values.items():
-        if version is None or not (checked := check_values(_asked_of(by, version, number), seat_values, whole=False)):
+        if version is None:
             continue
-        Judgment.objects.create(
-            rubric_version=version, match=by.match, seat=number, author=by.user, author_seat=by, values=checked,
+        asked = _asked_of(by, version, number)
+        if not (labels := labels_of(asked, seat_values, number)):
+            continue
+        asked.check(labels, whole=False)
+        judgment = Judgment.objects.create(
+            codebook_version=version, match=by.match, seat=number, author=by.user, author_seat=by,
             updated_at=timezone.now(),
         )  # fmt: skip
+        store_labels(judgment, labels)
     Guess.objects.bulk_create(
         Guess(by=by, about=others[number], person=answer.person, sure=answer.sure) for number, answer in guesses.items()
     )
 
 
-def _asked_of(by: MatchSeat, version: RubricVersion, seat: int) -> RubricRecord:
+def _asked_of(by: MatchSeat, version: CodebookVersion, seat: int) -> CodebookRecord:
     return version.record().of(role_at(by.match, seat))
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.judgments import annotating, display, rating, rubric_views, views
+from webapp.judgments import annotating, codebook_views, display, rating, views
 
 app_name = "judgments"
 urlpatterns = [
@@ -15,11 +15,11 @@ urlpatterns = [
     path("queues/<int:pk>/export/", views.queue_export, name="queue-export"),
     path("queues/<int:pk>/annotate/", annotating.annotate, name="annotate"),
     path("queues/<int:pk>/own/", display.own_judgments, name="own_judgments"),
-    path("rubrics/new/", rubric_views.rubric_new, name="rubric-new"),
-    path("rubrics/<slug:name>/v<int:number>/", rubric_views.rubric_page, name="rubric"),
-    path("rubrics/<slug:name>/edit/", rubric_views.rubric_edit, name="rubric-edit"),
-    path("judges/new/", rubric_views.judge_new, name="judge-new"),
-    path("judges/<int:pk>/delete/", rubric_views.judge_delete, name="judge-delete"),
+    path("codebooks/new/", codebook_views.codebook_new, name="codebook-new"),
+    path("codebooks/<slug:name>/v<int:number>/", codebook_views.codebook_page, name="codebook"),
+    path("codebooks/<slug:name>/edit/", codebook_views.codebook_edit, name="codebook-edit"),
+    path("judges/new/", codebook_views.judge_new, name="judge-new"),
+    path("judges/<int:pk>/delete/", codebook_views.judge_delete, name="judge-delete"),
     path("matches/<int:pk>/", display.of_match, name="of-match"),
     path("datasets/<slug:name>/v<int:number>/", display.of_version, name="of-version"),
     path("rate/<int:pk>/", rating.rate, name="rate"),

@@ -23,14 +23,14 @@ from webapp.core.http import STOP_ASKING, accepted, integer, render_block, rende
 from webapp.core.sorting import Order
 from webapp.judgments import behaviours, comparison, display, export, rating, results, services
 from webapp.judgments.forms import QueueForm
-from webapp.judgments.models import QUEUE_SORTS, JudgeModel, Judgment, Queue, Rubric, Target
+from webapp.judgments.models import QUEUE_SORTS, Codebook, JudgeModel, Judgment, Queue, Target
 from webapp.scenarios.forms import DatasetNameForm
 
 PAGE = 50
 JUDGMENTS = 20
 """Judgments per page of a queue."""
 COLUMNS = {
-    "name": "Queue", "rubric": "Rubric", "by": "By", "scored": "Scored", "not": "Could not", "left": "Waiting",
+    "name": "Queue", "codebook": "Codebook", "by": "By", "scored": "Scored", "not": "Could not", "left": "Waiting",
     "seats": "Seats", "owner": "Owner", "age": "Made",
 }  # fmt: skip
 
@@ -53,7 +53,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
         "columns": order.columns(COLUMNS, QUEUE_SORTS, {"scored", "not", "left", "seats"}),
         "filtered": bool(words or by or unfinished),
         "mine": Queue.objects.assigned_to(user),
-        "rubrics": Rubric.objects.prefetch_related("versions").order_by("name"),
+        "codebooks": Codebook.objects.prefetch_related("versions").order_by("name"),
         "judges": JudgeModel.objects.select_related("remote").annotate(asked=Count("queues")).order_by("name"),
     }
     return render_page(request, "judgments/list.html", context, "results")
@@ -73,7 +73,7 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
             queue = services.create_queue(
                 name=cleaned["name"],
                 owner=user,
-                rubric_version=cleaned["rubric_version"],
+                codebook_version=cleaned["codebook_version"],
                 matches=cleaned["match"],
                 episodes=form.episodes(),
                 conversations=form.conversations(),
@@ -90,10 +90,10 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
 
 
 def _suggested(user: User, initial: Mapping[str, Any]) -> dict[str, Any]:
-    """A name and the rubric for the match that a link names."""
+    """A name and the codebook for the match that a link names."""
     keys = [key for key in initial.get("match", ()) if key.isascii() and key.isdigit() and len(key) <= 18]
     match = Match.objects.judgeable_by(user).filter(pk__in=keys[:1]).first()
-    return {"name": match.title[:120], "rubric_version": rating.rubric_after(match)} if match else {}
+    return {"name": match.title[:120], "codebook_version": rating.codebook_after(match)} if match else {}
 
 
 @require_GET

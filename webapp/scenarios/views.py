@@ -246,7 +246,8 @@ def _conversation(row: StoredConversation, awaited_in: WaitingQueue | None) -> d
 def _judgment(record: Judgment, names: Sequence[str]) -> dict[str, Any]:
     """Return one author's values for a seat, or for the conversation as a whole, with their mean."""
     seat = "all" if record.seat is None else names[record.seat] if 0 <= record.seat < len(names) else str(record.seat)
-    mean = sum(record.values.values()) / len(record.values) if record.values else None
+    numbers = (record.numbers or {}).values()
+    mean = sum(numbers) / len(numbers) if numbers else None
     return {"record": record, "seat": seat, "mean": mean}
 
 

@@ -6,7 +6,7 @@ from tests.trust.matrix.base import ANNOTATORS, EVERYONE, NOBODY, RESEARCHERS, R
 from tests.trust.matrix.scenarios import version as dataset_version
 from tests.webapp.judgments.make import FIVES, finished_match, people_queue, version
 from webapp.judgments import services
-from webapp.judgments.models import RubricVersion, Target
+from webapp.judgments.models import CodebookVersion, Target
 from webapp.serving.models import RemoteModel
 
 
@@ -20,12 +20,12 @@ def assigned(owner: Any) -> dict[str, Any]:
     return {"pk": made.pk}
 
 
-def rubric(owner: Any) -> dict[str, Any]:
-    return {"name": RubricVersion.objects.get(rubric__name="sotopia").rubric.name}
+def codebook(owner: Any) -> dict[str, Any]:
+    return {"name": CodebookVersion.objects.get(codebook__name="sotopia").codebook.name}
 
 
-def rubric_version(owner: Any) -> dict[str, Any]:
-    return {**rubric(owner), "number": 1}
+def codebook_version(owner: Any) -> dict[str, Any]:
+    return {**codebook(owner), "number": 1}
 
 
 def judge(owner: Any) -> dict[str, Any]:
@@ -65,11 +65,13 @@ ROUTES = [
     Route("judgments:annotate", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
     Route("judgments:own_judgments", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:of-version", RESEARCHERS, RESEARCHERS, make=dataset_version),
-    Route("judgments:rubric-new", RESEARCHERS),
-    Route("judgments:rubric-new", RESEARCHERS, method="POST", data={"title": "Fairness"}),
-    Route("judgments:rubric", ANNOTATORS, ANNOTATORS, make=rubric_version),
-    Route("judgments:rubric-edit", RESEARCHERS, RESEARCHERS, make=rubric),
-    Route("judgments:rubric-edit", RESEARCHERS, RESEARCHERS, method="POST", make=rubric, data={"title": "Fairness"}),
+    Route("judgments:codebook-new", RESEARCHERS),
+    Route("judgments:codebook-new", RESEARCHERS, method="POST", data={"title": "Fairness"}),
+    Route("judgments:codebook", ANNOTATORS, ANNOTATORS, make=codebook_version),
+    Route("judgments:codebook-edit", RESEARCHERS, RESEARCHERS, make=codebook),
+    Route(
+        "judgments:codebook-edit", RESEARCHERS, RESEARCHERS, method="POST", make=codebook, data={"title": "Fairness"}
+    ),
     Route("judgments:judge-new", ADMIN),
     Route("judgments:judge-new", ADMIN, method="POST", data={"name": "a judge"}),
     Route("judgments:judge-delete", ADMIN, ADMIN, method="POST", make=judge),

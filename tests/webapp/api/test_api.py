@@ -15,7 +15,7 @@ from tests.webapp.judgments.make import finished_match, judged_by_a_model, peopl
 from tests.webapp.runs.making import make_league, make_run
 from tests.webapp.scenarios import files
 from training.games.shop import webshop
-from training.rewards.rubrics import CONDUCT
+from training.labels.codebooks import CONDUCT
 from webapp.accounts.services import revoke_key
 from webapp.arena.models import Match
 from webapp.arena.setup import waiting_room
@@ -351,7 +351,7 @@ def test_an_impossible_move_changes_nothing(call, researcher):
 def test_a_judgment_is_added_by_the_assigned_annotator(call, researcher, annotator):
     queue = people_queue(researcher, rated(finished_match(researcher), researcher), [annotator])
     target = queue.targets.first()
-    values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
+    values = {label_type.name: 6 for label_type in CONDUCT.labels}
     assert call.post("judgments", target=target.pk, values=values).status_code == 404
     added = Caller(annotator).post("judgments", target=target.pk, values=values)
     assert (added.status_code, added.json()["queue"], added.json()["values"]["mutual_benefit"]) == (201, queue.pk, 6.0)
@@ -366,11 +366,11 @@ def test_what_is_assigned_and_open_is_listed(call, researcher, annotator, person
     assert [(row["queue"], row["match"], row["seat"]) for row in listed["items"]] == [
         (made.pk, match.pk, seat) for made in (queue, other) for seat in (0, 1)
     ]  # fmt: skip
-    assert {row["rubric"] for row in listed["items"]} == {"fine-grained v2"}
-    assert [d["name"] for d in listed["items"][0]["dimensions"]] == [d.name for d in CONDUCT.dimensions]
+    assert {row["codebook"] for row in listed["items"]} == {"fine-grained v2"}
+    assert [d["name"] for d in listed["items"][0]["labels"]] == [d.name for d in CONDUCT.labels]
     page = caller.get("judgments/targets", limit=1, offset=1).json()
     assert (page["count"], [row["seat"] for row in page["items"]]) == (4, [1])
-    values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
+    values = {label_type.name: 6 for label_type in CONDUCT.labels}
     caller.post("judgments", target=listed["items"][0]["id"], values=values)
     assert [row["id"] for row in caller.get("judgments/targets", queue=queue.pk).json()["items"]] == [
         listed["items"][1]["id"]
@@ -387,7 +387,7 @@ def test_others_values_are_read_after_ones_own_judgment(call, researcher, annota
     match = rated(finished_match(researcher), researcher)
     queue = people_queue(researcher, match, [researcher, annotator])
     target = queue.targets.first()
-    values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
+    values = {label_type.name: 6 for label_type in CONDUCT.labels}
     Caller(annotator).post("judgments", target=target.pk, values=values)
     assert call.get("judgments", queue=queue.pk).json()["items"] == []
     call.post("judgments", target=target.pk, values=values)
@@ -406,7 +406,7 @@ def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researche
     judged_by_a_model(researcher, match)
     rated(match, player)
     seat = match.seats.get(user=player)
-    Judgment.objects.create(rubric_version=version(), match=match, seat=0, author=player, author_seat=seat, values={})
+    Judgment.objects.create(codebook_version=version(), match=match, seat=0, author=player, author_seat=seat, values={})
 
     def authors(who):
         return [row["author"] for row in who.get("judgments", match=match.pk).json()["items"]]
@@ -419,7 +419,7 @@ def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researche
 
 def test_an_own_judgment_is_readable_before_the_reveal(call, researcher, player):
     queue = people_queue(researcher, finished_match(player), [researcher])
-    values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
+    values = {label_type.name: 6 for label_type in CONDUCT.labels}
     added = call.post("judgments", target=queue.targets.first().pk, values=values)
     assert added.status_code == 201
     assert [row["id"] for row in call.get("judgments", queue=queue.pk).json()["items"]] == [added.json()["id"]]

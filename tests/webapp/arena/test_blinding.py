@@ -10,8 +10,8 @@ from tests.webapp.arena import vigil
 from tests.webapp.arena.conftest import negotiation
 from tests.webapp.judgments.make import people_queue
 from training.games.base import FORFEIT
+from training.labels.codebooks import CONDUCT
 from training.records import ALL
-from training.rewards.rubrics import CONDUCT
 from training.seeding import rng
 from webapp.arena import access, clock
 from webapp.arena.live import client_state, consumers, fragments
@@ -152,7 +152,7 @@ def test_an_annotator_judges_before_the_reveal(client_of, player, ben, annotator
 
     assert shown_page(), "nothing is assigned yet"
     queue = people_queue(researcher, two_people, [annotator])
-    values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
+    values = {label_type.name: 6 for label_type in CONDUCT.labels}
     for target in queue.targets.order_by("position"):
         assert not shown_page()
         judging.annotate(target=target, by=annotator, values=values)

@@ -6,12 +6,12 @@ import pytest
 
 from tests.webapp.judgments.make import SCENARIO, finished_match, people_queue
 from training.games import lookup
-from training.rewards.rubrics import CONDUCT
+from training.labels.codebooks import CONDUCT
 from webapp.arena.models import Match
 from webapp.arena.play import services
 from webapp.arena.watching import notable
 from webapp.arena.watching.notable import Score
-from webapp.judgments.models import Judgment, RubricVersion
+from webapp.judgments.models import CodebookVersion, Judgment
 
 pytestmark = pytest.mark.django_db
 
@@ -37,9 +37,9 @@ def ben(person):
 
 def praised(match, value):
     """The first player says of the other: this much mutual benefit."""
-    version = RubricVersion.objects.get(rubric__name="fine-grained", number=CONDUCT.version)
+    version = CodebookVersion.objects.get(codebook__name="fine-grained", number=CONDUCT.version)
     Judgment.objects.create(
-        rubric_version=version,
+        codebook_version=version,
         match=match,
         seat=1,
         author=match.host,

@@ -207,7 +207,7 @@ def test_the_result_reveals_and_leads_on(client_of, player, ben, two_people):
 @pytest.mark.parametrize(
     "game, shuffled, asks",
     [
-        ("negotiation", False, True),  # rated by a rubric
+        ("negotiation", False, True),  # rated by a codebook
         ("kuhn_poker", False, False),  # not rated, and the host chose the player
         ("kuhn_poker", True, True),  # a guess who sat there
     ],

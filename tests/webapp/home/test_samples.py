@@ -10,14 +10,14 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from training.rewards.rubrics import CONDUCT
+from training.labels.codebooks import CONDUCT
 from training.store import read_lines
 from webapp.accounts.models import User
 from webapp.core import files
 from webapp.home import samples
 from webapp.home.models import Sample
-from webapp.judgments.models import Judgment, Queue, Rubric, RubricVersion
-from webapp.judgments.services import annotate, create_queue, load_rubrics
+from webapp.judgments.models import Codebook, CodebookVersion, Judgment, Queue
+from webapp.judgments.services import annotate, create_queue, load_codebooks
 from webapp.runs.models import Run
 
 pytestmark = pytest.mark.django_db
@@ -181,12 +181,12 @@ def test_the_samples_fill_the_matrix_with_their_recorded_evaluations(
 
 
 def test_judgments_of_people_keep_a_sample_and_are_kept(stored: list[Run], researcher: User) -> None:
-    load_rubrics()
+    load_codebooks()
     queue = create_queue(
-        name="mine", owner=researcher, rubric_version=RubricVersion.objects.get(rubric__name=CONDUCT.name),
+        name="mine", owner=researcher, codebook_version=CodebookVersion.objects.get(codebook__name=CONDUCT.name),
         episodes=stored[0].episodes.all()[:1], annotators=[researcher],
     )  # fmt: skip
-    values = {dimension.name: 5 for dimension in CONDUCT.dimensions}
+    values = {label_type.name: 5 for label_type in CONDUCT.labels}
     judged = annotate(target=queue.targets.with_games()[0], by=researcher, values=values)
     counted = Judgment.objects.count()
     with pytest.raises(CommandError, match="other people have judged 1"):
@@ -196,8 +196,8 @@ def test_judgments_of_people_keep_a_sample_and_are_kept(stored: list[Run], resea
     call_command("sample_runs", "--remove")
     assert not Judgment.objects.exists()
     assert list(Queue.objects.all()) == [queue]
-    assert not Rubric.objects.filter(name="reply-form").exists()
-    assert Rubric.objects.filter(name=CONDUCT.name).exists()
+    assert not Codebook.objects.filter(name="reply-form").exists()
+    assert Codebook.objects.filter(name=CONDUCT.name).exists()
     call_command("sample_runs")
     assert Judgment.objects.filter(rule="reply-form").count() == counted - 1
     assert Queue.objects.filter(rule="reply-form").count() == len(stored)

@@ -10,7 +10,7 @@ from training.rewards.judge import Cost, Verdict
 from webapp.arena.play import services as arena
 from webapp.arena.setup import tables, waiting_room
 from webapp.judgments import services
-from webapp.judgments.models import JudgeModel, RubricVersion
+from webapp.judgments.models import CodebookVersion, JudgeModel
 from webapp.scenarios import services as datasets
 from webapp.scenarios.models import DatasetVersion, StoredConversation
 from webapp.scenarios.signals import version_stored
@@ -18,7 +18,7 @@ from webapp.serving.models import RemoteModel
 
 FIVES = {"compromise_seeking": 5, "persuasion_skill": 5, "strategic_commitment": 5, "empathy_expression": 5,
          "mutual_benefit": 5}  # fmt: skip
-"""Values of the rubric that `version` gives."""
+"""Values of the codebook that `version` gives."""
 
 
 def finished_match(host, partner=None, consent=True, scenario=SCENARIO):
@@ -75,10 +75,16 @@ def conversation(number=0, judgments=(), scenario=SCENARIO):
     return Conversation(source=f"file:{number}", episode=Episode(scenario=scenario, moves=moves), judgments=judgments)
 
 
-def outside(author, seat, values, *, rubric="fine-grained", rubric_version=2, **fields):
+def outside(author, seat, values, *, codebook="fine-grained", codebook_version=2, **fields):
     """A judgment as an import brings it."""
     return JudgmentRecord(
-        rubric=rubric, rubric_version=rubric_version, episode="e", seat=seat, author=author, values=values, **fields
+        codebook=codebook,
+        codebook_version=codebook_version,
+        episode="e",
+        seat=seat,
+        author=author,
+        values=values,
+        **fields,
     )
 
 
@@ -90,12 +96,12 @@ def imported(owner, *conversations, name="imported", licence=""):
     return stored
 
 
-def conversation_queue(owner, stored, annotators=(), rubric="fine-grained", **fields):
+def conversation_queue(owner, stored, annotators=(), codebook="fine-grained", **fields):
     """A queue of all conversations of a dataset version."""
     rows = StoredConversation.objects.filter(scenario__version=stored).order_by("position")
     people = {} if "judge" in fields else {"annotators": annotators or [owner]}
     return services.create_queue(
-        name="imported", owner=owner, rubric_version=version(rubric), conversations=rows, **people, **fields
+        name="imported", owner=owner, codebook_version=version(codebook), conversations=rows, **people, **fields
     )
 
 
@@ -108,21 +114,21 @@ def rated(match, user):
 
 
 def version(name="fine-grained"):
-    """The newest version of a rubric."""
-    return RubricVersion.objects.select_related("rubric").filter(rubric__name=name).latest("number")
+    """The newest version of a codebook."""
+    return CodebookVersion.objects.select_related("codebook").filter(codebook__name=name).latest("number")
 
 
 def judged_by_a_model(owner, match, *, value=5.0, reason="because of {}"):
-    """A queue of which a judge model has scored every seat, each value with `reason` for its dimension."""
+    """A queue of which a judge model has scored every seat, each value with `reason` for its label_type."""
     remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
     judge = JudgeModel.objects.create(name="the judge", remote=remote)
     queue = services.create_queue(
-        name="by a model", owner=owner, rubric_version=version(), matches=[match], judge=judge
+        name="by a model", owner=owner, codebook_version=version(), matches=[match], judge=judge
     )
     for target in queue.targets.all():
-        names = [dimension.name for dimension in version().record().dimensions]
+        names = [label_type.name for label_type in version().record().labels]
         verdict = Verdict(
-            rubric=version().record(), seat=target.seat, values=dict.fromkeys(names, value),
+            codebook=version().record(), seat=target.seat, values=dict.fromkeys(names, value),
             reasons={name: reason.format(name) for name in names}, prompt_sha256="0" * 64, cost=Cost(calls=1),
         )  # fmt: skip
         services.record_verdict(target=target, verdict=verdict)
@@ -131,5 +137,5 @@ def judged_by_a_model(owner, match, *, value=5.0, reason="because of {}"):
 
 def people_queue(owner, match, annotators=()):
     return services.create_queue(
-        name="by people", owner=owner, rubric_version=version(), matches=[match], annotators=annotators or [owner]
+        name="by people", owner=owner, codebook_version=version(), matches=[match], annotators=annotators or [owner]
     )

@@ -10,7 +10,7 @@ from tests.webapp.api.test_api import Caller
 from tests.webapp.judgments.make import finished_match, rated, version, village_match
 from tests.webapp.runs.making import RECORD, make_episode, make_run
 from training.errors import BadInput
-from training.rewards.rubrics import BEHAVIOURS
+from training.labels.codebooks import BEHAVIOURS
 from webapp.judgments import behaviours, comparison, judging, results, services
 from webapp.judgments.models import JudgeModel, Judgment
 from webapp.serving.models import RemoteModel
@@ -22,12 +22,12 @@ WOLVES = (0, 2)
 
 
 def asked(target):
-    return [dimension.name for dimension in target.rubric().dimensions]
+    return [label_type.name for label_type in target.codebook().labels]
 
 
 def queue_of(owner, *matches, annotators=(), **options):
     people = {} if "judge" in options else {"annotators": annotators or [owner]}
-    options = {"name": "behaviours", "rubric_version": version(BEHAVIOURS.name), **people, **options}
+    options = {"name": "behaviours", "codebook_version": version(BEHAVIOURS.name), **people, **options}
     return services.create_queue(owner=owner, matches=matches, **options)
 
 
@@ -66,7 +66,11 @@ def test_seats_of_an_episode_are_asked_by_the_roles_in_its_summary(researcher, s
     played.summary |= {"roles": ["werewolf", "imposter"], **survived}
     played.save()
     queue = services.create_queue(
-        name="q", owner=researcher, rubric_version=version(BEHAVIOURS.name), episodes=[played], annotators=[researcher]
+        name="q",
+        owner=researcher,
+        codebook_version=version(BEHAVIOURS.name),
+        episodes=[played],
+        annotators=[researcher],
     )
     [target] = queue.targets.with_games()
     assert (target.seat, asked(target)) == (0, WOLF)
@@ -108,7 +112,7 @@ def test_what_is_no_answer_or_was_not_asked_is_refused(researcher, match, values
 def test_the_interface_says_what_is_asked_about_a_seat(researcher, annotator, match):
     queue_of(researcher, match, annotators=[annotator])
     items = Caller(annotator).get("judgments/targets").json()["items"]
-    asked_by_seat = {item["seat"]: [dimension["name"] for dimension in item["dimensions"]] for item in items}
+    asked_by_seat = {item["seat"]: [dimension["name"] for label_type in item["labels"]] for item in items}
     assert asked_by_seat == {seat: WOLF if seat in WOLVES else VILLAGER for seat in range(6)}
 
 
@@ -160,9 +164,9 @@ def test_the_table_of_a_queue(client_of, researcher, match):
     assert reasons.count(f"<dd>{'yes' if match.seat_metrics['0']['survived'] else 'no'}</dd>") == 3
 
 
-def test_other_rubrics_have_no_table(client_of, researcher, match):
+def test_other_codebooks_have_no_table(client_of, researcher, match):
     queue = services.create_queue(
-        name="q", owner=researcher, rubric_version=version(), matches=[match], annotators=[researcher]
+        name="q", owner=researcher, codebook_version=version(), matches=[match], annotators=[researcher]
     )
     judge_all(queue, researcher, lambda target, survived: 3)
     assert behaviours.of_queue(queue) is None
@@ -180,9 +184,9 @@ def test_results_and_agreement_leave_out_what_was_not_asked(researcher, annotato
     alphas = {row.title: (row.value, row.seats) for row in comparison.of_queue(queue).agreements}
     assert alphas["Identity concealment"] == (1.0, 2)
     assert alphas["Recognising deception"] == (pytest.approx(1 - (1 / 8) / (15 / 56)), 4)
-    means = {row.dimension.name: (row.mean, row.games) for row in results.of_queue(queue)["a scripted player"]}
+    means = {row.label_type.name: (row.mean, row.games) for row in results.of_queue(queue)["a scripted player"]}
     assert means[WOLF[0]] == (0.0, 1)  # Cleo
-    assert [row.dimension.name for row in results.of_queue(queue)["person"]] == WOLF  # the host is a wolf
+    assert [row.label_type.name for row in results.of_queue(queue)["person"]] == WOLF  # the host is a wolf
     assert means[VILLAGER[0]] == (pytest.approx((1 + 0.5 + 0 + 0) / 4), 1)
 
 
@@ -190,24 +194,24 @@ def test_the_unit_of_a_result_is_the_game_however_many_seats_a_player_had_in_it(
     other = village_match(researcher, seed=2)
     queue = queue_of(researcher, match, other)
     judge_all(queue, researcher, lambda target, survived: target.match_id == match.pk and target.seat in (1, 3, 4))
-    estimate = {row.dimension.name: row for row in results.of_queue(queue)["a scripted player"]}[VILLAGER[0]]
+    estimate = {row.label_type.name: row for row in results.of_queue(queue)["a scripted player"]}[VILLAGER[0]]
     # By hand: of the four villagers three did it in one game, nobody in the other: means 3/4 and 0 of two games, whose
     # standard error is 3/8; t(0.975, 1) = 12.7062.
     assert (estimate.mean, estimate.games) == (0.375, 2)
     assert estimate.half == pytest.approx(12.7062 * 0.375, rel=1e-5)
 
 
-def test_a_copy_of_the_rubric_keeps_roles_and_yes_or_no(client_of, researcher):
+def test_a_copy_of_the_codebook_keeps_roles_and_yes_or_no(client_of, researcher):
     client = client_of(researcher)
-    page = client.get(reverse("judgments:rubric-edit", args=[BEHAVIOURS.name]))
+    page = client.get(reverse("judgments:codebook-edit", args=[BEHAVIOURS.name]))
     formset = page.context["formset"]
     data = {"title": "Wolves only", f"{formset.prefix}-TOTAL_FORMS": "2", f"{formset.prefix}-INITIAL_FORMS": "2"}
     for number, form in enumerate(formset.forms[:2]):
         fields = {name: form.initial[name] for name in ("name", "title", "low", "high", "question", "anchors", "roles")}
         data |= {f"{formset.prefix}-{number}-{name}": value for name, value in fields.items()}
         data[f"{formset.prefix}-{number}-yes_no"] = "on" if number == 0 else ""
-    page = client.post(reverse("judgments:rubric-edit", args=[BEHAVIOURS.name]), data, follow=True)
-    first, second = version("wolves-only").record().dimensions
-    assert first == BEHAVIOURS.dimensions[0]
-    assert second == BEHAVIOURS.dimensions[1].model_copy(update={"yes_no": False})
+    page = client.post(reverse("judgments:codebook-edit", args=[BEHAVIOURS.name]), data, follow=True)
+    first, second = version("wolves-only").record().labels
+    assert first == BEHAVIOURS.labels[0]
+    assert second == BEHAVIOURS.labels[1].model_copy(update={"yes_no": False})
     assert "Asked about: werewolf." in page.content.decode()

@@ -24,7 +24,7 @@ from training.errors import BadInput
 from training.rewards.judge import transcript_of
 from webapp.judgments import comparison, export, games, results, services
 from webapp.judgments import imported as imports
-from webapp.judgments.models import Judgment, Queue, RubricVersion
+from webapp.judgments.models import CodebookVersion, Judgment, Queue
 from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation
 from webapp.scenarios.services import add_version, delete_dataset, fork, lines_of
 from webapp.scenarios.signals import version_stored
@@ -64,7 +64,7 @@ def test_judgments_of_an_import_become_rows_by_authors_outside(stored):
     assert {(row.author, row.judge, row.target) for row in rows} == {(None, None, None)}
     assert (rows[0].reasons["empathy_expression"], rows[2].reason) == ("so", "no answer")
     assert (rows[0].updated_at, rows[1].updated_at) == (None, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
-    assert rows[0].rubric_version == version()
+    assert rows[0].codebook_version == version()
 
 
 def test_storing_them_again_adds_nothing(stored):
@@ -83,12 +83,12 @@ def test_a_copy_of_the_dataset_has_rows_of_its_own(stored, researcher):
 
 
 ODD = {
-    "an unknown rubric": (outside("a", 0, values(1), rubric="theirs"), None),
-    "an unknown version": (outside("a", 0, values(1), rubric_version=99), None),
+    "an unknown codebook": (outside("a", 0, values(1), codebook="theirs"), None),
+    "an unknown version": (outside("a", 0, values(1), codebook_version=99), None),
     "no such seat": (outside("a", 2, values(1)), None),
     "one turn": (outside("a", 0, values(1), turn=1), None),
     "off the scale": (outside("a", 0, {**values(1), "mutual_benefit": 11}), "mutual_benefit: choose a value: 0 to 10"),
-    "another dimension": (outside("a", 0, {"luck": 1}), "luck: not a dimension of this rubric"),
+    "another dimension": (outside("a", 0, {"luck": 1}), "luck: not a dimension of this codebook"),
     "no value at all": (outside("a", 0, {}), "no value"),
     "no reason": (outside("a", 0, None), "gives no reason"),
 }
@@ -122,7 +122,13 @@ def test_a_queue_over_a_dataset_is_judged_like_any_other(stored, client_of, rese
     link = reverse("judgments:queue-new") + f"?version={stored.pk}"
     assert link in page
     assert f'<option value="{stored.pk}" selected>imported v1: 3 conversations' in client.get(link).content.decode()
-    data = {"name": "q", "rubric_version": version().pk, "version": stored.pk, "most": 2, "annotators": [annotator.pk]}
+    data = {
+        "name": "q",
+        "codebook_version": version().pk,
+        "version": stored.pk,
+        "most": 2,
+        "annotators": [annotator.pk],
+    }
     assert client.post(reverse("judgments:queue-new"), data).status_code == 302
     queue = Queue.objects.get()
     assert [(t.conversation.position, t.seat) for t in queue.targets.order_by("position")] == [
@@ -264,16 +270,16 @@ def test_imported_judgments_are_hidden_from_an_annotator_until_their_own(stored,
 
 
 def test_a_conversation_with_roles_is_asked_about_by_role(researcher):
-    """The rubric of Werewolf asks nothing about seats without a role: the refusal says so."""
+    """The codebook of Werewolf asks nothing about seats without a role: the refusal says so."""
     stored = imported(researcher, conversation(0))
     with pytest.raises(BadInput, match="roles that nobody had"):
-        conversation_queue(researcher, stored, rubric="werewolf-behaviours")
-    assert RubricVersion.objects.filter(queues__isnull=False).count() == 0
+        conversation_queue(researcher, stored, codebook="werewolf-behaviours")
+    assert CodebookVersion.objects.filter(queues__isnull=False).count() == 0
 
 
 def test_authors_who_share_fewer_than_two_seats_are_not_compared(monkeypatch):
     """Their agreement is not defined; a thousand such authors would make half a million pairs."""
-    rubric = version().record()
+    codebook = version().record()
     a, b, c, d = (("named in the import", name) for name in "abcd")
     first, second, third = (((None, None, 7), 0), ((None, None, 7), 1), ((None, None, 8), 0))
     both = {first: values(5), second: values(7)}
@@ -281,9 +287,9 @@ def test_authors_who_share_fewer_than_two_seats_are_not_compared(monkeypatch):
     compared = []
     pair = comparison._pair
     monkeypatch.setattr(comparison, "_pair", lambda *arguments: compared.append(1) or pair(*arguments))
-    pairs = list(comparison._pairs(rubric, sorted(answers), answers))
+    pairs = list(comparison._pairs(codebook, sorted(answers), answers))
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b")]
-    assert len(compared) == len(rubric.dimensions)
+    assert len(compared) == len(codebook.labels)
 
 
 def games_of(kind, owner):
@@ -297,7 +303,7 @@ def games_of(kind, owner):
 
 
 def queue_over(owner, annotator, name="seats", **judged):
-    return services.create_queue(name=name, owner=owner, rubric_version=version(), annotators=[annotator], **judged)
+    return services.create_queue(name=name, owner=owner, codebook_version=version(), annotators=[annotator], **judged)
 
 
 def visible_counts(queue, user, client):

@@ -23,21 +23,21 @@ from tests.webapp.judgments.make import (
 from tests.webapp.runs.making import make_episode, make_run, village
 from training.games import REGISTRY as GAMES
 from training.games.base import FORFEIT
+from training.labels.codebooks import CONDUCT, rated_after
 from training.records import ALL, Scenario
-from training.rewards.rubrics import CONDUCT, rated_after
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.arena.play import services as arena
 from webapp.arena.setup import tables
 from webapp.core import choices
 from webapp.judgments import services, views
-from webapp.judgments.models import Guess, JudgeModel, Judgment, Queue, Rubric
+from webapp.judgments.models import Codebook, Guess, JudgeModel, Judgment, Queue
 from webapp.scenarios.models import Dataset
 from webapp.serving import services as serving
 from webapp.serving.models import RemoteModel
 
 pytestmark = pytest.mark.django_db
-NAMES = [dimension.name for dimension in CONDUCT.dimensions]
+NAMES = [label_type.name for label_type in CONDUCT.labels]
 
 
 def test_empty_lists_name_the_next_step(client_of, researcher, annotator):
@@ -67,21 +67,21 @@ def test_the_list_costs_the_same_however_many_queues(client_of, researcher, anno
 def test_a_researcher_makes_a_queue_of_a_match(client_of, researcher, annotator):
     match = finished_match(researcher)
     address = reverse("judgments:queue-new")
-    data = {"name": "first", "rubric_version": version().pk, "match": [match.pk], "most": 20,
+    data = {"name": "first", "codebook_version": version().pk, "match": [match.pk], "most": 20,
             "annotators": [annotator.pk]}  # fmt: skip
     page = client_of(researcher).post(address, data, follow=True).content.decode()
     assert "0 of 2 scored" in page
     assert Queue.objects.get().targets.count() == 2
 
 
-def test_a_queue_for_a_match_begins_with_its_name_and_its_rubric(client_of, researcher):
+def test_a_queue_for_a_match_begins_with_its_name_and_its_codebook(client_of, researcher):
     match = finished_match(researcher)
     client, address = client_of(researcher), reverse("judgments:queue-new")
     form = client.get(f"{address}?match={match.pk}&annotators={researcher.pk}").context["form"]
     data = {name: form[name].value() for name in ("name", "most", "annotators", "match")}
     assert data["name"] == match.title
-    assert form["rubric_version"].value() == version().pk
-    client.post(address, {**data, "rubric_version": version().pk})
+    assert form["codebook_version"].value() == version().pk
+    client.post(address, {**data, "codebook_version": version().pk})
     assert Queue.objects.get().targets.count() == 2, "created without a further entry"
     for query in ("", "?match=0", "?match=x"):
         assert not client.get(address + query).context["form"]["name"].value()
@@ -97,7 +97,7 @@ def test_a_new_queue_lists_the_latest_and_what_is_asked_for(client_of, researche
 
     assert listed("") == [newest.pk, matches[2].pk]
     assert listed(f"?match={oldest.pk}&match=x") == [newest.pk, matches[2].pk, oldest.pk]
-    data = {"name": "old", "rubric_version": version().pk, "match": [oldest.pk], "most": 20}
+    data = {"name": "old", "codebook_version": version().pk, "match": [oldest.pk], "most": 20}
     again = client.post(address, data)
     assert again.status_code == 400
     assert f'<option value="{oldest.pk}" selected>' in again.content.decode(), "an old match stays chosen"
@@ -108,7 +108,7 @@ def test_a_new_queue_lists_the_latest_and_what_is_asked_for(client_of, researche
 @pytest.mark.parametrize("missing, why", [("match", "Choose finished matches"), ("annotators", "either a judge")])
 def test_a_queue_without_games_or_judges_is_refused(client_of, researcher, missing, why):
     match = finished_match(researcher)
-    data = {"name": "first", "rubric_version": version().pk, "match": [match.pk], "most": 20,
+    data = {"name": "first", "codebook_version": version().pk, "match": [match.pk], "most": 20,
             "annotators": [researcher.pk]}  # fmt: skip
     del data[missing]
     response = client_of(researcher).post(reverse("judgments:queue-new"), data)
@@ -188,7 +188,7 @@ def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
 def test_a_judged_seat_has_its_name_while_its_game_can_be_read(client_of, researcher):
     played = make_episode(make_run(researcher), record=village())
     common = {"owner": researcher, "episodes": [played], "annotators": [researcher]}
-    queue = services.create_queue(name="q", rubric_version=version(), **common)
+    queue = services.create_queue(name="q", codebook_version=version(), **common)
     second = queue.targets.get(seat=1)
     services.annotate(target=second, by=researcher, values=FIVES)
     client, address = client_of(researcher), reverse("judgments:own_judgments", args=[queue.pk])
@@ -312,59 +312,59 @@ def test_a_player_reads_no_judgment_of_the_game_before_rating(client_of, researc
     assert client.post(export, {"name": "judged"}).status_code == 302
 
 
-def rubric_data(**changes):
+def codebook_data(**changes):
     data = {"title": "Fair play", "dimensions-TOTAL_FORMS": "1", "dimensions-INITIAL_FORMS": "0"}
     first = {"name": "fairness", "title": "Fairness", "low": "0", "high": "4", "question": "Fair?"}
     first["anchors"] = "0 = no\n4 = yes"
     return {**data, **{f"dimensions-0-{name}": value for name, value in {**first, **changes}.items()}}
 
 
-def test_a_rubric_is_made_and_edited(client_of, researcher):
+def test_a_codebook_is_made_and_edited(client_of, researcher):
     client = client_of(researcher)
-    page = client.post(reverse("judgments:rubric-new"), rubric_data(), follow=True).content.decode()
+    page = client.post(reverse("judgments:codebook-new"), codebook_data(), follow=True).content.decode()
     assert "Saved as fair-play v1" in page
-    record = Rubric.objects.get(name="fair-play").newest().record()
-    assert [(anchor.value, anchor.text) for anchor in record.dimensions[0].anchors] == [(0, "no"), (4, "yes")]
-    edited = {**rubric_data(high="5"), "dimensions-INITIAL_FORMS": "1"}
-    client.post(reverse("judgments:rubric-edit", args=["fair-play"]), edited)
-    assert Rubric.objects.get(name="fair-play").newest().number == 2
+    record = Codebook.objects.get(name="fair-play").newest().record()
+    assert [(anchor.value, anchor.text) for anchor in record.labels[0].anchors] == [(0, "no"), (4, "yes")]
+    edited = {**codebook_data(high="5"), "dimensions-INITIAL_FORMS": "1"}
+    client.post(reverse("judgments:codebook-edit", args=["fair-play"]), edited)
+    assert Codebook.objects.get(name="fair-play").newest().number == 2
 
 
 @pytest.mark.parametrize(
     "change, why", [({"anchors": "no"}, "Write value = meaning"), ({"low": "9"}, "low end"), ({"name": "A b"}, "valid")]
 )
-def test_a_wrong_rubric_says_what_is_wrong(client_of, researcher, change, why):
-    response = client_of(researcher).post(reverse("judgments:rubric-new"), rubric_data(**change))
+def test_a_wrong_codebook_says_what_is_wrong(client_of, researcher, change, why):
+    response = client_of(researcher).post(reverse("judgments:codebook-new"), codebook_data(**change))
     assert response.status_code == 400
     assert why in response.content.decode()
-    assert not Rubric.objects.filter(name="fair-play").exists()
+    assert not Codebook.objects.filter(name="fair-play").exists()
 
 
 @pytest.mark.parametrize("title", ["公平", "7 ways"])
 def test_a_title_that_makes_no_name_is_reported_at_the_title(client_of, researcher, title):
-    for address in (reverse("judgments:rubric-new"), reverse("judgments:rubric-edit", args=["sotopia"])):
-        refused = client_of(researcher).post(address, {**rubric_data(), "title": title})
+    for address in (reverse("judgments:codebook-new"), reverse("judgments:codebook-edit", args=["sotopia"])):
+        refused = client_of(researcher).post(address, {**codebook_data(), "title": title})
         assert refused.status_code == 400
         assert "Begin the title with a Latin letter" in refused.context["form"].errors["title"][0]
-    assert set(Rubric.objects.values_list("owner", flat=True)) == {None}
+    assert set(Codebook.objects.values_list("owner", flat=True)) == {None}
 
 
-def test_a_copy_does_not_become_a_version_of_another_rubric(client_of, researcher):
-    client, address = client_of(researcher), reverse("judgments:rubric-edit", args=["sotopia"])
-    client.post(reverse("judgments:rubric-new"), rubric_data())
-    refused = client.post(address, rubric_data(high="5"))
+def test_a_copy_does_not_become_a_version_of_another_codebook(client_of, researcher):
+    client, address = client_of(researcher), reverse("judgments:codebook-edit", args=["sotopia"])
+    client.post(reverse("judgments:codebook-new"), codebook_data())
+    refused = client.post(address, codebook_data(high="5"))
     assert refused.status_code == 400
     assert "has this name already" in refused.context["form"].errors["title"][0]
-    assert Rubric.objects.get(name="fair-play").versions.count() == 1
-    client.post(address, {**rubric_data(), "title": "Fair_play, too"})
-    assert Rubric.objects.get(name="fair-play-too").owner == researcher
+    assert Codebook.objects.get(name="fair-play").versions.count() == 1
+    client.post(address, {**codebook_data(), "title": "Fair_play, too"})
+    assert Codebook.objects.get(name="fair-play-too").owner == researcher
 
 
 def test_a_number_has_its_label_and_its_meaning(client_of, researcher, annotator):
-    data = rubric_data(low="0", high="100")
-    client_of(researcher).post(reverse("judgments:rubric-new"), data)
+    data = codebook_data(low="0", high="100")
+    client_of(researcher).post(reverse("judgments:codebook-new"), data)
     queue = services.create_queue(
-        name="long", owner=researcher, rubric_version=version("fair-play"), matches=[finished_match(researcher)],
+        name="long", owner=researcher, codebook_version=version("fair-play"), matches=[finished_match(researcher)],
         annotators=[annotator],
     )  # fmt: skip
     client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
@@ -376,12 +376,12 @@ def test_a_number_has_its_label_and_its_meaning(client_of, researcher, annotator
     assert all(f'id="{name}"' in page for name in described.split())
 
 
-def test_editing_a_shipped_rubric_makes_a_copy(client_of, researcher):
-    address = reverse("judgments:rubric-edit", args=["fine-grained"])
+def test_editing_a_shipped_codebook_makes_a_copy(client_of, researcher):
+    address = reverse("judgments:codebook-edit", args=["fine-grained"])
     assert "makes a copy" in client_of(researcher).get(address).content.decode()
-    client_of(researcher).post(address, rubric_data())
-    assert Rubric.objects.get(name="fair-play").owner == researcher
-    assert Rubric.objects.get(name="fine-grained").versions.count() == 1
+    client_of(researcher).post(address, codebook_data())
+    assert Codebook.objects.get(name="fair-play").owner == researcher
+    assert Codebook.objects.get(name="fine-grained").versions.count() == 1
 
 
 def test_a_player_rates_and_then_sees_who_it_was(client_of, researcher, player):
@@ -410,7 +410,7 @@ def test_a_player_rates_and_then_sees_who_it_was(client_of, researcher, player):
 
 
 def test_a_game_with_nothing_to_ask_offers_one_button(client_of, researcher):
-    """The host chose the players, and the game names no rubric: there is no guess, and no question either."""
+    """The host chose the players, and the game names no codebook: there is no guess, and no question either."""
     start = tables.Start(Scenario(id="board", game="tic_tac_toe", seats=("Ada", "Ben")))
     places = [tables.Place(user=researcher), tables.Place(scripted="scripted")]
     match = tables.create(host=researcher, start=start, places=places, consent=True)
@@ -517,7 +517,7 @@ def judge_queue(researcher):
     judge = services.add_judge(name="stub", remote=remote, temperature=0)
     match = rated(finished_match(researcher), researcher)
     return services.create_queue(
-        name="modelled", owner=researcher, rubric_version=version(), matches=[match], judge=judge
+        name="modelled", owner=researcher, codebook_version=version(), matches=[match], judge=judge
     )
 
 
@@ -625,27 +625,27 @@ def rival(model):
     return store
 
 
-@pytest.mark.parametrize("model", [Rubric, JudgeModel])
+@pytest.mark.parametrize("model", [Codebook, JudgeModel])
 def test_saving_the_same_name_at_the_same_moment_is_reported(client_of, admin, model):
     RemoteModel.objects.create(name="judge", address="http://127.0.0.1:9/v1", model="m", added_by=admin)
     faster = rival(model)
     pre_save.connect(faster, sender=model)
     try:
-        if model is Rubric:
-            answer = client_of(admin).post(reverse("judgments:rubric-new"), rubric_data())
+        if model is Codebook:
+            answer = client_of(admin).post(reverse("judgments:codebook-new"), codebook_data())
         else:
             data = {"name": "j", "remote": RemoteModel.objects.get().pk, "temperature": "0"}
             answer = client_of(admin).post(reverse("judgments:judge-new"), data)
     finally:
         pre_save.disconnect(faster, sender=model)
     assert answer.status_code == 400
-    assert {Rubric: "a rubric of this name has just been created", JudgeModel: "already"}[
+    assert {Codebook: "a codebook of this name has just been created", JudgeModel: "already"}[
         model
     ] in answer.content.decode()
 
 
 def test_anchors_have_an_end(client_of, researcher):
-    response = client_of(researcher).post(reverse("judgments:rubric-new"), rubric_data(anchors="0 = " + "x" * 4000))
+    response = client_of(researcher).post(reverse("judgments:codebook-new"), codebook_data(anchors="0 = " + "x" * 4000))
     assert response.status_code == 400
     assert "at most 4000 characters" in response.content.decode()
 
@@ -730,12 +730,12 @@ def test_a_queue_over_two_games_takes_all_their_seats_or_says_which_it_leaves_ou
     small, large = rated(finished_match(researcher), researcher), village_match(researcher)
     address = reverse("judgments:queue-new")
     data = {"name": "q", "match": [small.pk, large.pk], "most": 20, "annotators": [researcher.pk]}
-    client_of(researcher).post(address, {**data, "rubric_version": version("sotopia").pk})
+    client_of(researcher).post(address, {**data, "codebook_version": version("sotopia").pk})
     whole = Queue.objects.get()
     assert [whole.targets.filter(match=match).count() for match in (small, large)] == [2, 6]
     assert whole.left_out == []
     page = client_of(researcher).post(
-        address, {**data, "rubric_version": version("werewolf-behaviours").pk}, follow=True
+        address, {**data, "codebook_version": version("werewolf-behaviours").pk}, follow=True
     )
     queue = Queue.objects.latest("pk")
     assert [queue.targets.filter(match=match).count() for match in (small, large)] == [0, 6]
@@ -750,16 +750,16 @@ def test_every_seat_of_an_episode_is_taken_whatever_its_index_says(researcher):
     played.summary = {**played.summary, "returns": {}}
     played.save()
     common = {"owner": researcher, "episodes": [played], "annotators": [researcher]}
-    assert services.create_queue(name="q", rubric_version=version(), **common).targets.count() == 6
+    assert services.create_queue(name="q", codebook_version=version(), **common).targets.count() == 6
 
 
 def test_a_question_of_yes_or_no_needs_no_scale(client_of, researcher):
-    data = rubric_data(yes_no="on", low="", high="x", anchors="0 = no\n1 = yes")
-    page = client_of(researcher).post(reverse("judgments:rubric-new"), data, follow=True)
+    data = codebook_data(yes_no="on", low="", high="x", anchors="0 = no\n1 = yes")
+    page = client_of(researcher).post(reverse("judgments:codebook-new"), data, follow=True)
     assert page.status_code == 200
-    dimension = Rubric.objects.get(name="fair-play").newest().record().dimensions[0]
-    assert (dimension.low, dimension.high, dimension.yes_no) == (0, 1, True)
-    refused = client_of(researcher).post(reverse("judgments:rubric-new"), rubric_data(low="", high=""))
+    label_type = Codebook.objects.get(name="fair-play").newest().record().labels[0]
+    assert (label_type.low, label_type.high, label_type.yes_no) == (0, 1, True)
+    refused = client_of(researcher).post(reverse("judgments:codebook-new"), codebook_data(low="", high=""))
     assert refused.content.decode().count("Enter a number, or choose yes or no.") == 2
     order = [field.name for field in refused.context["formset"].forms[0]]
     assert order.index("yes_no") < order.index("low")
@@ -768,7 +768,7 @@ def test_a_question_of_yes_or_no_needs_no_scale(client_of, researcher):
 RATED = {"negotiation": "Compromise seeking", "werewolf": "Recognising deception"}
 
 
-def test_a_game_is_rated_by_its_own_rubric_or_by_the_guess_alone(client_of, researcher):
+def test_a_game_is_rated_by_its_own_codebook_or_by_the_guess_alone(client_of, researcher):
     matches = {"negotiation": finished_match(researcher), "werewolf": village_match(researcher)}
     for game, title in RATED.items():
         page = client_of(researcher).get(reverse("judgments:rate", args=[matches[game].pk])).content.decode()
@@ -782,7 +782,7 @@ def test_a_game_is_rated_by_its_own_rubric_or_by_the_guess_alone(client_of, rese
     assert 'name="guess1-person"' in page
 
 
-def test_players_rate_by_the_rubric_that_their_game_names():
+def test_players_rate_by_the_codebook_that_their_game_names():
     named = {name: spec.rated_by for name, spec in GAMES.items() if spec.rated_by}
     assert named == {"negotiation": "fine-grained", "dialogue": "sotopia", "werewolf": "werewolf-behaviours"}
     assert {name: rated_after(name).name for name in named} == named

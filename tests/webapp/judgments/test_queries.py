@@ -14,7 +14,7 @@ MOST = 20
 
 def queue(owner, annotator, games):
     matches = [finished_match(owner) for _ in range(games)]
-    arguments = {"rubric_version": version(), "matches": matches, "annotators": [annotator]}
+    arguments = {"codebook_version": version(), "matches": matches, "annotators": [annotator]}
     return services.create_queue(name=f"of {games}", owner=owner, **arguments)
 
 

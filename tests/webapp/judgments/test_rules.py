@@ -5,7 +5,7 @@ import pytest
 from tests.webapp.runs.making import make_episode, make_run
 from training.records import Episode, Move, Scenario, SeatMove, Turn
 from webapp.judgments import results, rules
-from webapp.judgments.models import Judgment, Queue, Rubric
+from webapp.judgments.models import Codebook, Judgment, Queue
 
 SCENARIO = Scenario.from_dict(
     {
@@ -39,17 +39,17 @@ def test_the_form_of_replies_by_hand() -> None:
     assert second.values == {"readable": 1.0, "new_wording": 1.0, "fit_for_training": 1.0}
 
 
-def test_every_rule_answers_within_the_scales_of_its_rubric() -> None:
+def test_every_rule_answers_within_the_scales_of_its_codebook() -> None:
     episode = conversation((0, ECHO, True), (1, "", False))
     for rule in rules.RULES.values():
         for seat in (0, 1):
             answers = rule.answer(episode, seat)
-            assert answers.values.keys() == {dimension.name for dimension in rule.rubric.dimensions}
-            assert all(dimension.takes(answers.values[dimension.name]) for dimension in rule.rubric.dimensions)
+            assert answers.values.keys() == {label_type.name for label_type in rule.codebook.labels}
+            assert all(label_type.takes(answers.values[label_type.name]) for label_type in rule.codebook.labels)
 
 
 @pytest.mark.django_db
-def test_a_queue_is_complete_at_once_and_goes_with_its_rubric(home, researcher, annotator) -> None:
+def test_a_queue_is_complete_at_once_and_goes_with_its_codebook(home, researcher, annotator) -> None:
     row = make_episode(make_run(researcher))
     episode = conversation((0, ECHO, True))
     queue = rules.judge(name="form", rule="reply-form", owner=researcher, episodes=[(row, episode)])
@@ -63,7 +63,7 @@ def test_a_queue_is_complete_at_once_and_goes_with_its_rubric(home, researcher, 
     others = rules.judge(name="form", rule="reply-form", owner=annotator, episodes=[(row, episode)])
     rules.remove(owner=researcher)
     assert list(Queue.objects.all()) == [others]
-    assert Rubric.objects.filter(name="reply-form").exists()
+    assert Codebook.objects.filter(name="reply-form").exists()
     rules.remove(owner=annotator)
     assert not Judgment.objects.exists()
-    assert not Rubric.objects.filter(name="reply-form").exists()
+    assert not Codebook.objects.filter(name="reply-form").exists()

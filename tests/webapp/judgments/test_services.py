@@ -1,4 +1,4 @@
-"""Writes of judgments: rubrics, queues, people's and models' values, ratings, exports."""
+"""Writes of judgments: codebooks, queues, people's and models' values, ratings, exports."""
 
 import gzip
 import json
@@ -18,12 +18,12 @@ from tests.webapp.runs.making import make_episode, make_run
 from training.dataset import DatasetLine
 from training.engines.remote import chat
 from training.errors import BadInput
-from training.rewards.rubrics import RUBRICS
+from training.labels.codebooks import CODEBOOKS
 from webapp.arena.models import Match
 from webapp.core import files
 from webapp.core import queue as hints
 from webapp.judgments import export, judging, results, services
-from webapp.judgments.models import GameRating, Guess, Judgment, Queue, Rubric, RubricVersion, Target
+from webapp.judgments.models import Codebook, CodebookVersion, GameRating, Guess, Judgment, Queue, Target
 from webapp.scenarios.models import Dataset
 from webapp.scenarios.services import lines_of
 from webapp.serving.models import Deployment, RemoteModel
@@ -31,45 +31,45 @@ from webapp.serving.models import Deployment, RemoteModel
 pytestmark = pytest.mark.django_db
 
 
-def test_the_shipped_rubrics_are_there_once():
-    services.load_rubrics()
-    assert Rubric.objects.count() == len(RUBRICS)
-    for name, record in RUBRICS.items():
+def test_the_shipped_codebooks_are_there_once():
+    services.load_codebooks()
+    assert Codebook.objects.count() == len(CODEBOOKS)
+    for name, record in CODEBOOKS.items():
         assert version(name).record() == record
 
 
 DIMENSION = {"name": "warmth", "title": "Warmth", "low": 0, "high": 4, "question": "How warm?", "anchors": []}
 
 
-def test_a_changed_rubric_is_a_new_version(researcher):
-    first = services.save_rubric(name="mine", title="Mine", dimensions=[DIMENSION], by=researcher)
-    same = services.save_rubric(name="mine", title="Mine", dimensions=[DIMENSION], by=researcher)
-    second = services.save_rubric(name="mine", title="Mine", dimensions=[{**DIMENSION, "high": 5}], by=researcher)
+def test_a_changed_codebook_is_a_new_version(researcher):
+    first = services.save_codebook(name="mine", title="Mine", labels=[DIMENSION], by=researcher)
+    same = services.save_codebook(name="mine", title="Mine", labels=[DIMENSION], by=researcher)
+    second = services.save_codebook(name="mine", title="Mine", labels=[{**DIMENSION, "high": 5}], by=researcher)
     assert (same, second.number) == (first, 2)
-    assert first.record().dimensions[0].high == 4
+    assert first.record().labels[0].high == 4
 
 
 @pytest.mark.parametrize(
     "change, where",
     [({"low": 4}, "dimensions.0"), ({"name": "Bad Name"}, "dimensions.0.name"), ({"question": ""}, "question")],
 )
-def test_a_wrong_rubric_is_refused(researcher, change, where):
+def test_a_wrong_codebook_is_refused(researcher, change, where):
     with pytest.raises(BadInput) as refused:
-        services.save_rubric(name="mine", title="Mine", dimensions=[{**DIMENSION, **change}], by=researcher)
+        services.save_codebook(name="mine", title="Mine", labels=[{**DIMENSION, **change}], by=researcher)
     assert where in refused.value.where
-    assert not Rubric.objects.filter(name="mine").exists()
+    assert not Codebook.objects.filter(name="mine").exists()
 
 
-def test_somebody_elses_rubric_stays_theirs(researcher, other_researcher):
-    services.save_rubric(name="mine", title="Mine", dimensions=[DIMENSION], by=researcher)
+def test_somebody_elses_codebook_stays_theirs(researcher, other_researcher):
+    services.save_codebook(name="mine", title="Mine", labels=[DIMENSION], by=researcher)
     with pytest.raises(BadInput, match="somebody else's"):
-        services.save_rubric(name="mine", title="X", dimensions=[DIMENSION], by=other_researcher)
+        services.save_codebook(name="mine", title="X", labels=[DIMENSION], by=other_researcher)
     with pytest.raises(BadInput, match="somebody else's"):
-        services.save_rubric(name="sotopia", title="X", dimensions=[DIMENSION], by=researcher)
+        services.save_codebook(name="sotopia", title="X", labels=[DIMENSION], by=researcher)
 
 
 def test_a_queue_needs_games_and_either_a_judge_or_people(researcher):
-    common = {"name": "q", "owner": researcher, "rubric_version": version()}
+    common = {"name": "q", "owner": researcher, "codebook_version": version()}
     with pytest.raises(BadInput, match="no finished game"):
         services.create_queue(**common, annotators=[researcher])
     with pytest.raises(BadInput, match="either a judge"):
@@ -91,7 +91,7 @@ def test_a_person_judges_once_and_may_correct_it(researcher, annotator):
     [({**FIVES, "mutual_benefit": 11}, "mutual_benefit"), ({"mutual_benefit": 3}, "compromise_seeking"),
      ({**FIVES, "luck": 3}, "luck")],
 )  # fmt: skip
-def test_values_outside_the_rubric_are_refused(researcher, values, where):
+def test_values_outside_the_codebook_are_refused(researcher, values, where):
     target = people_queue(researcher, finished_match(researcher)).targets.first()
     with pytest.raises(BadInput) as refused:
         services.annotate(target=target, by=researcher, values=values)
@@ -118,16 +118,16 @@ def judge(admin, stub):
 
 
 def answer(body, value=7):
-    """What an honest judge would say: the asked target and seat, one value for every dimension."""
+    """What an honest judge would say: the asked target and seat, one value for every label_type."""
     system, user = (message["content"] for message in body["messages"][:2])
     target = user.split("Target ")[1].split(",")[0]
     seat = int(system.split("seat ")[1].split(",")[0])
-    values = {d.name: {"value": value, "reason": "so"} for d in version().record().dimensions}
+    values = {d.name: {"value": value, "reason": "so"} for d in version().record().labels}
     return json.dumps({"target": target, "seat": seat, "values": values})
 
 
 def judged_queue(owner, judge, match):
-    return services.create_queue(name="m", owner=owner, rubric_version=version(), matches=[match], judge=judge)
+    return services.create_queue(name="m", owner=owner, codebook_version=version(), matches=[match], judge=judge)
 
 
 def test_a_judge_model_scores_every_seat_once(researcher, judge, stub, monkeypatch, django_capture_on_commit_callbacks):
@@ -188,7 +188,11 @@ def test_an_address_that_is_no_longer_allowed_could_not_score(researcher, judge,
 def test_results_are_means_over_games_with_students_interval(researcher, other_researcher):
     matches = [finished_match(researcher) for _ in range(3)]
     queue = services.create_queue(
-        name="q", owner=researcher, rubric_version=version(), matches=matches, annotators=[researcher, other_researcher]
+        name="q",
+        owner=researcher,
+        codebook_version=version(),
+        matches=matches,
+        annotators=[researcher, other_researcher],
     )
     mine = queue.targets.filter(seat=0).order_by("position")
     for target, value in zip(mine, (2, 4, 6), strict=True):
@@ -205,11 +209,11 @@ def test_results_cost_the_same_however_many_games(researcher, django_assert_num_
     for amount in (1, 4):
         matches = [finished_match(researcher) for _ in range(amount)]
         queue = services.create_queue(
-            name="q", owner=researcher, rubric_version=version(), matches=matches, annotators=[researcher]
+            name="q", owner=researcher, codebook_version=version(), matches=matches, annotators=[researcher]
         )
         for target in queue.targets.all():
             services.annotate(target=target, by=researcher, values=FIVES)
-        queue = Queue.objects.select_related("rubric_version__rubric").get(pk=queue.pk)
+        queue = Queue.objects.select_related("codebook_version__codebook").get(pk=queue.pk)
         with django_assert_num_queries(3):
             by_player = results.of_queue(queue)
         assert {player: rows[0].games for player, rows in by_player.items()} == {
@@ -233,7 +237,7 @@ def test_an_episode_is_read_once_for_its_players(researcher, monkeypatch):
 
 def episodes_queue(owner, episode):
     return services.create_queue(
-        name="q", owner=owner, rubric_version=version(), episodes=[episode], annotators=[owner]
+        name="q", owner=owner, codebook_version=version(), episodes=[episode], annotators=[owner]
     )
 
 
@@ -426,7 +430,7 @@ def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
 def test_unscored_games_stay_out_and_are_named(researcher, annotator):
     scored, unscored = (rated(finished_match(researcher), researcher) for _ in range(2))
     queue = services.create_queue(
-        name="q", owner=researcher, rubric_version=version(), matches=[scored, unscored], annotators=[annotator]
+        name="q", owner=researcher, codebook_version=version(), matches=[scored, unscored], annotators=[annotator]
     )
     services.annotate(target=queue.targets.get(match=scored, seat=0), by=annotator, values=FIVES)
     stored, left_out = export.store(queue=queue, name="judged", by=researcher)
@@ -439,7 +443,7 @@ def test_two_games_of_one_long_name_have_ids_that_fit(researcher):
     other = long.model_copy(update={"seats": ("Ann", "Bob")})
     matches = [rated(finished_match(researcher, scenario=played), researcher) for played in (long, other)]
     queue = services.create_queue(
-        name="q", owner=researcher, rubric_version=version(), matches=matches, annotators=[researcher]
+        name="q", owner=researcher, codebook_version=version(), matches=matches, annotators=[researcher]
     )
     scored(queue, researcher)
     stored, _ = export.store(queue=queue, name="judged", by=researcher)
@@ -471,20 +475,24 @@ def test_two_simultaneous_judgments_of_a_seat_are_both_kept(researcher, annotato
     assert (target.state, Judgment.objects.count()) == ("scored", 2)
 
 
-def test_versions_of_rubrics_load_after_migrate():
-    assert RubricVersion.objects.filter(created_by=None).count() == len(RUBRICS)
+def test_versions_of_codebooks_load_after_migrate():
+    assert CodebookVersion.objects.filter(created_by=None).count() == len(CODEBOOKS)
 
 
 def test_a_newer_shipped_version_stands_beside_the_one_that_was_judged_under(researcher, monkeypatch):
-    before = RUBRICS["sotopia"]
+    before = CODEBOOKS["sotopia"]
     older = version("sotopia")
     queue = services.create_queue(
-        name="q", owner=researcher, rubric_version=older, matches=[finished_match(researcher)], annotators=[researcher]
+        name="q",
+        owner=researcher,
+        codebook_version=older,
+        matches=[finished_match(researcher)],
+        annotators=[researcher],
     )
     shipped = before.model_copy(update={"version": older.number + 1, "title": "Reworded"})
-    monkeypatch.setitem(RUBRICS, "sotopia", shipped)
-    services.load_rubrics()
-    services.load_rubrics()
+    monkeypatch.setitem(CODEBOOKS, "sotopia", shipped)
+    services.load_codebooks()
+    services.load_codebooks()
     assert version("sotopia").record() == shipped
     queue.refresh_from_db()
-    assert queue.rubric_version.record() == before
+    assert queue.codebook_version.record() == before

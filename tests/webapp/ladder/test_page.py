@@ -175,10 +175,10 @@ def test_a_ladder_is_closed_to_an_annotator_who_is_yet_to_judge(client_of, leagu
     assert "<table" in html(client_of(annotator))
     queue = people_queue(researcher, match, [annotator])
     assert "<table" not in html(client_of(annotator))
-    dimensions = queue.rubric_version.record().dimensions
+    dimensions = queue.codebook_version.record().labels
     for target in queue.targets.all():
         judging.annotate(
-            target=target, by=annotator, values={dimension.name: int(dimension.low) for dimension in dimensions}
+            target=target, by=annotator, values={label_type.name: int(label_type.low) for label_type in dimensions}
         )
     assert "<table" in html(client_of(annotator))
 

@@ -24,7 +24,7 @@ def episode(researcher):
 
 
 def judged_by_people(episode, *people):
-    common = {"rubric_version": version(), "episodes": [episode], "annotators": people}
+    common = {"codebook_version": version(), "episodes": [episode], "annotators": people}
     target = judging.create_queue(name="q", owner=episode.run.owner, **common).targets.first()
     for user in people:
         judging.annotate(target=target, by=user, values=FIVES)
@@ -33,9 +33,9 @@ def judged_by_people(episode, *people):
 def judged_by_a_model(episode, owner):
     remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
     judge = JudgeModel.objects.create(name="the judge", remote=remote)
-    queue = judging.create_queue(name="q", owner=owner, rubric_version=version(), episodes=[episode], judge=judge)
+    queue = judging.create_queue(name="q", owner=owner, codebook_version=version(), episodes=[episode], judge=judge)
     verdict = Verdict(
-        rubric=version().record(), seat=0, values=FIVES, reasons={}, prompt_sha256="0" * 64, cost=Cost(calls=1)
+        codebook=version().record(), seat=0, values=FIVES, reasons={}, prompt_sha256="0" * 64, cost=Cost(calls=1)
     )
     judging.record_verdict(target=queue.targets.first(), verdict=verdict)
 

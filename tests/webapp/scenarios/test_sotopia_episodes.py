@@ -12,7 +12,7 @@ from django.urls import reverse
 from tests.webapp.scenarios import files
 from training.errors import BadInput
 from training.games import make, replay
-from training.rewards.rubrics import SOTOPIA
+from training.labels.codebooks import SOTOPIA
 from webapp.scenarios import importers, imports
 from webapp.scenarios.importers import sotopia_texts
 from webapp.scenarios.models import Import, StoredConversation
@@ -65,7 +65,12 @@ def test_the_conversation_inside_a_prompt_is_read_turn_by_turn(tmp_path):
 def test_scores_by_key_become_judgments_of_the_judge(tmp_path):
     reading = from_folder(tmp_path, files.prompted_episode(), scores={"P1": SCORED})
     first, second = reading.lines[0].conversations[0].judgments
-    assert (first.author, first.rubric, first.rubric_version, first.seat) == ("judge-1", "sotopia", SOTOPIA.version, 0)
+    assert (first.author, first.codebook, first.codebook_version, first.seat) == (
+        "judge-1",
+        "sotopia",
+        SOTOPIA.version,
+        0,
+    )
     assert first.values == OURS
     assert sum(first.values.values()) / 7 == 3
     assert (second.seat, second.values["goal"]) == (1, 3)
@@ -129,7 +134,7 @@ def test_two_turns_in_a_row_keep_their_order(tmp_path):
         ({"charm": 3}, "rewards.0, charm", "unknown dimension"),
     ],
 )
-def test_a_score_that_the_rubric_does_not_know_is_refused(tmp_path, change, where, why):
+def test_a_score_that_the_codebook_does_not_know_is_refused(tmp_path, change, where, why):
     (error,) = from_log(tmp_path, rewards=[[3.0, {**files.SCORES, **change}], 0.0]).errors
     assert error["where"] == f"log.jsonl line 1, {where}"
     assert why in error["why"]

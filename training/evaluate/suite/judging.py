@@ -7,13 +7,13 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from training.errors import OutsideError
+from training.labels.codebooks import SOTOPIA
 from training.records import Episode, ErrorRecord, Judgment
 from training.rewards.judge import Judge, transcript_of
-from training.rewards.rubrics import SOTOPIA
 from training.rollout import Job
 from training.seeding import derive
 
-GOAL = next(dimension for dimension in SOTOPIA.dimensions if dimension.name == "goal")
+GOAL = next(label_type for label_type in SOTOPIA.labels if label_type.name == "goal")
 """The dimension of `SOTOPIA` whose value is the return."""
 
 

@@ -26,6 +26,7 @@ from training.evaluate.suite.plan import MODEL, OPPONENT, PARTNER, Block, blocks
 from training.evaluate.suite.rows import SIDE, Results, Row, estimates
 from training.games import lookup
 from training.games.openspiel.equilibria import Policy
+from training.labels.codebooks import SOTOPIA
 from training.learn import report
 from training.learn.context import judge as judge_of
 from training.learn.context import pick_device, tool_of
@@ -33,7 +34,6 @@ from training.opponent_sections import MIRROR
 from training.players.base import Reply
 from training.players.contestants import Contestant, ContestantPool
 from training.records import ErrorRecord, Seat
-from training.rewards.rubrics import SOTOPIA
 from training.rollout import Job, RolloutPolicy, rollout
 from training.rollout.pool import title
 from training.rundir import RunDir
@@ -230,10 +230,12 @@ class Suite:
         return facts
 
     def _judge_facts(self, task: SuiteTask) -> dict[str, Any]:
-        """Return who scored the games of a task and by which rubric; nothing where they have results of their own."""
+        """Return who scored the games of a task and by which codebook; nothing where they have results of their own."""
         if self.judge is None or not lookup(task.game).judged:
             return {}
-        return {"judge": {"model": self.judge.name, "rubric": f"{SOTOPIA.name} v{SOTOPIA.version}", "value": GOAL.name}}
+        return {
+            "judge": {"model": self.judge.name, "codebook": f"{SOTOPIA.name} v{SOTOPIA.version}", "value": GOAL.name}
+        }
 
     def _provenance(self, task: SuiteTask, seat: Seat | None) -> dict[str, Any]:
         """Return what every number depends on."""

@@ -51,6 +51,6 @@ SPEC = GameSpec(
     scenario_only=("deal", "fixed"),
     script="training.games.werewolf.script:WerewolfScript",
     samples=sample_files("werewolf"),
-    rubrics=("werewolf-behaviours",),
+    codebooks=("werewolf-behaviours",),
     rated_by="werewolf-behaviours",
 )

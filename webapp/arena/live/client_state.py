@@ -13,8 +13,8 @@ from django.db.models import Exists, OuterRef
 
 from training.errors import BadInput, IllegalMove
 from training.games import GameSpec, lookup, make
+from training.labels.codebooks import rated_after
 from training.records import Observation, Scenario, Seat, SeatMove, Viewer
-from training.rewards.rubrics import rated_after
 from training.views import TableView
 from webapp.accounts.models import User
 from webapp.arena import access
@@ -107,8 +107,8 @@ class ClientState:
     @property
     def asks_about_others(self) -> bool:
         """Whether the viewer, who has a seat, is asked about the others after the game."""
-        rubric = rated_after(self.match.game)
-        return access.asks_about_others(self.match, self.viewer, rubric, knows=self.rights.knows_kinds)
+        codebook = rated_after(self.match.game)
+        return access.asks_about_others(self.match, self.viewer, codebook, knows=self.rights.knows_kinds)
 
     @property
     def your_turn(self) -> bool:

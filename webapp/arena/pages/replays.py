@@ -15,8 +15,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput, IllegalMove
 from training.games import lookup
+from training.labels.codebooks import rated_after
 from training.records import ALL, SPECTATOR, Seat, Viewer
-from training.rewards.rubrics import rated_after
 from training.views import TableView
 from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena import access
@@ -160,10 +160,10 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
     reveals = ALL in access.viewpoints(match, user)
     seat = access.own_seat(match, user)
     state = client_state.folded(match)
-    knows, rubric = access.chose_seats(match, user), rated_after(match.game)
+    knows, codebook = access.chose_seats(match, user), rated_after(match.game)
     context = {
         "match": match,
-        "asks": seat is not None and access.asks_about_others(match, seat.seat, rubric, knows=knows),
+        "asks": seat is not None and access.asks_about_others(match, seat.seat, codebook, knows=knows),
         "analysed": access.sees_analysis(match, user),
         "spec": lookup(match.game),
         "bounds": lookup(match.game).range_of(match.scenario["settings"]),

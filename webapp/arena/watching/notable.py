@@ -17,8 +17,8 @@ from functools import lru_cache
 from statistics import fmean
 
 from training.games import lookup
+from training.labels.codebooks import CODEBOOKS
 from training.records import SPECTATOR
-from training.rewards.rubrics import RUBRICS
 from training.views import TableView, Zone
 from webapp.accounts.models import User
 from webapp.arena.live import client_state
@@ -30,8 +30,8 @@ RECENT = timedelta(days=14)
 MOST = 200
 """The newest games that are compared."""
 UNRATED = 0.5
-POSITIVE_DIMENSIONS = frozenset({"mutual_benefit", "believability"})
-"""The rated dimensions in which higher values mean a better game; the others are about behaviours."""
+POSITIVE = frozenset({"mutual_benefit", "believability"})
+"""The label types of ratings in which higher values mean a better game; the others are about behaviours."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +117,14 @@ def games(user: User, *, most: int) -> list[NotableGame]:
 
 
 def ratings_of(matches: Sequence[Match]) -> dict[int, list[float]]:
-    """The values of `POSITIVE_DIMENSIONS` that players gave each other after each match, as shares of their scales."""
-    scales = {d.name: d for rubric in RUBRICS.values() for d in rubric.dimensions if d.name in POSITIVE_DIMENSIONS}
-    rows = Match.objects.filter(pk__in=[match.pk for match in matches], seats__judgments__values__isnull=False)
+    """The values of `POSITIVE` that players gave each other after each match, as shares of their scales."""
+    scales = {d.name: d for codebook in CODEBOOKS.values() for d in codebook.labels if d.name in POSITIVE}
+    rows = Match.objects.filter(pk__in=[match.pk for match in matches], seats__judgments__labels__name__in=POSITIVE)
     ratings: dict[int, list[float]] = defaultdict(list)
-    for pk, values in rows.values_list("pk", "seats__judgments__values"):
-        for name, scale in scales.items():
-            if values and values.get(name) is not None:
-                ratings[pk].append((values[name] - scale.low) / (scale.high - scale.low))
+    columns = ("pk", "seats__judgments__labels__name", "seats__judgments__labels__value")
+    for pk, name, value in rows.values_list(*columns):
+        low, high = scales[name].bounds
+        ratings[pk].append((value - low) / (high - low))
     return dict(ratings)
 
 

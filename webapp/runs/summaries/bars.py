@@ -1,4 +1,4 @@
-"""A head-to-head's social metrics as bars: both models on every judged dimension (OMAR, figure 3)."""
+"""A head-to-head's social metrics as bars: both models on every judged label_type (OMAR, figure 3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from training.rewards.rubrics import RUBRICS, Dimension
+from training.labels.codebooks import CODEBOOKS, LabelType
 
 Interval = Mapping[str, float]
 
@@ -21,31 +21,32 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """One dimension: both models' bars (None: not judged) and the paired difference. `name` is the summary's."""
+    """One label type: both models' bars (None: not judged) and the paired difference. `name` is the summary's."""
 
     name: str
-    dimension: Dimension
+    label_type: LabelType
     a: Bar | None
     b: Bar | None
     difference: Interval | None
 
 
 def of_summary(summary: Mapping[str, Any]) -> dict[str, list[Bars]]:
-    """Return the bars of a head-to-head's summary by the rubric's title, as far as its seats were judged."""
+    """Return the bars of a head-to-head's summary by the codebook's title, as far as its seats were judged."""
     a, b, difference = (summary.get(group, {}) for group in ("a", "b", "difference"))
     titled: dict[str, list[Bars]] = {}
-    for rubric in RUBRICS.values():
-        for dimension in rubric.dimensions:
-            name = f"{rubric.name}.{dimension.name}"
+    for codebook in CODEBOOKS.values():
+        for label_type in codebook.labels:
+            name = f"{codebook.name}.{label_type.name}"
             if name in a or name in b:
                 bars = Bars(
-                    name, dimension, _bar(dimension, a.get(name)), _bar(dimension, b.get(name)), difference.get(name)
+                    name, label_type, _bar(label_type, a.get(name)), _bar(label_type, b.get(name)), difference.get(name)
                 )
-                titled.setdefault(rubric.title, []).append(bars)
+                titled.setdefault(codebook.title, []).append(bars)
     return titled
 
 
-def _bar(dimension: Dimension, estimate: Interval | None) -> Bar | None:
+def _bar(label_type: LabelType, estimate: Interval | None) -> Bar | None:
     if estimate is None:
         return None
-    return Bar(estimate, (estimate["mean"] - dimension.low) / (dimension.high - dimension.low))
+    low, high = label_type.bounds
+    return Bar(estimate, (estimate["mean"] - low) / (high - low))

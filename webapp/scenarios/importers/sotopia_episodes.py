@@ -2,7 +2,7 @@
 
 Two forms: SOTOPIA's own `EpisodeLog` (`messages`, `rewards`, `reasoning`), one a line or in a list; and episodes whose
 conversation stands in the judge's prompt (`rewards_prompt`), with the scores of `scores.json` by the episode's key.
-A score that is out of range or of an unknown dimension is an error; a missing one is a judgment without values, never
+A score that is out of range or of an unknown label_type is an error; a missing one is a judgment without values, never
 a zero. An episode that our rules cannot follow is left out with a notice. Source: Zhou et al., "SOTOPIA", ICLR 2024.
 """
 
@@ -19,8 +19,8 @@ from typing import Any
 from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games.dialogue import DialogueSettings
-from training.records import Episode, Judgment, Move, Scenario, Seat, SeatMove
-from training.rewards.rubrics import SOTOPIA
+from training.labels.codebooks import SOTOPIA
+from training.records import Episode, Judgment, Label, Move, Scenario, Seat, SeatMove
 from training.store import dumps, from_json
 from webapp.scenarios.importers import sotopia_texts as texts
 from webapp.scenarios.importers.reading import (
@@ -37,7 +37,7 @@ from webapp.scenarios.importers.reading import (
 )
 
 EPISODES, SCORES = "episodes.jsonl", "scores.json"
-DIMENSIONS = {dimension.name: dimension for dimension in SOTOPIA.dimensions}
+DIMENSIONS = {label_type.name: label_type for label_type in SOTOPIA.labels}
 NAMES = {"financial_and_material_benefits" if name == "financial" else name: name for name in DIMENSIONS}
 """Parley's name of each of SOTOPIA's dimensions."""
 OVERALL = "overall_score"
@@ -292,7 +292,7 @@ def _author(record: Mapping[str, Any], entry: Mapping[str, Any], where: str) -> 
 def _judgment(
     seat: Seat, scores: Any, overall: object, reasoning: str, author: str, where: str, reading: Reading
 ) -> Judgment:
-    """Return the record of one agent's scores; `values` is None where a dimension is missing."""
+    """Return the record of one agent's scores; `labels` is None where a dimension is missing."""
     if not isinstance(scores, dict):
         raise BadInput("expected an object from dimensions to values", where)
     values = {}
@@ -306,22 +306,24 @@ def _judgment(
     if not missing:
         _compare(values, overall, where, reading)
     reasons = texts.reasons_of(reasoning, seat + 1, NAMES)
+    labels = tuple(
+        Label(label=name, value=value, seat=seat, reason=reasons.get(name, "")) for name, value in values.items()
+    )
     return Judgment(
-        rubric=SOTOPIA.name,
-        rubric_version=SOTOPIA.version,
+        codebook=SOTOPIA.name,
+        codebook_version=SOTOPIA.version,
         episode="",
         seat=seat,
         author=author,
-        values=None if missing else values,
-        reasons={} if missing else reasons,
+        labels=None if missing else labels,
         reason=f"the record has no value for {', '.join(missing)}" if missing else "" if reasons else reasoning,
     )
 
 
 def _value(name: str, value: object, where: str) -> float:
-    dimension = DIMENSIONS[name]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not dimension.takes(value):
-        raise BadInput(f"{value!r} is not a value from {dimension.scale}", where)
+    low, high = SOTOPIA[name].bounds
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise BadInput(f"{value!r} is not a value from {SOTOPIA[name].scale}", where)
     return float(value)
 
 

@@ -1,4 +1,4 @@
-"""The shipped rubrics have the dimensions and ranges of the literature; a malformed rubric is refused."""
+"""The shipped codebooks have the dimensions and ranges of the literature; a malformed codebook is refused."""
 
 import hashlib
 import json
@@ -7,11 +7,11 @@ import pytest
 
 from training.errors import BadInput
 from training.games.werewolf.roles import ORDER, team
-from training.rewards.rubrics import BEHAVIOURS, CONDUCT, RUBRICS, SOTOPIA, Dimension, Rubric
+from training.labels.codebooks import BEHAVIOURS, CODEBOOKS, CONDUCT, SOTOPIA, Codebook, LabelType
 
 
 def test_the_seven_dimensions_and_their_ranges():
-    assert {d.name: (d.low, d.high) for d in SOTOPIA.dimensions} == {
+    assert {d.name: (d.low, d.high) for d in SOTOPIA.labels} == {
         "goal": (0, 10),
         "believability": (0, 10),
         "knowledge": (0, 10),
@@ -25,19 +25,19 @@ def test_the_seven_dimensions_and_their_ranges():
 
 
 def test_the_five_dimensions():
-    assert len(CONDUCT.dimensions) == 5
-    assert {(d.low, d.high) for d in CONDUCT.dimensions} == {(0, 10)}
+    assert len(CONDUCT.labels) == 5
+    assert {(d.low, d.high) for d in CONDUCT.labels} == {(0, 10)}
 
 
 def test_wolves_are_asked_three_questions_and_everybody_else_of_a_village_two():
     for role in ORDER:
-        asked = [dimension.name for dimension in BEHAVIOURS.of(role).dimensions]
+        asked = [label_type.name for label_type in BEHAVIOURS.of(role).labels]
         assert asked == (
             ["identity_concealment", "voting_manipulation", "team_collaboration"]
             if team(role) == "wolves"
             else ["protecting_power_roles", "recognising_deception"]
         )
-    assert all(dimension.yes_no for dimension in BEHAVIOURS.dimensions)
+    assert all(label_type.yes_no for label_type in BEHAVIOURS.labels)
 
 
 def test_a_role_that_nothing_is_asked_about_is_refused():
@@ -48,16 +48,16 @@ def test_a_role_that_nothing_is_asked_about_is_refused():
 
 
 def test_yes_or_no_is_1_or_0_and_nothing_between():
-    first = BEHAVIOURS.dimensions[0]
+    first = BEHAVIOURS.labels[0]
     assert [first.takes(value) for value in (0, 1, 0.5, 2, -1)] == [True, True, False, False, False]
-    assert [CONDUCT.dimensions[0].takes(value) for value in (0, 2.5, 10, 10.1)] == [True, True, True, False]
+    assert [CONDUCT.labels[0].takes(value) for value in (0, 2.5, 10, 10.1)] == [True, True, True, False]
     with pytest.raises(BadInput, match="from 0 to 1"):
-        Dimension.from_dict(first.to_dict() | {"high": 2})
+        LabelType.from_dict(first.to_dict() | {"high": 2})
 
 
 def test_strategic_commitment_is_about_promises():
     """OMAR, section 4.1.3: “whether the player uses promises or future commitments to facilitate cooperation”."""
-    asked = next(dimension for dimension in CONDUCT.dimensions if dimension.name == "strategic_commitment")
+    asked = next(label_type for label_type in CONDUCT.labels if label_type.name == "strategic_commitment")
     assert "promises" in asked.question
     assert "plan" not in asked.question
 
@@ -72,18 +72,18 @@ TEXTS = {
 
 def test_a_text_that_changes_has_another_version():
     assert {
-        (rubric.name, rubric.version): hashlib.sha256(
-            json.dumps(rubric.to_dict(), sort_keys=True).encode()
+        (codebook.name, codebook.version): hashlib.sha256(
+            json.dumps(codebook.to_dict(), sort_keys=True).encode()
         ).hexdigest()[:16]
-        for rubric in RUBRICS.values()
+        for codebook in CODEBOOKS.values()
     } == TEXTS
 
 
-@pytest.mark.parametrize("rubric", RUBRICS.values(), ids=lambda r: r.name)
-def test_a_rubric_survives_json_and_marks_both_ends(rubric):
-    assert Rubric.from_dict(rubric.to_dict()) == rubric
-    for dimension in rubric.dimensions:
-        assert {dimension.low, dimension.high} <= {anchor.value for anchor in dimension.anchors}
+@pytest.mark.parametrize("codebook", CODEBOOKS.values(), ids=lambda r: r.name)
+def test_a_codebook_survives_json_and_marks_both_ends(codebook):
+    assert Codebook.from_dict(codebook.to_dict()) == codebook
+    for label_type in codebook.labels:
+        assert {label_type.low, label_type.high} <= {anchor.value for anchor in label_type.anchors}
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ def test_a_rubric_survives_json_and_marks_both_ends(rubric):
 )
 def test_a_wrong_dimension_is_refused(change, says):
     data = SOTOPIA.to_dict()
-    data["dimensions"][0].update(change)
+    data["labels"][0].update(change)
     with pytest.raises(BadInput, match=says):
-        Rubric.from_dict(data)
+        Codebook.from_dict(data)
 
 
 def test_a_repeated_dimension_is_refused():
     data = SOTOPIA.to_dict()
-    data["dimensions"][1]["name"] = "goal"
+    data["labels"][1]["name"] = "goal"
     with pytest.raises(BadInput, match="share a name"):
-        Rubric.from_dict(data)
+        Codebook.from_dict(data)
