@@ -368,6 +368,21 @@ class Label(Record):
     reason: str = ""
 
     @property
+    def words(self) -> str:
+        """The value as people read it."""
+        match self.value:
+            case None:
+                return "marked"
+            case bool():
+                return "yes" if self.value else "no"
+            case int() | float():
+                return f"{self.value:g}"
+            case tuple():
+                return ", ".join(map(str, self.value))
+            case text:
+                return text
+
+    @property
     def place(self) -> tuple[int | None, ...]:
         """What tells places of one label type apart."""
         return (self.seat, self.turn, self.start, self.end, self.other_turn)

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from tests.browser.payloads import PAYLOADS
 from tests.webapp.arena.conftest import dialogue, negotiation
-from tests.webapp.judgments.make import finished_match, version
+from tests.webapp.judgments.make import annotate, finished_match, version
 from tests.webapp.runs.making import RECORD, make_episode, make_run, village
 from training.dataset import DatasetLine
 from training.labels.codebooks import CODEBOOKS
@@ -178,10 +178,10 @@ def _run_pages(runs: list[Run]) -> list[tuple[str, int]]:
 
 
 def _judgments(owner: User, game: Any) -> list[tuple[str, int]]:
-    dimensions = [d.to_dict() for d in CODEBOOKS["fine-grained"].labels]
-    for label_type, text in zip(dimensions, PAYLOADS, strict=False):
-        dimension["title"], dimension["question"] = text[:80], text
-    judging.save_codebook(name="payloads", title=PAYLOADS[6], labels=dimensions, by=owner)
+    labels = [label_type.to_dict() for label_type in CODEBOOKS["fine-grained"].labels]
+    for label_type, text in zip(labels, PAYLOADS, strict=False):
+        label_type["title"], label_type["definition"] = text[:80], text
+    judging.save_codebook(name="payloads", title=PAYLOADS[6], labels=labels, by=owner)
     codebook = version("payloads")
     queue = judging.create_queue(
         name=PAYLOADS[7][:120], owner=owner, codebook_version=codebook, matches=[game], annotators=[owner]
@@ -191,16 +191,16 @@ def _judgments(owner: User, game: Any) -> list[tuple[str, int]]:
     )
     reasons = [_fitting(PAYLOADS), _fitting(reversed(PAYLOADS))]
     for target, reason in zip(other.targets.all(), reasons, strict=True):
-        judging.annotate(target=target, by=owner, values=None, reason="\n".join(reason))
+        annotate(target=target, by=owner, values=None, reason="\n".join(reason))
     assert Judgment.objects.filter(target__queue=other).count() == 2
     watched = finished_match(User.objects.get(username="otto"), partner=User.objects.get(username="ben"))
     type(watched).objects.filter(pk=watched.pk).update(visibility="public")
     judged = _judged_by_a_model(owner, watched)
     return [
         ("/judgments/", 3),
-        ("/judgments/codebooks/payloads/v1/", len(dimensions)),
+        ("/judgments/codebooks/payloads/v1/", len(labels)),
         ("/judgments/codebooks/payloads/edit/", 0),
-        (f"/judgments/queues/{queue.pk}/annotate/", len(dimensions)),
+        (f"/judgments/queues/{queue.pk}/annotate/", len(labels)),
         (f"/judgments/queues/{other.pk}/", len({*reasons[0], *reasons[1]})),
         (f"/judgments/queues/{judged.pk}/", ALL),
         (f"/judgments/matches/{watched.pk}/", ALL),
@@ -217,11 +217,11 @@ def _judged_by_a_model(owner: User, game: Any) -> Queue:
     judge = JudgeModel.objects.create(name=PAYLOADS[11][:120], remote=remote)
     codebook = version("payloads")
     made = judging.create_queue(name=PAYLOADS[12], owner=owner, codebook_version=codebook, matches=[game], judge=judge)
-    names = [dimension["name"] for label_type in codebook.labels]
+    names = [label_type["name"] for label_type in codebook.labels]
     verdict = Verdict(
         codebook=codebook.record(),
         seat=0,
-        values={dimension["name"]: dimension["low"] for label_type in codebook.labels},
+        values={label_type["name"]: label_type["low"] for label_type in codebook.labels},
         reasons={name: "\n".join(PAYLOADS[at :: len(names)]) for at, name in enumerate(names)},
         prompt_sha256="0" * 64,
         cost=Cost(calls=1),

@@ -370,7 +370,7 @@ def village() -> dict[str, str]:
     """A queue in which anna judges what two villages with werewolves did; rosa has judged them. Its two pages."""
     from django.db import transaction
 
-    from tests.webapp.judgments.make import rated, version, village_match
+    from tests.webapp.judgments.make import annotate, rated, version, village_match
     from webapp.accounts.models import User
     from webapp.judgments import services
 
@@ -383,8 +383,8 @@ def village() -> dict[str, str]:
         )  # fmt: skip
         for target in made.targets.with_games():
             names = [label_type.name for label_type in target.codebook().labels]
-            values = {name: float((target.seat + place) % 2) for place, name in enumerate(names)}
-            services.annotate(target=target, by=rosa, values=values)
+            values = {name: (target.seat + place) % 2 == 1 for place, name in enumerate(names)}
+            annotate(target=target, by=rosa, values=values)
     return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}
 
 
@@ -392,9 +392,16 @@ def compared() -> dict[str, str]:
     """An imported dataset that a model, a rater and rosa have judged, and that anna is to judge; its pages."""
     from django.db import transaction
 
-    from tests.webapp.judgments.make import FIVES, conversation, conversation_queue, finished_match, imported, outside
+    from tests.webapp.judgments.make import (
+        FIVES,
+        annotate,
+        conversation,
+        conversation_queue,
+        finished_match,
+        imported,
+        outside,
+    )
     from webapp.accounts.models import User
-    from webapp.judgments import services
 
     rosa, anna, pia = (User.objects.get(username=name) for name in ("rosa", "anna", "pia"))
 
@@ -409,8 +416,8 @@ def compared() -> dict[str, str]:
     stored = imported(rosa, *rows, name="compared")
     queue = conversation_queue(rosa, stored, [rosa, anna])
     for target in queue.targets.all():
-        services.annotate(target=target, by=rosa, values=values(target.conversation.position + target.seat))
-    services.annotate(target=queue.targets.order_by("position")[0], by=anna, values=values(1))
+        annotate(target=target, by=rosa, values=values(target.conversation.position + target.seat))
+    annotate(target=queue.targets.order_by("position")[0], by=anna, values=values(1))
     with transaction.atomic():  # no worker moves for the scripted seat in between
         match = finished_match(pia)
     return {

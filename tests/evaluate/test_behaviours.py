@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from tests.labelled import labels
 from training.errors import BadInput
 from training.evaluate.behaviours import JudgedGame, judged_game, report
 from training.evaluate.intervals import difference, paired
@@ -19,7 +20,8 @@ ROLES = ("werewolf", "werewolf", "seer", "villager")
 def judged(seat, author="person:1", codebook=BEHAVIOURS, **values):
     return Judgment(
         codebook=codebook.name, codebook_version=codebook.version, episode="e", seat=seat, author=author,
-        values={name: float(value) for name, value in values.items()} or None, reason="" if values else "too short",
+        labels=labels(seat, {name: bool(value) for name, value in values.items()}) or None,
+        reason="" if values else "too short",
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.evaluate import biased, hidden_roles
+from tests.labelled import labels
 from tests.rewards.samples import dialogue, negotiation
 from training.errors import BadInput, EngineError
 from training.evaluate.behaviours import judged_game, report
@@ -199,7 +200,7 @@ def judged(number, seat, **values):
         episode=str(number),
         seat=seat,
         author="j",
-        values=values or None,
+        labels=labels(seat, values) or None,
         reason="",
     )
 

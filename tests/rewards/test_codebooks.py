@@ -49,23 +49,26 @@ def test_a_role_that_nothing_is_asked_about_is_refused():
 
 def test_yes_or_no_is_1_or_0_and_nothing_between():
     first = BEHAVIOURS.labels[0]
-    assert [first.takes(value) for value in (0, 1, 0.5, 2, -1)] == [True, True, False, False, False]
-    assert [CONDUCT.labels[0].takes(value) for value in (0, 2.5, 10, 10.1)] == [True, True, True, False]
-    with pytest.raises(BadInput, match="from 0 to 1"):
-        LabelType.from_dict(first.to_dict() | {"high": 2})
+    assert [first.number(value) for value in (0, 1)] == [False, True]
+    assert [CONDUCT.labels[0].number(value) for value in (0, 2.5, 10)] == [0, 2.5, 10]
+    for label_type, value in ((first, 0.5), (first, 2), (first, -1), (CONDUCT.labels[0], 10.1)):
+        with pytest.raises(BadInput, match="choose a value"):
+            label_type.number(value)
+    with pytest.raises(BadInput, match="no ends of a scale"):
+        LabelType.from_dict(first.to_dict() | {"low": 0, "high": 2})
 
 
 def test_strategic_commitment_is_about_promises():
     """OMAR, section 4.1.3: “whether the player uses promises or future commitments to facilitate cooperation”."""
     asked = next(label_type for label_type in CONDUCT.labels if label_type.name == "strategic_commitment")
-    assert "promises" in asked.question
-    assert "plan" not in asked.question
+    assert "promises" in asked.definition
+    assert "plan" not in asked.definition
 
 
 TEXTS = {
-    ("sotopia", 1): "9aac6482a0506f84",
-    ("fine-grained", 2): "e87f0b1dfda5a308",
-    ("werewolf-behaviours", 1): "e925d3d70c8f17d1",
+    ("sotopia", 1): "e12bdfea7693d6cc",
+    ("fine-grained", 2): "803395b24ca9bb6a",
+    ("werewolf-behaviours", 1): "07914736126fc9e3",
 }
 """How the hash of each version's text begins: judgments name a version, so what it says never changes."""
 
@@ -83,7 +86,8 @@ def test_a_text_that_changes_has_another_version():
 def test_a_codebook_survives_json_and_marks_both_ends(codebook):
     assert Codebook.from_dict(codebook.to_dict()) == codebook
     for label_type in codebook.labels:
-        assert {label_type.low, label_type.high} <= {anchor.value for anchor in label_type.anchors}
+        if label_type.numeric:
+            assert set(label_type.bounds) <= {value for value, _ in label_type.meanings}
 
 
 @pytest.mark.parametrize(

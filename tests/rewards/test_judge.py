@@ -127,12 +127,12 @@ async def test_nothing_of_a_bad_answer_is_shown_to_the_judge_again(stub, judge):
 async def test_an_unreachable_judge_is_a_state_not_a_zero(stub, judge, fault):
     stub.answer = fault
     record = await judge.judgment(transcript("Hello"), SOTOPIA, 0, episode="e1")
-    assert record.values is None
+    assert record.numbers is None
     assert "could not score" in record.reason
     assert len(stub.requests) == 2  # the client's one retry; no use in asking again
     stub.answer = answer()
     record = await judge.judgment(transcript("Hello"), SOTOPIA, 0, episode="e1")
-    assert (record.values, record.reason, record.codebook, record.codebook_version) == (VALUES, "", "sotopia", 1)
+    assert (record.numbers, record.reason, record.codebook, record.codebook_version) == (VALUES, "", "sotopia", 1)
 
 
 async def test_the_five_dimensions_are_judged_the_same_way(stub, judge):

@@ -88,7 +88,7 @@ async def test_each_seat_is_judged_by_its_own_values():
     reward = build(RewardSection(scale="raw"), GAMES["dialogue"], Judge(model, "j"))
     score = await reward.score(episode(dialogue(), "Hi", "Hello"), 0)
     assert score.returns == pytest.approx({0: 10 / 7, 1: 3 / 7})
-    assert [(j.seat, j.values["goal"], j.author) for j in score.judgments] == [(0, 10, "j"), (1, 3, "j")]
+    assert [(j.seat, j.numbers["goal"], j.author) for j in score.judgments] == [(0, 10, "j"), (1, 3, "j")]
     assert len({j.prompt_sha256 for j in score.judgments}) == 2
     text = model.asked[0][1].content
     assert "Has moved." in text  # the judge sees both briefs

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from tests.stub import Stub
-from tests.webapp.judgments.make import finished_match, people_queue, version
+from tests.webapp.judgments.make import annotate, finished_match, people_queue, version
 from training.errors import BadInput
 from webapp.arena.setup import waiting_room
 from webapp.judgments import judging, services
@@ -56,6 +56,6 @@ def test_an_annotator_no_longer_scores_a_match_after_a_no(researcher, player, an
     values = {label_type.name: 5 for label_type in version().record().labels}
     taken_back(match, player)
     with pytest.raises(BadInput, match="withdrawn consent"):
-        services.annotate(target=target, by=annotator, values=values)
-    services.annotate(target=target, by=annotator, values=None, reason="taken back")  # so that the queue can go on
+        annotate(target=target, by=annotator, values=values)
+    annotate(target=target, by=annotator, values=None, reason="taken back")  # so that the queue can go on
     assert not Judgment.objects.scored().exists()

@@ -81,7 +81,7 @@ def test_a_judge_that_obeys_the_transcript_leaves_no_value_on_the_site(researche
     for target in queue.targets.filter(seat=1):
         judging.judge_target(target.pk)
     judged = Judgment.objects.filter(target__queue=queue)
-    assert {(row.values, "could not score" in row.reason) for row in judged} == {(None, True)}
+    assert {(row.numbers, "could not score" in row.reason) for row in judged} == {(None, True)}
     assert judged.count() == len(HOSTILE)
     assert set(queue.targets.filter(seat=1).values_list("state", flat=True)) == {"unscored"}
     (author,) = comparison.of_queue(queue).authors

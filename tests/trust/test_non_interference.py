@@ -17,7 +17,7 @@ from django.urls import reverse
 from tests.chat_tokenizers import tokenizer
 from tests.stub import Stub
 from tests.webapp.arena.browser import Tab
-from tests.webapp.judgments.make import people_queue, rated, version
+from tests.webapp.judgments.make import annotate, people_queue, rated, version
 from training.dataset import DatasetLine, parse_line
 from training.games import make
 from training.records import SPECTATOR, Move, Scenario
@@ -28,7 +28,6 @@ from webapp.arena.models import Match
 from webapp.arena.play import services
 from webapp.arena.setup import tables, waiting_room
 from webapp.judgments import export
-from webapp.judgments import services as judging
 from webapp.scenarios.models import Dataset
 from webapp.scenarios.services import create_dataset
 from webapp.serving.models import Deployment, RemoteModel
@@ -218,7 +217,7 @@ def judged_before(scenario, move_of, owner, partner):
     queue = people_queue(owner=owner, match=rated(match, owner))
     values = {dimension.name: dimension.low for dimension in version().record().dimensions}
     for target in queue.targets.all():
-        judging.annotate(target=target, by=owner, values=values)
+        annotate(target=target, by=owner, values=values)
     return queue
 
 

@@ -242,7 +242,7 @@ class Codebook(Record):
             earlier[label_type.name] = label_type
         return self
 
-    def __getitem__(self, name: str) -> LabelType:
+    def type_of(self, name: str) -> LabelType:
         """Return a label type; raise `BadInput` for a name that this version does not have."""
         label_type = next((label_type for label_type in self.labels if label_type.name == name), None)
         if label_type is None:
@@ -280,7 +280,7 @@ class Codebook(Record):
         are about the same seat or game share a seat; so the check is for one target.
         """
         for label in labels:
-            label_type = self[label.label]
+            label_type = self.type_of(label.label)
             label_type.check_value(label.value)
             filled = {
                 name for name in ("seat", "turn", "start", "end", "other_turn") if getattr(label, name) is not None
@@ -309,7 +309,7 @@ class Codebook(Record):
         spans = sorted(
             (label.label, label.turn or 0, label.start or 0, label.end or 0)
             for label in labels
-            if self[label.label].kind == "span" and not self[label.label].overlap
+            if self.type_of(label.label).kind == "span" and not self.type_of(label.label).overlap
         )
         for (name, turn, _, end), (next_name, next_turn, start, _) in pairwise(spans):
             if (name, turn) == (next_name, next_turn) and start < end:
@@ -321,7 +321,7 @@ class Codebook(Record):
             return judgment
         labels = tuple(
             label.model_copy(update={"value": bool(label.value)})
-            if self[label.label].yes_no and not isinstance(label.value, bool) and label.value in (0, 1)
+            if self.type_of(label.label).yes_no and not isinstance(label.value, bool) and label.value in (0, 1)
             else label
             for label in judgment.labels
         )
@@ -389,5 +389,5 @@ ASKED_FIRST: tuple[str, ...] = (
 
 
 def rated_after(game: str) -> Codebook | None:
-    """Return the codebook by which players rate each other after this game; None if they do not, or for another name."""
+    """Return the codebook by which players rate each other after a game; None if they do not, or for no game."""
     return CODEBOOKS.get(REGISTRY[game].rated_by) if game in REGISTRY else None

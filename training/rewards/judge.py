@@ -115,7 +115,10 @@ class Verdict:
         """The values as labels of the seat."""
         return tuple(
             Label(
-                label=name, value=self.codebook[name].number(value), seat=self.seat, reason=self.reasons.get(name, "")
+                label=name,
+                value=self.codebook.type_of(name).number(value),
+                seat=self.seat,
+                reason=self.reasons.get(name, ""),
             )
             for name, value in self.values.items()
         )

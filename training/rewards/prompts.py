@@ -1,8 +1,8 @@
 """The prompts of a judge: the codebook and the form of its answer as instructions, the transcript as quoted data.
 
 A transcript cannot change format, codebook or target: every text is one JSON string on one line, in which brackets,
-angle brackets and invisible characters are escaped, so it cannot contain a line break, a delimiter or a special token of a
-chat template. Instructions are built from the codebook alone, and special tokens in its texts are split.
+angle brackets and invisible characters are escaped, so it cannot contain a line break, a delimiter or a special token
+of a chat template. Instructions are built from the codebook alone, and special tokens in its texts are split.
 Raises `JudgeError` for a transcript that is too long.
 """
 

@@ -60,5 +60,5 @@ def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
 def _label(shape: LabelShape, target: Target) -> LabelRecord:
     """The label that was sent; one about a seat is about that of the target, if it does not say which."""
     record = LabelRecord.from_dict(shape.dict())
-    about_seat = target.codebook()[record.label].about == "seat"
+    about_seat = target.codebook().type_of(record.label).about == "seat"
     return record.model_copy(update={"seat": target.seat}) if about_seat and record.seat is None else record

@@ -66,6 +66,11 @@ class Comparison:
     pairs: list[Pair]
 
     @property
+    def label_types(self) -> list[LabelType]:
+        """The label types whose values can be averaged."""
+        return _numeric(self.codebook)
+
+    @property
     def overall(self) -> float | None:
         """The mean agreement over the dimensions that have one."""
         return overall(self.agreements)

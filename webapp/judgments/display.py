@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 
 from training.errors import BadInput
 from training.labels.codebooks import LabelType
-from training.records import LabelValue
+from training.records import Label
 from webapp.accounts.permissions import annotators, current_user, get_or_404, researchers
 from webapp.arena import access
 from webapp.arena.models import Match
@@ -29,28 +29,17 @@ PAGE = 50
 
 @dataclass(frozen=True)
 class ShownValue:
-    """One value of a label type, with its author's reason (empty where there is none)."""
+    """One label with its type."""
 
     label_type: LabelType
-    value: LabelValue
-    reason: str
+    label: Label
 
     @property
     def words(self) -> str:
-        """The value as people read it."""
-        match self.value:
-            case bool():
-                return "yes" if self.value else "no"
-            case float() | int():
-                return f"{self.value:g}"
-            case tuple():
-                return ", ".join(self._titled(item) for item in self.value)
-            case _:
-                return self._titled(self.value or "marked")
-
-    def _titled(self, value: str | int) -> str:
+        """The value as people read it, a choice by the title of its option."""
         titles = {option.name: option.title for option in self.label_type.options}
-        return titles.get(str(value), str(value))
+        chosen = self.label.value if isinstance(self.label.value, tuple) else (self.label.value,)
+        return ", ".join(titles[str(name)] for name in chosen) if titles else self.label.words
 
 
 @dataclass(frozen=True)
@@ -85,11 +74,12 @@ def shown_judgments(judgments: Iterable[Judgment]) -> list[ShownJudgment]:
     for row in judgments:
         if row.codebook_version_id not in codebooks:
             codebooks[row.codebook_version_id] = list(row.codebook_version.record().labels)
-        answers = {label.label: label for label in row.records() or ()}
+        labels = row.records() or ()
         values = [
-            ShownValue(label_type, answers[label_type.name].value, answers[label_type.name].reason)
+            ShownValue(label_type, label)
             for label_type in codebooks[row.codebook_version_id]
-            if label_type.name in answers
+            for label in labels
+            if label.label == label_type.name
         ]
         readable.append(ShownJudgment(row, row.shown_author, values))
     return readable

@@ -326,7 +326,9 @@ class ValuesForm(forms.Form):
         """Return the chosen values by label type."""
         chosen = {name: self.cleaned_data[name] for name in self.fields}
         return {
-            name: _value(self.codebook[name], value) for name, value in chosen.items() if value not in (None, "", [])
+            name: _value(self.codebook.type_of(name), value)
+            for name, value in chosen.items()
+            if value not in (None, "", [])
         }
 
 

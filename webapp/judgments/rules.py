@@ -35,7 +35,9 @@ class Answers:
     def labels(self, codebook: CodebookRecord, seat: Seat) -> list[LabelRecord]:
         """Return the answers as labels of the seat."""
         return [
-            LabelRecord(label=name, value=codebook[name].number(value), seat=seat, reason=self.reasons.get(name, ""))
+            LabelRecord(
+                label=name, value=codebook.type_of(name).number(value), seat=seat, reason=self.reasons.get(name, "")
+            )
             for name, value in self.values.items()
         ]
 

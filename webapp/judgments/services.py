@@ -137,7 +137,9 @@ def create_queue(
     if not judged_games:
         raise BadInput("there is no finished game to judge", "games")
     if judge is not None and not codebook_version.record().scores_seats:
-        raise BadInput("a judge model scores seats by numbers, of which this codebook has others too", "codebook_version")
+        raise BadInput(
+            "a judge model scores seats by numbers, of which this codebook has others too", "codebook_version"
+        )
     seats, left_out = _asked_seats(codebook_version.record(), judged_games)
     if not seats:
         raise BadInput(f"{codebook_version} asks about roles that nobody had in these games", "codebook_version")
@@ -270,7 +272,7 @@ def labels_of(codebook: CodebookRecord, values: Mapping[str, Any], seat: int | N
     They are about the `seat`, or about the game where their type is.
     """
     return tuple(
-        LabelRecord(label=name, value=value, seat=seat if codebook[name].about == "seat" else None)
+        LabelRecord(label=name, value=value, seat=seat if codebook.type_of(name).about == "seat" else None)
         for name, value in values.items()
         if value is not None
     )

@@ -8,6 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.games import test_shop_files as shop_files
+from tests.labelled import sent
 from tests.question_sets import files as questions
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
 from tests.webapp.api.calling import Caller, refusal
@@ -352,8 +353,8 @@ def test_a_judgment_is_added_by_the_assigned_annotator(call, researcher, annotat
     queue = people_queue(researcher, rated(finished_match(researcher), researcher), [annotator])
     target = queue.targets.first()
     values = {label_type.name: 6 for label_type in CONDUCT.labels}
-    assert call.post("judgments", target=target.pk, values=values).status_code == 404
-    added = Caller(annotator).post("judgments", target=target.pk, values=values)
+    assert call.post("judgments", target=target.pk, labels=sent(values)).status_code == 404
+    added = Caller(annotator).post("judgments", target=target.pk, labels=sent(values))
     assert (added.status_code, added.json()["queue"], added.json()["values"]["mutual_benefit"]) == (201, queue.pk, 6.0)
     assert [row["id"] for row in call.get("judgments", queue=queue.pk).json()["items"]] == [added.json()["id"]]
 
@@ -371,7 +372,7 @@ def test_what_is_assigned_and_open_is_listed(call, researcher, annotator, person
     page = caller.get("judgments/targets", limit=1, offset=1).json()
     assert (page["count"], [row["seat"] for row in page["items"]]) == (4, [1])
     values = {label_type.name: 6 for label_type in CONDUCT.labels}
-    caller.post("judgments", target=listed["items"][0]["id"], values=values)
+    caller.post("judgments", target=listed["items"][0]["id"], labels=sent(values))
     assert [row["id"] for row in caller.get("judgments/targets", queue=queue.pk).json()["items"]] == [
         listed["items"][1]["id"]
     ]
@@ -388,9 +389,9 @@ def test_others_values_are_read_after_ones_own_judgment(call, researcher, annota
     queue = people_queue(researcher, match, [researcher, annotator])
     target = queue.targets.first()
     values = {label_type.name: 6 for label_type in CONDUCT.labels}
-    Caller(annotator).post("judgments", target=target.pk, values=values)
+    Caller(annotator).post("judgments", target=target.pk, labels=sent(values))
     assert call.get("judgments", queue=queue.pk).json()["items"] == []
-    call.post("judgments", target=target.pk, values=values)
+    call.post("judgments", target=target.pk, labels=sent(values))
     assert len(call.get("judgments", queue=queue.pk).json()["items"]) == 2
     assert len(Caller(annotator).get("judgments").json()["items"]) == 1
 
@@ -420,14 +421,14 @@ def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researche
 def test_an_own_judgment_is_readable_before_the_reveal(call, researcher, player):
     queue = people_queue(researcher, finished_match(player), [researcher])
     values = {label_type.name: 6 for label_type in CONDUCT.labels}
-    added = call.post("judgments", target=queue.targets.first().pk, values=values)
+    added = call.post("judgments", target=queue.targets.first().pk, labels=sent(values))
     assert added.status_code == 201
     assert [row["id"] for row in call.get("judgments", queue=queue.pk).json()["items"]] == [added.json()["id"]]
 
 
 def test_a_wrong_judgment_is_refused(annotator, researcher):
     queue = people_queue(researcher, finished_match(researcher), [annotator])
-    refused = Caller(annotator).post("judgments", target=queue.targets.first().pk, values={"mutual_benefit": 99})
+    refused = Caller(annotator).post("judgments", target=queue.targets.first().pk, labels=sent({"mutual_benefit": 99}))
     assert refused.status_code == 422
     assert Judgment.objects.count() == 0
 

@@ -8,7 +8,7 @@ from django.test import Client
 from tests.webapp.api.test_api import Caller
 from tests.webapp.arena import vigil
 from tests.webapp.arena.conftest import negotiation
-from tests.webapp.judgments.make import people_queue
+from tests.webapp.judgments.make import annotate, people_queue
 from training.games.base import FORFEIT
 from training.labels.codebooks import CONDUCT
 from training.records import ALL
@@ -18,7 +18,6 @@ from webapp.arena.live import client_state, consumers, fragments
 from webapp.arena.models import Match
 from webapp.arena.play import pace, services
 from webapp.arena.setup import tables, waiting_room
-from webapp.judgments import services as judging
 from webapp.judgments.models import Guess
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment, RemoteModel
@@ -155,7 +154,7 @@ def test_an_annotator_judges_before_the_reveal(client_of, player, ben, annotator
     values = {label_type.name: 6 for label_type in CONDUCT.labels}
     for target in queue.targets.order_by("position"):
         assert not shown_page()
-        judging.annotate(target=target, by=annotator, values=values)
+        annotate(target=target, by=annotator, values=values)
     assert shown_page()
     assert "once you have judged it" not in client.get(result).content.decode()
 

@@ -6,11 +6,10 @@ import pytest
 
 from tests.webapp.arena import vigil
 from tests.webapp.arena.conftest import dialogue, negotiation
-from tests.webapp.judgments.make import finished_match, people_queue, rated
+from tests.webapp.judgments.make import annotate, finished_match, people_queue, rated
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
 from webapp.arena.setup import links, tables, waiting_room
-from webapp.judgments import services as judging
 
 pytestmark = pytest.mark.django_db
 registered = vigil.registered
@@ -72,7 +71,7 @@ def test_a_rematch_is_listed_once_the_game_before_is_judged(client_of, researche
     assert Match.objects.get(pk=rematch.pk).state == Match.State.RUNNING
     assert listed(client_of(annotator))["running"] == []
     for target in queue.targets.all():
-        judging.annotate(target=target, by=annotator, values=None, reason="too short")
+        annotate(target=target, by=annotator, values=None, reason="too short")
     assert listed(client_of(annotator))["running"] == [rematch.pk]
 
 

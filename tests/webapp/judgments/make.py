@@ -1,6 +1,7 @@
 """Finished matches and queues to judge."""
 
 from tests.games.play import random_move
+from tests.labelled import labels
 from tests.trust.matrix.scenarios import SCENARIO
 from training.dataset import Conversation, DatasetLine
 from training.games.actions import write
@@ -83,9 +84,17 @@ def outside(author, seat, values, *, codebook="fine-grained", codebook_version=2
         episode="e",
         seat=seat,
         author=author,
-        values=values,
+        labels=None if values is None else labels(seat, values, fields.pop("reasons", {})),
         **fields,
     )
+
+
+def annotate(*, target, by, values, reason=""):
+    """Judge a target by values about its seat, 1 and 0 for yes and no; None: it could not be scored."""
+    yes_no = {label_type.name for label_type in target.codebook().labels if label_type.yes_no}
+    typed = {name: bool(v) if name in yes_no and v in (0, 1) else v for name, v in (values or {}).items()}
+    marks = None if values is None else labels(target.seat, typed)
+    return services.annotate(target=target, by=by, labels=marks, reason=reason)
 
 
 def imported(owner, *conversations, name="imported", licence=""):

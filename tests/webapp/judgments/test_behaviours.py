@@ -5,9 +5,10 @@ import json
 import pytest
 from django.urls import reverse
 
+from tests.labelled import reasons
 from tests.stub import Stub
 from tests.webapp.api.test_api import Caller
-from tests.webapp.judgments.make import finished_match, rated, version, village_match
+from tests.webapp.judgments.make import annotate, finished_match, rated, version, village_match
 from tests.webapp.runs.making import RECORD, make_episode, make_run
 from training.errors import BadInput
 from training.labels.codebooks import BEHAVIOURS
@@ -35,7 +36,7 @@ def judge_all(queue, by, value):
     """Give every seat of a queue the value that `value(target, survived)` says, for all that is asked about it."""
     for target in queue.targets.with_games():
         survived = target.match.seat_metrics[str(target.seat)]["survived"]
-        services.annotate(target=target, by=by, values=dict.fromkeys(asked(target), value(target, survived)))
+        annotate(target=target, by=by, values=dict.fromkeys(asked(target), value(target, survived)))
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_seats_of_an_episode_are_asked_by_the_roles_in_its_summary(researcher, s
     )
     [target] = queue.targets.with_games()
     assert (target.seat, asked(target)) == (0, WOLF)
-    services.annotate(target=target, by=researcher, values=dict.fromkeys(WOLF, 1))
+    annotate(target=target, by=researcher, values=dict.fromkeys(WOLF, 1))
     row = behaviours.of_queue(queue).rows[0]
     assert (row.surviving.share, row.surviving.asked, row.eliminated.asked, row.difference) == (1.0, 1, 0, None)
 
@@ -90,7 +91,7 @@ def test_an_annotator_answers_yes_or_no(client_of, researcher, annotator, match)
     assert "Recognising deception" not in page.split('class="judging"')[1]  # below what people agree on
     values = {f"value-{name}": "1" for name in WOLF}
     second = client.post(address, {"target": first.context["target"].pk, **values}, follow=True)
-    assert Judgment.objects.get().values == dict.fromkeys(WOLF, 1.0)
+    assert Judgment.objects.get().numbers == dict.fromkeys(WOLF, 1.0)
     page = second.content.decode()
     assert "Judge <strong>Ben</strong>" in page
     assert "Recognising deception" in page
@@ -104,7 +105,7 @@ def test_an_annotator_answers_yes_or_no(client_of, researcher, annotator, match)
 def test_what_is_no_answer_or_was_not_asked_is_refused(researcher, match, values, where):
     target = queue_of(researcher, match).targets.with_games().first()
     with pytest.raises(BadInput) as refused:
-        services.annotate(target=target, by=researcher, values=values)
+        annotate(target=target, by=researcher, values=values)
     assert refused.value.where == where
     assert Judgment.objects.count() == 0
 
@@ -112,7 +113,7 @@ def test_what_is_no_answer_or_was_not_asked_is_refused(researcher, match, values
 def test_the_interface_says_what_is_asked_about_a_seat(researcher, annotator, match):
     queue_of(researcher, match, annotators=[annotator])
     items = Caller(annotator).get("judgments/targets").json()["items"]
-    asked_by_seat = {item["seat"]: [dimension["name"] for label_type in item["labels"]] for item in items}
+    asked_by_seat = {item["seat"]: [label_type["name"] for label_type in item["label_types"]] for item in items}
     assert asked_by_seat == {seat: WOLF if seat in WOLVES else VILLAGER for seat in range(6)}
 
 
@@ -131,8 +132,8 @@ def test_a_judge_model_is_asked_about_the_seats_role(admin, match, monkeypatch):
         stub.answer = answer
         judging.judge_target(target.pk)
     stored = Judgment.objects.get()
-    assert stored.values == dict.fromkeys(WOLF, 1.0)
-    assert stored.reasons[WOLF[1]] == f"for {WOLF[1]}"
+    assert stored.numbers == dict.fromkeys(WOLF, 1.0)
+    assert reasons(stored)[WOLF[1]] == f"for {WOLF[1]}"
     assert behaviours.of_queue(queue).by == "models"
 
 
@@ -207,11 +208,12 @@ def test_a_copy_of_the_codebook_keeps_roles_and_yes_or_no(client_of, researcher)
     formset = page.context["formset"]
     data = {"title": "Wolves only", f"{formset.prefix}-TOTAL_FORMS": "2", f"{formset.prefix}-INITIAL_FORMS": "2"}
     for number, form in enumerate(formset.forms[:2]):
-        fields = {name: form.initial[name] for name in ("name", "title", "low", "high", "question", "anchors", "roles")}
-        data |= {f"{formset.prefix}-{number}-{name}": value for name, value in fields.items()}
-        data[f"{formset.prefix}-{number}-yes_no"] = "on" if number == 0 else ""
+        names = ("name", "title", "about", "definition", "positive", "negative", "roles")
+        data |= {f"{formset.prefix}-{number}-{name}": form.initial[name] for name in names}
+        data[f"{formset.prefix}-{number}-kind"] = "yes_no" if number == 0 else "text"
+        data[f"{formset.prefix}-{number}-required"] = "on"
     page = client.post(reverse("judgments:codebook-edit", args=[BEHAVIOURS.name]), data, follow=True)
     first, second = version("wolves-only").record().labels
     assert first == BEHAVIOURS.labels[0]
-    assert second == BEHAVIOURS.labels[1].model_copy(update={"yes_no": False})
+    assert second == BEHAVIOURS.labels[1].model_copy(update={"kind": "text"})
     assert "Asked about: werewolf." in page.content.decode()

@@ -8,9 +8,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from tests.labelled import reasons, sent
 from tests.webapp.api.test_api import Caller
 from tests.webapp.judgments.make import (
     FIVES,
+    annotate,
     conversation,
     conversation_queue,
     finished_match,
@@ -57,12 +59,12 @@ def stored(researcher):
 
 def test_judgments_of_an_import_become_rows_by_authors_outside(stored):
     rows = Judgment.objects.outside().order_by("conversation__position", "seat", "outside_author")
-    assert [(row.seat, row.outside_author, row.values) for row in rows[:3]] == [
+    assert [(row.seat, row.outside_author, row.numbers) for row in rows[:3]] == [
         (0, GPT, values(4)), (0, RATER, values(5)), (1, GPT, None),
     ]  # fmt: skip
     assert rows.count() == 9
     assert {(row.author, row.judge, row.target) for row in rows} == {(None, None, None)}
-    assert (rows[0].reasons["empathy_expression"], rows[2].reason) == ("so", "no answer")
+    assert (reasons(rows[0])["empathy_expression"], rows[2].reason) == ("so", "no answer")
     assert (rows[0].updated_at, rows[1].updated_at) == (None, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     assert rows[0].codebook_version == version()
 
@@ -86,10 +88,9 @@ ODD = {
     "an unknown codebook": (outside("a", 0, values(1), codebook="theirs"), None),
     "an unknown version": (outside("a", 0, values(1), codebook_version=99), None),
     "no such seat": (outside("a", 2, values(1)), None),
-    "one turn": (outside("a", 0, values(1), turn=1), None),
     "off the scale": (outside("a", 0, {**values(1), "mutual_benefit": 11}), "mutual_benefit: choose a value: 0 to 10"),
-    "another dimension": (outside("a", 0, {"luck": 1}), "luck: not a dimension of this codebook"),
-    "no value at all": (outside("a", 0, {}), "no value"),
+    "another dimension": (outside("a", 0, {"luck": 1}), "luck: fine-grained v2 has no label of this name"),
+    "no value at all": (outside("a", 0, {}), "no label"),
     "no reason": (outside("a", 0, None), "gives no reason"),
 }
 
@@ -101,7 +102,7 @@ def test_what_does_not_fit_has_no_values_or_no_row(researcher, record, why):
         assert not Judgment.objects.exists()
     else:
         row = Judgment.objects.get()
-        assert row.values is None
+        assert row.numbers is None
         assert why in row.reason
     (line,) = lines_of(DatasetVersion.objects.get())
     assert line.conversations[0].judgments == (record,), "the dataset keeps it as it came"
@@ -111,7 +112,7 @@ def test_some_dimensions_alone_are_kept_and_a_second_opinion_gets_a_number(resea
     some = {"mutual_benefit": 3.0}
     imported(researcher, conversation(0, (outside("a", 0, some), outside("a", 0, values(9)), outside(" ", 1, some))))
     rows = Judgment.objects.order_by("pk")
-    assert [(row.outside_author, row.values) for row in rows] == [
+    assert [(row.outside_author, row.numbers) for row in rows] == [
         ("a", some), ("a (2)", values(9)), (imports.UNNAMED, some),
     ]  # fmt: skip
 
@@ -142,7 +143,7 @@ def test_a_queue_over_a_dataset_is_judged_like_any_other(stored, client_of, rese
     answer = {"target": queue.targets.order_by("position")[0].pk, **{f"value-{name}": "3" for name in FIVES}}
     client_of(annotator).post(address, answer)
     row = Judgment.objects.get(author=annotator)
-    assert (row.conversation.position, row.match, row.episode, row.values) == (0, None, None, values(3))
+    assert (row.conversation.position, row.match, row.episode, row.numbers) == (0, None, None, values(3))
 
 
 def test_no_dataset_is_offered_to_a_person_who_may_not_see_it(stored, client_of, annotator, researcher):
@@ -172,7 +173,7 @@ def test_authors_are_compared_on_the_datasets_page(stored, client_of, researcher
     page = client.get(address)
     assert (page.context["comparisons"], "once you have judged" in page.content.decode()) == ([], True)
     for target in queue.targets.all():
-        services.annotate(target=target, by=researcher, values=values(5) if target.seat == 0 else None, reason="short")
+        annotate(target=target, by=researcher, values=values(5) if target.seat == 0 else None, reason="short")
     (compared,) = client.get(address).context["comparisons"]
     coverage = [(author.name, author.kind, author.scored, author.answered) for author in compared.authors]
     assert coverage == [
@@ -197,7 +198,7 @@ def test_the_queues_page_compares_with_other_authors_of_the_same_seats(stored, c
     other = imported(researcher, conversation(9, (outside("nobody here", 0, values(1)),)), name="other")
     queue = conversation_queue(researcher, stored)
     for target in queue.targets.all():
-        services.annotate(target=target, by=researcher, values=values(4 + 2 * target.conversation.position))
+        annotate(target=target, by=researcher, values=values(4 + 2 * target.conversation.position))
     compared = comparison.of_queue(queue)
     assert [author.name for author in compared.authors] == [GPT, RATER, "rosa"]
     pair = next(pair for pair in compared.pairs if (pair.first, pair.second) == (GPT, "rosa"))
@@ -213,7 +214,7 @@ def test_comparing_takes_the_same_queries_however_many_conversations(researcher,
     for name, amount in (("few", 1), ("many", 5)):
         rows = [conversation(number, (outside(GPT, 0, values(3)),)) for number in range(amount)]
         made = imported(researcher, *rows, name=name)
-        with django_assert_num_queries(2):
+        with django_assert_num_queries(3):
             comparison.of_version(made, researcher)
 
 
@@ -221,12 +222,12 @@ def test_an_export_keeps_outside_authors_licence_and_times(stored, researcher):
     queue = conversation_queue(researcher, stored)
     for target in queue.targets.order_by("seat", "position"):
         score = values(7) if target.seat == 0 else None
-        services.annotate(target=target, by=researcher, values=score, reason="" if score else "short")
+        annotate(target=target, by=researcher, values=score, reason="" if score else "short")
     made, left_out = export.store(queue=queue, name="judged", by=researcher)
     assert (left_out, made.conversation_count, made.dataset.licence) == ([], 3, "CC-BY-4.0")
     (line,) = lines_of(made)
     records = line.conversations[0].judgments
-    assert [(record.author, record.seat, record.values) for record in records] == [
+    assert [(record.author, record.seat, record.numbers) for record in records] == [
         ("person:1", 0, values(7)), ("person:1", 1, None), (GPT, 0, values(4)), (RATER, 0, values(5)), (GPT, 1, None),
     ]  # fmt: skip
     saved = Judgment.objects.filter(author=researcher).earliest("pk").updated_at
@@ -240,9 +241,9 @@ def test_numbers_of_people_leave_out_those_that_came_with_the_import(researcher,
     queue = conversation_queue(researcher, stored, [researcher, annotator])
     target = queue.targets.get(seat=0)
     for user in (annotator, researcher):
-        services.annotate(target=target, by=user, values=values(7))
+        annotate(target=target, by=user, values=values(7))
     for open_target in queue.targets.open_for(researcher):
-        services.annotate(target=open_target, by=researcher, values=values(1))
+        annotate(target=open_target, by=researcher, values=values(1))
     made, _ = export.store(queue=queue, name="judged", by=researcher)
     (line,) = lines_of(made)
     authors = {record.author for record in line.conversations[0].judgments if record.seat == 0}
@@ -254,7 +255,7 @@ def test_the_api_names_the_conversation(stored, researcher, annotator):
     (first, *_) = Caller(annotator).get("judgments/targets").json()["items"]
     row = StoredConversation.objects.order_by("pk")[0]
     assert (first["match"], first["episode"], first["conversation"], first["queue"]) == (None, None, row.pk, queue.pk)
-    answer = Caller(annotator).post("judgments", target=first["id"], values=values(2))
+    answer = Caller(annotator).post("judgments", target=first["id"], labels=sent(values(2)))
     assert (answer.status_code, answer.json()["conversation"]) == (201, row.pk)
     theirs = Caller(researcher).get("judgments?limit=100").json()["items"]
     assert {item["author"] for item in theirs} == {GPT, RATER, f"person:{annotator.pk}"}
@@ -265,7 +266,7 @@ def test_imported_judgments_are_hidden_from_an_annotator_until_their_own(stored,
     readable = Judgment.objects.readable_by(researcher)
     assert (readable.count(), Judgment.objects.readable_by(other_researcher).count()) == (0, 9)
     first = queue.targets.order_by("position")[0]
-    services.annotate(target=first, by=researcher, values=values(1))
+    annotate(target=first, by=researcher, values=values(1))
     assert {(row.conversation.position, row.seat) for row in readable} == {(0, 0)}
 
 
@@ -319,14 +320,14 @@ def test_a_queue_tells_nothing_of_seats_that_wait_in_another_queue(kind, client_
     judged = games_of(kind, researcher)
     queue = queue_over(researcher, researcher, **judged)
     for target in queue.targets.with_games():
-        services.annotate(target=target, by=researcher, values=values(5))
+        annotate(target=target, by=researcher, values=values(5))
     client = client_of(other_researcher)
     assert 0 not in visible_counts(queue, other_researcher, client)
     theirs = queue_over(researcher, other_researcher, **judged)
     assert visible_counts(queue, other_researcher, client) == (0, 0, 0, 0)
     assert 0 not in visible_counts(queue, researcher, client_of(researcher))
     for target in theirs.targets.with_games():
-        services.annotate(target=target, by=other_researcher, values=values(3))
+        annotate(target=target, by=other_researcher, values=values(3))
     assert 0 not in visible_counts(queue, other_researcher, client)
 
 
@@ -335,7 +336,7 @@ def test_nothing_is_exported_of_seats_that_wait_in_another_queue(kind, client_of
     judged = games_of(kind, researcher)
     queue = queue_over(researcher, researcher, **judged)
     for target in queue.targets.with_games():
-        services.annotate(target=target, by=researcher, values=values(5))
+        annotate(target=target, by=researcher, values=values(5))
     theirs = queue_over(researcher, other_researcher, name="theirs", **judged)
     client, address = client_of(other_researcher), reverse("judgments:queue-export", args=[queue.pk])
     refused = client.post(address, {"name": "judged"})
@@ -343,7 +344,7 @@ def test_nothing_is_exported_of_seats_that_wait_in_another_queue(kind, client_of
     assert "judge your remaining seats of queue “theirs” first" in refused.content.decode()
     assert not Dataset.objects.filter(name="judged").exists()
     for target in theirs.targets.with_games():
-        services.annotate(target=target, by=other_researcher, values=values(3))
+        annotate(target=target, by=other_researcher, values=values(3))
     assert client.post(address, {"name": "judged"}).status_code == 302
 
 
@@ -352,7 +353,7 @@ def test_only_an_export_by_those_who_may_change_the_queue_ends_corrections(
 ):
     queue = queue_over(researcher, annotator, **games_of("episodes", researcher))
     for target in queue.targets.with_games():
-        services.annotate(target=target, by=annotator, values=values(5))
+        annotate(target=target, by=annotator, values=values(5))
     says = "its judgments may still change after your export"
     for number, (user, final) in enumerate(((other_researcher, False), (researcher, True), (admin, True))):
         page = client_of(user).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
@@ -364,16 +365,16 @@ def test_only_an_export_by_those_who_may_change_the_queue_ends_corrections(
         target = queue.targets.with_games().first()
         if final:
             with pytest.raises(BadInput, match="stays as it is"):
-                services.annotate(target=target, by=annotator, values=values(number))
+                annotate(target=target, by=annotator, values=values(number))
         else:
-            assert services.annotate(target=target, by=annotator, values=values(number)).history
+            assert annotate(target=target, by=annotator, values=values(number)).history
 
 
 def test_what_one_judged_alone_is_exported_though_the_seats_wait_in_another_queue(researcher):
     judged = games_of("episodes", researcher)
     queue, _other = (queue_over(researcher, researcher, **judged) for _ in range(2))
     for target in queue.targets.with_games():
-        services.annotate(target=target, by=researcher, values=values(5))
+        annotate(target=target, by=researcher, values=values(5))
     assert export.store(queue=queue, name="judged", by=researcher)
 
 
@@ -385,13 +386,13 @@ def test_after_the_last_seat_nothing_is_compared_that_waits_in_another_queue(
     queue = queue_over(researcher, annotator, **judged)
     queue.annotators.add(other_researcher)
     for target in queue.targets.with_games():
-        services.annotate(target=target, by=annotator, values=values(5))
-        services.annotate(target=target, by=other_researcher, values=values(4))
+        annotate(target=target, by=annotator, values=values(5))
+        annotate(target=target, by=other_researcher, values=values(4))
     again = queue_over(researcher, annotator, name="once more", **judged)
     client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
     assert [author.name for author in client.get(address).context["comparison"].authors] == [annotator.username]
     for target in again.targets.with_games():
-        services.annotate(target=target, by=annotator, values=values(5))
+        annotate(target=target, by=annotator, values=values(5))
     assert len(client.get(address).context["comparison"].authors) == 2
 
 
@@ -399,7 +400,7 @@ def test_after_the_last_seat_nothing_is_compared_that_waits_in_another_queue(
 def test_ones_own_judgment_is_read_though_the_seat_waits_in_another_queue(kind, researcher):
     judged = games_of(kind, researcher)
     queue, _other = (queue_over(researcher, researcher, **judged) for _ in range(2))
-    answer = Caller(researcher).post("judgments", target=queue.targets.first().pk, values=values(2))
+    answer = Caller(researcher).post("judgments", target=queue.targets.first().pk, labels=sent(values(2)))
     assert (answer.status_code, answer.json()["author"]) == (201, f"person:{researcher.pk}")
 
 
@@ -411,7 +412,7 @@ def test_a_queue_compares_nothing_of_seats_that_wait_in_another_queue(stored, cl
     conversation_queue(researcher, stored, annotators=[other_researcher])
     page = client_of(other_researcher).get(address)
     assert (page.context["comparison"].authors, GPT in page.content.decode()) == ([], False)
-    services.annotate(target=queue.targets.with_games().first(), by=researcher, values=values(5))
+    annotate(target=queue.targets.with_games().first(), by=researcher, values=values(5))
     assert results.of_queue(queue, researcher)
     assert results.of_queue(queue, other_researcher) == {}
 
@@ -476,7 +477,7 @@ def assert_shown(version, user, client):
 
 def judge_all(queue, user):
     for target in queue.targets.with_games():
-        services.annotate(target=target, by=user, values=values(3))
+        annotate(target=target, by=user, values=values(3))
 
 
 @pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)

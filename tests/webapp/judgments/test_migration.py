@@ -1,15 +1,19 @@
 """The step to judgments of imported conversations keeps every judgment of an older database, and can be taken back."""
 
+from functools import partial
+
 import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from tests.webapp.judgments.make import FIVES, conversation, conversation_queue, imported, outside, version
+from tests.webapp.judgments.make import FIVES, annotate, conversation, conversation_queue, imported, outside, version
+from training.records import Label
 from webapp.judgments import services
-from webapp.judgments.models import GameRating, Judgment, Target
+from webapp.judgments.models import CodebookVersion, GameRating, Judgment, Target
+from webapp.scenarios.models import StoredConversation
 
 pytestmark = pytest.mark.django_db(transaction=True)
-OLD, NEW = ("judgments", "0001_initial"), ("judgments", "0005_rules")
+OLD, RUBRICS, NEW = (("judgments", name) for name in ("0001_initial", "0005_rules", "0007_labels"))
 
 
 def migrate(name):
@@ -32,28 +36,83 @@ def test_judgments_of_an_older_database_stay_and_imported_ones_become_rows(newes
     match = finished_match(researcher, player)
     queue = people_queue(researcher, match, [annotator])
     target = queue.targets.order_by("position")[0]
-    services.annotate(target=target, by=annotator, values=FIVES, reason="kept")
+    annotate(target=target, by=annotator, values=FIVES, reason="kept")
     services.rate(
         by=match.seats.get(user=player), version=version(), values={0: FIVES}, guesses={0: services.Answer(person=True)}
     )
     stored = imported(researcher, conversation(0, (outside("gpt-4", 0, dict.fromkeys(FIVES, 2.0)),)))
-    services.annotate(target=conversation_queue(researcher, stored).targets.first(), by=researcher, values=FIVES)
-    kept = list(
-        Judgment.objects.filter(conversation=None).order_by("pk").values("pk", "values", "reason", "created_at")
-    )
+    annotate(target=conversation_queue(researcher, stored).targets.first(), by=researcher, values=FIVES)
+    kept = [(row.pk, row.numbers, row.reason, row.created_at) for row in Judgment.objects.filter(conversation=None)]
     assert len(kept) == 2
 
     older = migrate(OLD)
     rows = older.get_model("judgments", "Judgment").objects.order_by("pk")
-    assert list(rows.values("pk", "values", "reason", "created_at")) == kept, "the old tables hold what they can hold"
+    stored_before = list(rows.values_list("pk", "values", "reason", "created_at"))
+    assert stored_before == kept, "the old tables hold what they can hold"
     assert older.get_model("judgments", "Target").objects.count() == 2
+
+    as_imported = {
+        "rubric": "fine-grained", "rubric_version": 2, "episode": "e", "seat": 0, "author": "gpt-4",
+        "values": dict.fromkeys(FIVES, 2.0), "reasons": {}, "reason": "", "turn": None, "span": None,
+    }  # fmt: skip
+    StoredConversation.objects.update(judgments=[as_imported])  # as the older release stored it
 
     migrate(NEW)  # the newest: the models below are those of today
     rows = Judgment.objects.filter(conversation=None).order_by("pk")
-    assert list(rows.values("pk", "values", "reason", "created_at")) == kept
-    assert [row.updated_at for row in rows] == [row["created_at"] for row in kept]
+    assert [(row.pk, row.numbers, row.reason, row.created_at) for row in rows] == kept
+    assert [row.updated_at for row in rows] == [created_at for *_, created_at in kept]
     assert [(row.history, row.rule) for row in rows] == [([], ""), ([], "")]
     assert (GameRating.objects.get().by, GameRating.objects.get().voted) == (match.seats.get(user=player), True)
     assert Target.objects.filter(match=match).count() == 2
     (imported_row,) = Judgment.objects.outside()
-    assert (imported_row.outside_author, imported_row.seat, set(imported_row.values.values())) == ("gpt-4", 0, {2.0})
+    assert (imported_row.outside_author, imported_row.seat, set(imported_row.numbers.values())) == ("gpt-4", 0, {2.0})
+
+
+def test_rubrics_become_codebooks_and_values_typed_labels(newest, researcher):
+    """Written by hand as release 0.2 stored them: a scale, a question of yes or no, a correction and a failure."""
+    from tests.webapp.judgments.make import finished_match
+
+    match = finished_match(researcher)
+    older = migrate(RUBRICS)
+    model = partial(older.get_model, "judgments")
+    scale = {
+        "name": "warmth", "title": "Warmth", "low": 0.0, "high": 4.0, "question": "How warm?",
+        "anchors": [{"value": 0.0, "text": "cold"}], "yes_no": False, "roles": [],
+    }  # fmt: skip
+    lied = {
+        "name": "lied", "title": "Lied", "low": 0.0, "high": 1.0, "question": "Did it lie?", "yes_no": True,
+        "anchors": [{"value": 0.0, "text": "no: it was honest"}, {"value": 1.0, "text": "yes: at least once"}],
+        "roles": ["seller"],
+    }  # fmt: skip
+    rubric = model("Rubric").objects.create(name="tone", title="Tone", owner_id=researcher.pk)
+    older_version = model("RubricVersion").objects.create(
+        rubric=rubric, number=3, title="Tone", dimensions=[scale, lied]
+    )
+    common = {"rubric_version": older_version, "match_id": match.pk, "author_id": researcher.pk}
+    history = [{"values": {"warmth": 1.0, "lied": 0.0}, "reason": "hasty", "at": "2026-01-01T00:00:00+00:00"}]
+    judged = model("Judgment").objects.create(
+        seat=1, values={"warmth": 3.0, "lied": 1.0}, reasons={"lied": "about the pens"}, history=history, **common
+    )
+    failed = model("Judgment").objects.create(seat=0, values=None, reason="too short", **common)
+
+    migrate(NEW)
+    warmth, honesty = CodebookVersion.objects.get(pk=older_version.pk).record().labels
+    assert (warmth.kind, warmth.bounds, warmth.definition) == ("scale", (0.0, 4.0), "How warm?")
+    assert [(anchor.value, anchor.text) for anchor in warmth.anchors] == [(0.0, "cold")]
+    assert (honesty.kind, honesty.roles, honesty.negative) == ("yes_no", ("seller",), ("it was honest",))
+    assert honesty.positive == ("at least once",)
+    row = Judgment.objects.get(pk=judged.pk)
+    assert set(row.records()) == {
+        Label(label="warmth", value=3.0, seat=1), Label(label="lied", value=True, seat=1, reason="about the pens"),
+    }  # fmt: skip
+    (earlier,) = row.history
+    assert Label(label="lied", value=False, seat=1).to_dict() in earlier["labels"]
+    assert (earlier["reason"], "values" in earlier) == ("hasty", False)
+    empty = Judgment.objects.get(pk=failed.pk)
+    assert (empty.unscored, empty.records(), empty.reason) == (True, None, "too short")
+
+    again = migrate(RUBRICS)
+    row = again.get_model("judgments", "Judgment").objects.get(pk=judged.pk)
+    assert (row.values, row.reasons, row.history) == (judged.values, judged.reasons, history)
+    assert again.get_model("judgments", "Judgment").objects.get(pk=failed.pk).values is None
+    assert again.get_model("judgments", "RubricVersion").objects.get(pk=older_version.pk).dimensions == [scale, lied]

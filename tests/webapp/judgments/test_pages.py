@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from tests.webapp.judgments.make import (
     FIVES,
+    annotate,
     finished_match,
     judged_by_a_model,
     people_queue,
@@ -59,8 +60,8 @@ def test_the_list_costs_the_same_however_many_queues(client_of, researcher, anno
         page = client.get(reverse("judgments:list")).content.decode()
     assert page.count("Judge: 2 left") == 6
     values = dict.fromkeys(NAMES, 3)
-    services.annotate(target=Queue.objects.first().targets.first(), by=annotator, values=values)
-    services.annotate(target=Queue.objects.last().targets.first(), by=researcher, values=values)
+    annotate(target=Queue.objects.first().targets.first(), by=annotator, values=values)
+    annotate(target=Queue.objects.last().targets.first(), by=researcher, values=values)
     assert client.get(reverse("judgments:list")).content.decode().count("Judge: 1 left") == 1
 
 
@@ -147,7 +148,7 @@ def test_an_annotator_sees_only_what_is_assigned(client_of, researcher, annotato
 def test_results_and_export_stand_on_the_queue_page(client_of, researcher):
     queue = people_queue(researcher, rated(finished_match(researcher), researcher))
     for target in queue.targets.all():
-        services.annotate(target=target, by=researcher, values=dict.fromkeys(NAMES, 4))
+        annotate(target=target, by=researcher, values=dict.fromkeys(NAMES, 4))
     client = client_of(researcher)
     page = client.get(reverse("judgments:queue", args=[queue.pk])).content.decode()
     assert "2 of 2 scored" in page
@@ -190,7 +191,7 @@ def test_a_judged_seat_has_its_name_while_its_game_can_be_read(client_of, resear
     common = {"owner": researcher, "episodes": [played], "annotators": [researcher]}
     queue = services.create_queue(name="q", codebook_version=version(), **common)
     second = queue.targets.get(seat=1)
-    services.annotate(target=second, by=researcher, values=FIVES)
+    annotate(target=second, by=researcher, values=FIVES)
     client, address = client_of(researcher), reverse("judgments:own_judgments", args=[queue.pk])
     name = village()["episode"]["scenario"]["seats"][1]
     assert f"<strong>{name} (seat 2)</strong>" in client.get(address).content.decode()
@@ -212,11 +213,11 @@ def test_what_others_said_is_withheld_with_its_reasons(client_of, researcher, an
     match = rated(finished_match(researcher), researcher)
     queue = people_queue(researcher, match, [researcher, annotator])
     for target in queue.targets.all():
-        services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 4), reason="COMMENT")
+        annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 4), reason="COMMENT")
     client, address = client_of(researcher), reverse("judgments:queue", args=[queue.pk])
     assert "COMMENT" not in client.get(address).content.decode()
     for target in queue.targets.all():
-        services.annotate(target=target, by=researcher, values=dict.fromkeys(NAMES, 4))
+        annotate(target=target, by=researcher, values=dict.fromkeys(NAMES, 4))
     assert client.get(address).content.decode().count("COMMENT") == 2
 
 
@@ -257,7 +258,7 @@ def test_an_annotator_reads_their_own_judgments_beside_the_replay(client_of, res
     layer, client = reverse("judgments:of-match", args=[match.pk]), client_of(annotator)
     assert client.get(layer).status_code == 404
     for target in queue.targets.all():
-        services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 4), reason="MY OWN")
+        annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 4), reason="MY OWN")
     shown = client.get(layer).content.decode()
     assert shown.count("MY OWN") == 2
     assert "SECOND OPINION" not in shown
@@ -294,10 +295,10 @@ def test_a_player_reads_no_judgment_of_the_game_before_rating(client_of, researc
     modelled = judged_by_a_model(researcher, match, reason="THE MODEL")
     unscored = people_queue(researcher, match)
     first, other = unscored.targets.order_by("position")
-    services.annotate(target=first, by=researcher, values=None, reason="MY OWN")
-    services.annotate(target=other, by=researcher, values=FIVES)
+    annotate(target=first, by=researcher, values=None, reason="MY OWN")
+    annotate(target=other, by=researcher, values=FIVES)
     somebody = people_queue(researcher, match, [User.objects.create(username="otto", role="annotator")])
-    services.annotate(target=somebody.targets.first(), by=User.objects.get(username="otto"), values=None, reason="HIS")
+    annotate(target=somebody.targets.first(), by=User.objects.get(username="otto"), values=None, reason="HIS")
     client = client_of(researcher)
 
     def shown():
@@ -313,10 +314,11 @@ def test_a_player_reads_no_judgment_of_the_game_before_rating(client_of, researc
 
 
 def codebook_data(**changes):
-    data = {"title": "Fair play", "dimensions-TOTAL_FORMS": "1", "dimensions-INITIAL_FORMS": "0"}
-    first = {"name": "fairness", "title": "Fairness", "low": "0", "high": "4", "question": "Fair?"}
+    data = {"title": "Fair play", "labels-TOTAL_FORMS": "1", "labels-INITIAL_FORMS": "0"}
+    first = {"name": "fairness", "title": "Fairness", "kind": "scale", "about": "seat", "low": "0", "high": "4"}
+    first |= {"definition": "Fair?", "required": "on"}
     first["anchors"] = "0 = no\n4 = yes"
-    return {**data, **{f"dimensions-0-{name}": value for name, value in {**first, **changes}.items()}}
+    return {**data, **{f"labels-0-{name}": value for name, value in {**first, **changes}.items()}}
 
 
 def test_a_codebook_is_made_and_edited(client_of, researcher):
@@ -325,7 +327,7 @@ def test_a_codebook_is_made_and_edited(client_of, researcher):
     assert "Saved as fair-play v1" in page
     record = Codebook.objects.get(name="fair-play").newest().record()
     assert [(anchor.value, anchor.text) for anchor in record.labels[0].anchors] == [(0, "no"), (4, "yes")]
-    edited = {**codebook_data(high="5"), "dimensions-INITIAL_FORMS": "1"}
+    edited = {**codebook_data(high="5"), "labels-INITIAL_FORMS": "1"}
     client.post(reverse("judgments:codebook-edit", args=["fair-play"]), edited)
     assert Codebook.objects.get(name="fair-play").newest().number == 2
 
@@ -433,7 +435,7 @@ def test_only_players_rate(client_of, researcher, other_researcher):
 def judge(queue, people, values):
     for user, value in zip(people, values, strict=True):
         for target in queue.targets.all():
-            services.annotate(target=target, by=user, values=dict.fromkeys(NAMES, value + target.seat))
+            annotate(target=target, by=user, values=dict.fromkeys(NAMES, value + target.seat))
 
 
 def test_what_others_said_is_shown_after_ones_own_judgment(client_of, researcher, other_researcher, annotator, player):
@@ -467,7 +469,7 @@ def test_results_do_not_reveal_players_before_the_guess(client_of, researcher):
 def test_a_match_is_a_link_only_for_those_who_may_open_it(client_of, researcher, other_researcher, annotator):
     match = finished_match(researcher)
     queue = people_queue(researcher, match, [annotator])
-    services.annotate(target=queue.targets.first(), by=annotator, values=None, reason="too short")
+    annotate(target=queue.targets.first(), by=annotator, values=None, reason="too short")
     link, address = reverse("arena:replay", args=[match.pk]), reverse("judgments:queue", args=[queue.pk])
     for user, status in ((researcher, 200), (other_researcher, 404)):
         page = client_of(user).get(address).content.decode()
@@ -503,7 +505,7 @@ def test_coverage_offers_a_retry_to_those_who_may_change_the_queue(
 
 def test_what_a_person_could_not_score_is_not_retried(client_of, researcher):
     queue = people_queue(researcher, finished_match(researcher))
-    services.annotate(target=queue.targets.first(), by=researcher, values=None, reason="too short")
+    annotate(target=queue.targets.first(), by=researcher, values=None, reason="too short")
     client = client_of(researcher)
     assert "<button form" not in client.get(reverse("judgments:queue", args=[queue.pk])).content.decode()
     client.post(reverse("judgments:queue-retry", args=[queue.pk]))
@@ -665,7 +667,7 @@ def test_agreement_is_hidden_from_an_annotator_until_the_last_seat(client_of, re
     for target in (first, second):
         page = client.get(address)
         assert (page.context["comparison"], "Agreement" in page.content.decode()) == (None, False)
-        services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 3 + target.seat))
+        annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 3 + target.seat))
     page = client.get(address)
     assert page.context["comparison"].overall == 1
     assert "Agreement" in page.content.decode()
@@ -674,7 +676,7 @@ def test_agreement_is_hidden_from_an_annotator_until_the_last_seat(client_of, re
 def test_a_saved_judgment_is_opened_again_and_changed(client_of, researcher, annotator):
     queue = people_queue(researcher, finished_match(researcher), [annotator])
     first, second = queue.targets.order_by("position")
-    services.annotate(target=first, by=annotator, values=dict.fromkeys(NAMES, 3), reason="hasty")
+    annotate(target=first, by=annotator, values=dict.fromkeys(NAMES, 3), reason="hasty")
     client, listing = client_of(annotator), reverse("judgments:own_judgments", args=[queue.pk])
     address = reverse("judgments:annotate", args=[queue.pk])
     listed = client.get(listing).content.decode()
@@ -693,8 +695,10 @@ def test_a_saved_judgment_is_opened_again_and_changed(client_of, researcher, ann
     after = client.post(address, data, follow=True)
     assert after.redirect_chain == [(listing, 302)]
     row = Judgment.objects.get()
-    assert (row.values, row.reason) == (dict.fromkeys(NAMES, 8.0), "")
-    assert [(entry["values"], entry["reason"]) for entry in row.history] == [(dict.fromkeys(NAMES, 3.0), "hasty")]
+    assert (row.numbers, row.reason) == (dict.fromkeys(NAMES, 8.0), "")
+    (earlier,) = row.history
+    assert {label["label"]: label["value"] for label in earlier["labels"]} == dict.fromkeys(NAMES, 3.0)
+    assert earlier["reason"] == "hasty"
     assert row.updated_at > row.created_at
     assert "changed 1 time" in after.content.decode()
     assert client.get(f"{address}?target={second.pk}").status_code == 404, "nothing is saved of it yet"
@@ -705,7 +709,7 @@ def test_what_was_exported_stays_as_it_is(client_of, researcher, annotator):
     match = rated(finished_match(researcher), researcher)
     queue = people_queue(researcher, match, [annotator])
     first, second = queue.targets.order_by("position")
-    services.annotate(target=first, by=annotator, values=dict.fromkeys(NAMES, 3))
+    annotate(target=first, by=annotator, values=dict.fromkeys(NAMES, 3))
     client_of(researcher).post(reverse("judgments:queue-export", args=[queue.pk]), {"name": "judged"})
     client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
     page = client.get(f"{address}?target={first.pk}").content.decode()
@@ -713,16 +717,16 @@ def test_what_was_exported_stays_as_it_is(client_of, researcher, annotator):
     assert "Save the change" not in page
     data = {"target": first.pk, "reopened": "1", **{f"value-{name}": "8" for name in NAMES}}
     assert client.post(address, data).status_code == 400
-    assert Judgment.objects.get(conversation=None).values == dict.fromkeys(NAMES, 3.0)
-    services.annotate(target=second, by=annotator, values=dict.fromkeys(NAMES, 5))
-    services.annotate(target=second, by=annotator, values=dict.fromkeys(NAMES, 6))
-    assert Judgment.objects.get(target=second).values == dict.fromkeys(NAMES, 6.0), "it was judged after the export"
+    assert Judgment.objects.get(conversation=None).numbers == dict.fromkeys(NAMES, 3.0)
+    annotate(target=second, by=annotator, values=dict.fromkeys(NAMES, 5))
+    annotate(target=second, by=annotator, values=dict.fromkeys(NAMES, 6))
+    assert Judgment.objects.get(target=second).numbers == dict.fromkeys(NAMES, 6.0), "it was judged after the export"
 
 
 def test_the_same_answer_again_is_no_change(researcher, annotator):
     target = people_queue(researcher, finished_match(researcher), [annotator]).targets.first()
-    first = services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 3))
-    again = services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 3))
+    first = annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 3))
+    again = annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 3))
     assert (again.pk, again.updated_at, again.history) == (first.pk, first.updated_at, [])
 
 
@@ -754,15 +758,16 @@ def test_every_seat_of_an_episode_is_taken_whatever_its_index_says(researcher):
 
 
 def test_a_question_of_yes_or_no_needs_no_scale(client_of, researcher):
-    data = codebook_data(yes_no="on", low="", high="x", anchors="0 = no\n1 = yes")
+    data = codebook_data(kind="yes_no", low="", high="x", anchors="0 = no", positive="It shares.\nIt waits.")
     page = client_of(researcher).post(reverse("judgments:codebook-new"), data, follow=True)
     assert page.status_code == 200
     label_type = Codebook.objects.get(name="fair-play").newest().record().labels[0]
-    assert (label_type.low, label_type.high, label_type.yes_no) == (0, 1, True)
+    assert (label_type.low, label_type.anchors, label_type.yes_no) == (None, (), True)
+    assert label_type.positive == ("It shares.", "It waits.")
     refused = client_of(researcher).post(reverse("judgments:codebook-new"), codebook_data(low="", high=""))
-    assert refused.content.decode().count("Enter a number, or choose yes or no.") == 2
+    assert refused.content.decode().count("Enter a number, or choose another kind of value.") == 2
     order = [field.name for field in refused.context["formset"].forms[0]]
-    assert order.index("yes_no") < order.index("low")
+    assert order.index("kind") < order.index("low")
 
 
 RATED = {"negotiation": "Compromise seeking", "werewolf": "Recognising deception"}
@@ -817,7 +822,7 @@ def test_a_game_that_the_present_rules_do_not_allow_is_rated_by_its_log_and_not_
     assert page.status_code == 200
     assert "the present rules do not allow its moves" in page.content.decode()
     for target in queue.targets.with_games():
-        services.annotate(target=target, by=researcher, values=FIVES)
+        annotate(target=target, by=researcher, values=FIVES)
     rated(match, researcher)
     answer = client_of(researcher).post(reverse("judgments:queue-export", args=[queue.pk]), {"name": "x"}, follow=True)
     assert "the present rules do not allow its moves" in answer.content.decode()

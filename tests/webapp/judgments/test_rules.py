@@ -45,7 +45,7 @@ def test_every_rule_answers_within_the_scales_of_its_codebook() -> None:
         for seat in (0, 1):
             answers = rule.answer(episode, seat)
             assert answers.values.keys() == {label_type.name for label_type in rule.codebook.labels}
-            assert all(label_type.takes(answers.values[label_type.name]) for label_type in rule.codebook.labels)
+            rule.codebook.check(answers.labels(rule.codebook, seat))
 
 
 @pytest.mark.django_db
@@ -56,7 +56,7 @@ def test_a_queue_is_complete_at_once_and_goes_with_its_codebook(home, researcher
     assert list(queue.targets.order_by("seat").values_list("state", flat=True)) == ["scored", "unscored"]
     scored, silent = Judgment.objects.order_by("seat")
     assert (scored.by, scored.author_kind, scored.shown_author) == ("rule:reply-form", "rule", "the rule reply-form")
-    assert silent.values is None
+    assert silent.numbers is None
     assert silent.reason == "This seat wrote no reply."
     ((_, estimates),) = results.of_queue(queue, researcher).items()
     assert [estimate.mean for estimate in estimates] == [1.0, 0.25, 0.0]

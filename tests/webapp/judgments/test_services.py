@@ -11,9 +11,10 @@ from django.db import transaction
 from django.urls import reverse
 
 from tests.elsewhere import begin, until_somebody_waits
+from tests.labelled import reasons
 from tests.stub import Status
 from tests.trust.matrix.scenarios import SCENARIO
-from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, rated, version
+from tests.webapp.judgments.make import FIVES, annotate, finished_match, judged_by_a_model, people_queue, rated, version
 from tests.webapp.runs.making import make_episode, make_run
 from training.dataset import DatasetLine
 from training.engines.remote import chat
@@ -38,34 +39,37 @@ def test_the_shipped_codebooks_are_there_once():
         assert version(name).record() == record
 
 
-DIMENSION = {"name": "warmth", "title": "Warmth", "low": 0, "high": 4, "question": "How warm?", "anchors": []}
+WARMTH = {
+    "name": "warmth", "title": "Warmth", "kind": "scale", "about": "seat", "low": 0, "high": 4,
+    "definition": "How warm?", "anchors": [],
+}  # fmt: skip
 
 
 def test_a_changed_codebook_is_a_new_version(researcher):
-    first = services.save_codebook(name="mine", title="Mine", labels=[DIMENSION], by=researcher)
-    same = services.save_codebook(name="mine", title="Mine", labels=[DIMENSION], by=researcher)
-    second = services.save_codebook(name="mine", title="Mine", labels=[{**DIMENSION, "high": 5}], by=researcher)
+    first = services.save_codebook(name="mine", title="Mine", labels=[WARMTH], by=researcher)
+    same = services.save_codebook(name="mine", title="Mine", labels=[WARMTH], by=researcher)
+    second = services.save_codebook(name="mine", title="Mine", labels=[{**WARMTH, "high": 5}], by=researcher)
     assert (same, second.number) == (first, 2)
     assert first.record().labels[0].high == 4
 
 
 @pytest.mark.parametrize(
     "change, where",
-    [({"low": 4}, "dimensions.0"), ({"name": "Bad Name"}, "dimensions.0.name"), ({"question": ""}, "question")],
+    [({"low": 4}, "labels.0"), ({"name": "Bad Name"}, "labels.0.name"), ({"definition": ""}, "definition")],
 )
 def test_a_wrong_codebook_is_refused(researcher, change, where):
     with pytest.raises(BadInput) as refused:
-        services.save_codebook(name="mine", title="Mine", labels=[{**DIMENSION, **change}], by=researcher)
+        services.save_codebook(name="mine", title="Mine", labels=[{**WARMTH, **change}], by=researcher)
     assert where in refused.value.where
     assert not Codebook.objects.filter(name="mine").exists()
 
 
 def test_somebody_elses_codebook_stays_theirs(researcher, other_researcher):
-    services.save_codebook(name="mine", title="Mine", labels=[DIMENSION], by=researcher)
+    services.save_codebook(name="mine", title="Mine", labels=[WARMTH], by=researcher)
     with pytest.raises(BadInput, match="somebody else's"):
-        services.save_codebook(name="mine", title="X", labels=[DIMENSION], by=other_researcher)
+        services.save_codebook(name="mine", title="X", labels=[WARMTH], by=other_researcher)
     with pytest.raises(BadInput, match="somebody else's"):
-        services.save_codebook(name="sotopia", title="X", labels=[DIMENSION], by=researcher)
+        services.save_codebook(name="sotopia", title="X", labels=[WARMTH], by=researcher)
 
 
 def test_a_queue_needs_games_and_either_a_judge_or_people(researcher):
@@ -80,9 +84,9 @@ def test_a_queue_needs_games_and_either_a_judge_or_people(researcher):
 def test_a_person_judges_once_and_may_correct_it(researcher, annotator):
     queue = people_queue(researcher, finished_match(researcher), [annotator])
     target = queue.targets.open_for(annotator).first()
-    services.annotate(target=target, by=annotator, values=FIVES)
-    services.annotate(target=target, by=annotator, values={**FIVES, "mutual_benefit": 9})
-    assert [j.values["mutual_benefit"] for j in target.judgments.all()] == [9]
+    annotate(target=target, by=annotator, values=FIVES)
+    annotate(target=target, by=annotator, values={**FIVES, "mutual_benefit": 9})
+    assert [j.numbers["mutual_benefit"] for j in target.judgments.all()] == [9]
     assert queue.targets.open_for(annotator).count() == queue.targets.count() - 1 == 1
 
 
@@ -94,7 +98,7 @@ def test_a_person_judges_once_and_may_correct_it(researcher, annotator):
 def test_values_outside_the_codebook_are_refused(researcher, values, where):
     target = people_queue(researcher, finished_match(researcher)).targets.first()
     with pytest.raises(BadInput) as refused:
-        services.annotate(target=target, by=researcher, values=values)
+        annotate(target=target, by=researcher, values=values)
     assert refused.value.where == where
     assert Judgment.objects.count() == 0
 
@@ -103,8 +107,8 @@ def test_could_not_score_is_a_state_with_a_reason(researcher):
     queue = people_queue(researcher, finished_match(researcher))
     target = queue.targets.first()
     with pytest.raises(BadInput, match="why"):
-        services.annotate(target=target, by=researcher, values=None)
-    services.annotate(target=target, by=researcher, values=None, reason="empty talk")
+        annotate(target=target, by=researcher, values=None)
+    annotate(target=target, by=researcher, values=None, reason="empty talk")
     target.refresh_from_db()
     assert target.state == Target.State.UNSCORED
     assert results.of_queue(queue) == {}
@@ -142,7 +146,7 @@ def test_a_judge_model_scores_every_seat_once(researcher, judge, stub, monkeypat
         judging.judge_target(pk)
     assert len(stub.requests) == 2
     rows = Judgment.objects.order_by("seat")
-    assert [(row.seat, set(row.values.values()), row.cost["calls"]) for row in rows] == [(0, {7.0}, 1), (1, {7.0}, 1)]
+    assert [(row.seat, set(row.numbers.values()), row.cost["calls"]) for row in rows] == [(0, {7.0}, 1), (1, {7.0}, 1)]
     assert all(len(row.prompt_sha256) == 64 for row in rows)
 
 
@@ -152,7 +156,7 @@ def test_an_unreachable_judge_is_an_error_and_never_a_zero(researcher, judge, st
     for target in queue.targets.all():
         judging.judge_target(target.pk)
     assert {target.state for target in queue.targets.all()} == {"unscored"}
-    assert {row.values for row in Judgment.objects.all()} == {None}
+    assert {row.numbers for row in Judgment.objects.all()} == {None}
     assert len(stub.requests) == 2 * 3
     assert results.of_queue(queue) == {}
     stub.answer = answer
@@ -182,7 +186,7 @@ def test_an_address_that_is_no_longer_allowed_could_not_score(researcher, judge,
     queue = judged_queue(researcher, judge, finished_match(researcher))
     judging.judge_target(queue.targets.first().pk)
     assert stub.requests == []
-    assert Judgment.objects.get().values is None
+    assert Judgment.objects.get().numbers is None
 
 
 def test_results_are_means_over_games_with_students_interval(researcher, other_researcher):
@@ -196,8 +200,8 @@ def test_results_are_means_over_games_with_students_interval(researcher, other_r
     )
     mine = queue.targets.filter(seat=0).order_by("position")
     for target, value in zip(mine, (2, 4, 6), strict=True):
-        services.annotate(target=target, by=researcher, values=dict.fromkeys(FIVES, value - 1))
-        services.annotate(target=target, by=other_researcher, values=dict.fromkeys(FIVES, value + 1))
+        annotate(target=target, by=researcher, values=dict.fromkeys(FIVES, value - 1))
+        annotate(target=target, by=other_researcher, values=dict.fromkeys(FIVES, value + 1))
     (estimate, *_rest) = results.of_queue(queue)["person"]
     # By hand: game means 2, 4, 6; mean 4, standard error 2/√3, t(0.975, 2) = 4.30265.
     assert estimate.mean == pytest.approx(4)
@@ -212,9 +216,9 @@ def test_results_cost_the_same_however_many_games(researcher, django_assert_num_
             name="q", owner=researcher, codebook_version=version(), matches=matches, annotators=[researcher]
         )
         for target in queue.targets.all():
-            services.annotate(target=target, by=researcher, values=FIVES)
+            annotate(target=target, by=researcher, values=FIVES)
         queue = Queue.objects.select_related("codebook_version__codebook").get(pk=queue.pk)
-        with django_assert_num_queries(3):
+        with django_assert_num_queries(4):
             by_player = results.of_queue(queue)
         assert {player: rows[0].games for player, rows in by_player.items()} == {
             "a scripted player": amount, "person": amount,
@@ -243,7 +247,7 @@ def episodes_queue(owner, episode):
 
 def scored(queue, user):
     for target in queue.targets.all():
-        services.annotate(target=target, by=user, values=FIVES)
+        annotate(target=target, by=user, values=FIVES)
 
 
 DAMAGES = {
@@ -333,7 +337,7 @@ def test_after_the_guess_the_rest_is_optional(researcher, player):
     services.rate(
         by=seat_of(match, researcher), version=version(), values=values, guesses={1: services.Answer(person=True)}
     )
-    assert Judgment.objects.get().values == {"mutual_benefit": 4}
+    assert Judgment.objects.get().numbers == {"mutual_benefit": 4}
 
 
 def test_revealing_without_rating_excludes_a_later_vote(researcher, player):
@@ -373,11 +377,11 @@ def test_of_two_votes_in_the_same_moment_one_counts(researcher, player):
 def test_a_judgment_is_changed_a_bounded_number_of_times(researcher):
     queue = people_queue(researcher, finished_match(researcher))
     target = queue.targets.first()
-    services.annotate(target=target, by=researcher, values=FIVES)
+    annotate(target=target, by=researcher, values=FIVES)
     Judgment.objects.update(history=[{"values": None, "reason": "x", "at": ""}] * 99)
-    services.annotate(target=target, by=researcher, values=FIVES, reason="the hundredth change")
+    annotate(target=target, by=researcher, values=FIVES, reason="the hundredth change")
     with pytest.raises(BadInput, match="it was changed 100 times and stays as it is"):
-        services.annotate(target=target, by=researcher, values=FIVES, reason="one more")
+        annotate(target=target, by=researcher, values=FIVES, reason="one more")
     assert Judgment.objects.get().reason == "the hundredth change"
 
 
@@ -388,7 +392,7 @@ def test_judged_games_become_a_dataset_version(researcher, player):
     )
     queue = people_queue(researcher, match)
     for target in queue.targets.all():
-        services.annotate(target=target, by=researcher, values=FIVES)
+        annotate(target=target, by=researcher, values=FIVES)
     stored, left_out = export.store(queue=queue, name="judged", by=researcher)
     assert (left_out, stored.scenario_count, stored.conversation_count) == ([], 1, 1)
     (line,) = lines_of(stored)
@@ -409,7 +413,7 @@ def test_a_judges_reasons_travel_with_its_values(researcher):
     queue = judged_by_a_model(researcher, match, reason="because of {}")
     stored, _ = export.store(queue=queue, name="judged", by=researcher)
     judgments = next(iter(lines_of(stored))).conversations[0].judgments
-    assert [j.reasons for j in judgments] == [{name: f"because of {name}" for name in FIVES}] * 2
+    assert [reasons(j) for j in judgments] == [{name: f"because of {name}" for name in FIVES}] * 2
 
 
 def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
@@ -418,7 +422,7 @@ def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
     match = rated(finished_match(researcher, player), researcher)
     queue = people_queue(researcher, match)
     for target in queue.targets.all():
-        services.annotate(target=target, by=researcher, values=FIVES)
+        annotate(target=target, by=researcher, values=FIVES)
     waiting_room.answer_consent(match=match, user=player, agreed=False)
     with pytest.raises(BadInput, match="did not agree"):
         export.store(queue=queue, name="judged", by=researcher)
@@ -432,7 +436,7 @@ def test_unscored_games_stay_out_and_are_named(researcher, annotator):
     queue = services.create_queue(
         name="q", owner=researcher, codebook_version=version(), matches=[scored, unscored], annotators=[annotator]
     )
-    services.annotate(target=queue.targets.get(match=scored, seat=0), by=annotator, values=FIVES)
+    annotate(target=queue.targets.get(match=scored, seat=0), by=annotator, values=FIVES)
     stored, left_out = export.store(queue=queue, name="judged", by=researcher)
     assert stored.conversation_count == 1
     assert left_out == [f"match {unscored.pk}, Negotiation: not scored"]
@@ -459,7 +463,7 @@ def test_a_target_that_was_cancelled_takes_no_judgment(researcher, judge, stub, 
     judging.judge_target(target.pk)
     services.record_verdict(target=target, verdict=None, why="too late")
     with pytest.raises(BadInput, match="removed from the queue"):
-        services.annotate(target=target, by=researcher, values=FIVES)
+        annotate(target=target, by=researcher, values=FIVES)
     assert (stub.requests, Judgment.objects.count()) == ([], 0)
 
 
@@ -467,8 +471,8 @@ def test_a_target_that_was_cancelled_takes_no_judgment(researcher, judge, stub, 
 def test_two_simultaneous_judgments_of_a_seat_are_both_kept(researcher, annotator):
     target = people_queue(researcher, finished_match(researcher), [researcher, annotator]).targets.first()
     with transaction.atomic():
-        services.annotate(target=target, by=researcher, values=FIVES)
-        other = begin(lambda: services.annotate(target=target, by=annotator, values=None, reason="too short"))
+        annotate(target=target, by=researcher, values=FIVES)
+        other = begin(lambda: annotate(target=target, by=annotator, values=None, reason="too short"))
         until_somebody_waits()
     other.result(20)
     target.refresh_from_db()

@@ -8,9 +8,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.judgments.make import people_queue
+from tests.webapp.judgments.make import annotate, people_queue
 from tests.webapp.ladder.make import model, played
-from webapp.judgments import services as judging
 from webapp.ladder import log, services
 from webapp.ladder.models import Fit, Standing
 
@@ -177,7 +176,7 @@ def test_a_ladder_is_closed_to_an_annotator_who_is_yet_to_judge(client_of, leagu
     assert "<table" not in html(client_of(annotator))
     dimensions = queue.codebook_version.record().labels
     for target in queue.targets.all():
-        judging.annotate(
+        annotate(
             target=target, by=annotator, values={label_type.name: int(label_type.low) for label_type in dimensions}
         )
     assert "<table" in html(client_of(annotator))

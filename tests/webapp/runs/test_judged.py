@@ -4,7 +4,7 @@ import pytest
 from django.core.files.storage import default_storage
 from django.urls import reverse
 
-from tests.webapp.judgments.make import FIVES, version
+from tests.webapp.judgments.make import FIVES, annotate, version
 from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
 from training.errors import BadInput
 from training.rewards.judge import Cost, Verdict
@@ -27,7 +27,7 @@ def judged_by_people(episode, *people):
     common = {"codebook_version": version(), "episodes": [episode], "annotators": people}
     target = judging.create_queue(name="q", owner=episode.run.owner, **common).targets.first()
     for user in people:
-        judging.annotate(target=target, by=user, values=FIVES)
+        annotate(target=target, by=user, values=FIVES)
 
 
 def judged_by_a_model(episode, owner):

@@ -10,12 +10,11 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
-from tests.webapp.judgments.make import FIVES, conversation, conversation_queue, imported, outside
+from tests.webapp.judgments.make import FIVES, annotate, conversation, conversation_queue, imported, outside
 from tests.webapp.runs.making import make_run
 from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
 from training.records import Scenario
-from webapp.judgments import services as judging
 from webapp.scenarios import importers, imports, services
 from webapp.scenarios.models import Dataset, Import, StoredScenario
 
@@ -273,7 +272,7 @@ def test_what_others_said_of_a_conversation_is_hidden_until_ones_own_judgment(cl
     for target in queue.targets.order_by("position"):
         page = client.get(address).content.decode()
         shown.append((page.count("gpt-4"), page.count(f'href="{judge}"')))
-        judging.annotate(target=target, by=researcher, values=dict.fromkeys(FIVES, 5.0))
+        annotate(target=target, by=researcher, values=dict.fromkeys(FIVES, 5.0))
     assert shown == [(0, 2), (0, 2), (1, 1), (1, 1)]
     assert client.get(address).content.decode().count("gpt-4") == 2
     assert client_of(admin).get(address).content.decode().count("gpt-4") == 2, "nothing waits for them"

@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.urls import reverse
 
+from tests.labelled import reasons
 from tests.webapp.scenarios import files
 from training.errors import BadInput
 from training.games import make, replay
@@ -71,9 +72,9 @@ def test_scores_by_key_become_judgments_of_the_judge(tmp_path):
         SOTOPIA.version,
         0,
     )
-    assert first.values == OURS
-    assert sum(first.values.values()) / 7 == 3
-    assert (second.seat, second.values["goal"]) == (1, 3)
+    assert first.numbers == OURS
+    assert sum(first.numbers.values()) / 7 == 3
+    assert (second.seat, second.numbers["goal"]) == (1, 3)
     assert reading.report()["judgments"] == 2
 
 
@@ -104,8 +105,8 @@ def test_a_log_of_sotopia_is_read_with_its_own_rewards(tmp_path):
     assert make(line.scenario).settings.relationship == 2
     assert make(line.scenario).settings.participants[0].goal == files.GOALS[0]
     first, second = line.conversations[0].judgments
-    assert (first.values, first.reasons) == (OURS, {"goal": "She got it.", "knowledge": "A little."})
-    assert second.values is None
+    assert (first.numbers, reasons(first)) == (OURS, {"goal": "She got it.", "knowledge": "A little."})
+    assert second.numbers is None
     assert second.reason.startswith("the record has no value for goal, ")
 
 
@@ -144,7 +145,7 @@ def test_a_missing_dimension_could_not_be_scored(tmp_path):
     scores = {name: value for name, value in files.SCORES.items() if name != "secret"}
     (line,) = from_log(tmp_path, rewards=[[3.0, {**scores, "goal": None}], 0.0]).lines
     judgment = line.conversations[0].judgments[0]
-    assert (judgment.values, judgment.reason) == (None, "the record has no value for goal, secret")
+    assert (judgment.numbers, judgment.reason) == (None, "the record has no value for goal, secret")
 
 
 def test_a_wrong_mean_is_a_notice(tmp_path):

@@ -79,7 +79,7 @@ class Results:
 def ends_of(episode: Episode) -> tuple[float, float]:
     """Return the lowest and the highest possible return; of a judged game, those of the judge's value for the goal."""
     spec = lookup(episode.scenario.game)
-    return (GOAL.low, GOAL.high) if spec.judged else spec.range_of(episode.scenario.settings)
+    return GOAL.bounds if spec.judged else spec.range_of(episode.scenario.settings)
 
 
 def _both(episode: Episode, opposite: Sequence[Seat] | None) -> dict[str, float]:

@@ -13,6 +13,7 @@ from django.template import Context
 from django.utils.html import format_html, format_html_join, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
+from markdown_it import MarkdownIt
 
 from webapp.core.keys import KEYS, Key
 
@@ -37,6 +38,12 @@ def ago(moment: datetime | None) -> SafeString | str:
         exact.strftime("%Y-%m-%d %H:%M:%S %Z"),
         naturaltime(moment),
     )
+
+
+@register.filter
+def markdown(text: str) -> SafeString:
+    """A person's Markdown as HTML, without HTML of its own and without images."""
+    return mark_safe(MarkdownIt("commonmark", {"html": False}).disable(["image"]).render(text))  # noqa: S308  (the renderer escapes, and refuses links to scripts)
 
 
 @register.filter

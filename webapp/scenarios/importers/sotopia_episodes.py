@@ -321,9 +321,9 @@ def _judgment(
 
 
 def _value(name: str, value: object, where: str) -> float:
-    low, high = SOTOPIA[name].bounds
+    low, high = SOTOPIA.type_of(name).bounds
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise BadInput(f"{value!r} is not a value from {SOTOPIA[name].scale}", where)
+        raise BadInput(f"{value!r} is not a value from {SOTOPIA.type_of(name).scale}", where)
     return float(value)
 
 
