@@ -32,8 +32,8 @@ PLACES: dict[About, frozenset[str]] = {
 """The fields of a label that say where it is, by what it is about."""
 COLOURS = 8
 """Colours of label types; the site's style sheet has one for each number."""
-SHAPES = ("solid", "dashed", "dotted", "double", "wavy")
-"""Underlines of label types, by which marks differ without colour."""
+Shape = Literal["", "circle", "square", "triangle", "diamond", "star", "cross", "hexagon", "bar"]
+"""Signs of label types, each with an underline of its own, by which marks differ without colour."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Words = Annotated[str, Field(min_length=1, max_length=500)]
@@ -87,7 +87,7 @@ class LabelType(Record):
     roles: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = Field(default=(), max_length=40)
     when: Condition | None = None
     colour: int | None = Field(default=None, ge=0, lt=COLOURS)
-    shape: Literal["", "solid", "dashed", "dotted", "double", "wavy"] = ""
+    shape: Shape = ""
     key: str = Field(default="", pattern=r"^[a-z0-9]?$")
     overlap: bool = False
     required: bool = True

@@ -1,5 +1,6 @@
 """The step to judgments of imported conversations keeps every judgment of an older database, and can be taken back."""
 
+import hashlib
 from functools import partial
 
 import pytest
@@ -10,10 +11,11 @@ from tests.webapp.judgments.make import FIVES, annotate, conversation, conversat
 from training.records import Label
 from webapp.judgments import services
 from webapp.judgments.models import CodebookVersion, GameRating, Judgment, Target
-from webapp.scenarios.models import StoredConversation
+from webapp.scenarios.models import DatasetVersion, StoredConversation
+from webapp.scenarios.services import lines_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-OLD, RUBRICS, NEW = (("judgments", name) for name in ("0001_initial", "0005_rules", "0007_labels"))
+OLD, RUBRICS, NEW = (("judgments", name) for name in ("0001_initial", "0005_rules", "0008_imported_labels"))
 
 
 def migrate(name):
@@ -66,6 +68,10 @@ def test_judgments_of_an_older_database_stay_and_imported_ones_become_rows(newes
     assert Target.objects.filter(match=match).count() == 2
     (imported_row,) = Judgment.objects.outside()
     assert (imported_row.outside_author, imported_row.seat, set(imported_row.numbers.values())) == ("gpt-4", 0, {2.0})
+    version_row = DatasetVersion.objects.get(pk=stored.pk)
+    text = "".join(line.dumps() + "\n" for line in lines_of(version_row))
+    assert hashlib.sha256(text.encode()).hexdigest() == version_row.sha256, "what is exported has the stored hash"
+    assert '"rubric"' not in text
 
 
 def test_rubrics_become_codebooks_and_values_typed_labels(newest, researcher):
