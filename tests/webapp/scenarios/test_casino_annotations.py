@@ -6,6 +6,8 @@ import pytest
 
 from tests.webapp.scenarios import files
 from training.errors import BadInput
+from training.labels.codebooks import CODEBOOKS
+from webapp.scenarios.importers import casino
 from webapp.scenarios.importers.casino_annotations import STRATEGIES, align
 
 
@@ -61,3 +63,27 @@ def test_the_dialogue_of_the_importers_tests_can_be_aligned():
 def test_annotations_of_another_form_are_refused(annotations, message):
     with pytest.raises(BadInput, match=message):
         align(dialogue(annotations), "file")
+
+
+def test_annotations_become_labels_of_turns_of_the_whole_dialogue(tmp_path):
+    """By hand: the second and the fourth turn are annotated, the fourth twice; the deal between them has none."""
+    record = json.loads(json.dumps(files.CASINO_DIALOGUE))
+    talk = [n for n, entry in enumerate(record["chat_logs"]) if not entry["text"].endswith("-Deal")]
+    first, second = talk[0], talk[1]
+    texts = [record["chat_logs"][n]["text"] for n in (first, second)]
+    record["annotations"] = [
+        [texts[0], "small-talk"],
+        [texts[1], "self-need,uv-part"],
+        ["Nobody said this.", "no-need"],
+    ]
+    path = tmp_path / "casino.json"
+    path.write_text(json.dumps([record]))
+    reading = casino.read(path, lambda *_: None)
+    (judgment,) = reading.lines[0].conversations[0].judgments
+    assert (judgment.author, judgment.codebook, judgment.seat) == ("CaSiNo", "negotiation-moves", None)
+    assert [(label.label, label.turn, label.value) for label in judgment.labels] == [
+        ("small_talk", first, True), ("self_need", second, True), ("undervalue_partner", second, True),
+    ]  # fmt: skip
+    CODEBOOKS["negotiation-moves"].check(judgment.labels)
+    assert (reading.report()["labels"], reading.report()["judgments"]) == (3, 1)
+    assert [notice["where"] for notice in reading.notices] == ["casino.json, dialogue 0, annotations.2"]

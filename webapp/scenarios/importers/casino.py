@@ -1,7 +1,8 @@
 """Reads CaSiNo: one JSON list of human dialogues about dividing food, water and firewood before a camping trip.
 
 One dialogue is one scenario with one conversation. `Submit-Deal`, `Accept-Deal`, `Reject-Deal` and `Walk-Away` are
-separate turns; everything else is talk. Source: Chawla et al., "CaSiNo", NAACL 2021.
+separate turns; everything else is talk. Annotated strategies become labels of turns by the author `CaSiNo`. Source:
+Chawla et al., "CaSiNo", NAACL 2021.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from training.errors import BadInput
 from training.games import make
 from training.games.negotiation import NegotiationSettings
 from training.records import ArgValue, Move, Scenario, Seat, SeatMove
+from webapp.scenarios.importers import casino_annotations
 from webapp.scenarios.importers.reading import (
     Progress,
     Reading,
@@ -44,12 +46,12 @@ def read(path: Path, progress: Progress) -> Reading:
     records = load_json(path)
     if not isinstance(records, list):
         raise BadInput("expected a list of dialogues", path.name)
-    reading = Reading()
+    reading = Reading(with_judgments=True)
     ids: set[str] = set()
     for number, record in enumerate(records):
         where = f"{path.name}, dialogue {number}"
         with noted(reading, where):
-            line = _line(record, where)
+            line = _line(record, where, reading)
             if line.scenario.id in ids:
                 raise BadInput(f"a second dialogue with the id {record['dialogue_id']}", f"{where}, dialogue_id")
             ids.add(line.scenario.id)
@@ -60,7 +62,7 @@ def read(path: Path, progress: Progress) -> Reading:
     return reading
 
 
-def _line(record: Any, where: str) -> DatasetLine:
+def _line(record: Any, where: str, reading: Reading) -> DatasetLine:
     key = need(record, "dialogue_id", int, where)
     logs = need(record, "chat_logs", list, where)
     people = need(record, "participant_info", dict, where)
@@ -92,6 +94,11 @@ def _line(record: Any, where: str) -> DatasetLine:
     limits = {"turn_limit": max(TURN_LIMIT, len(logs)), "max_chars": max(MAX_CHARS, longest)}
     recorded = scenario.model_copy(update={"settings": {**scenario.settings, **limits}})
     conversation = played(recorded, moves, f"casino:{key}", where)
+    aligned = casino_annotations.align(record, where) if "annotations" in record else casino_annotations.Aligned({}, ())
+    for number in aligned.unplaced:
+        reading.notice(f"{where}, annotations.{number}", "no turn has this text here; it is left out")
+    if (judgment := casino_annotations.judgment_of(aligned)) is not None:
+        conversation = conversation.model_copy(update={"judgments": (judgment,)})
     return storable(DatasetLine(scenario=scenario, conversations=(conversation,)), where)
 
 

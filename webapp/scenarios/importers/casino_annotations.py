@@ -11,13 +11,27 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from training.errors import BadInput
+from training.labels.codebooks import CODEBOOKS
+from training.records import Judgment, Label
 from webapp.scenarios.importers.reading import need
 
-STRATEGIES = (
-    *("small-talk", "showing-empathy", "promote-coordination", "no-need", "elicit-pref", "uv-part"),
-    *("vouch-fair", "self-need", "other-need", "non-strategic"),
-)
-"""The labels: nine strategies, and `non-strategic` for an utterance without any."""
+CODEBOOK = CODEBOOKS["negotiation-moves"]
+MOVES = {
+    "small-talk": "small_talk",
+    "showing-empathy": "empathy",
+    "promote-coordination": "promote_coordination",
+    "no-need": "no_need",
+    "elicit-pref": "elicit_preference",
+    "uv-part": "undervalue_partner",
+    "vouch-fair": "vouch_fairness",
+    "self-need": "self_need",
+    "other-need": "other_need",
+    "non-strategic": "non_strategic",
+}
+"""CaSiNo's labels, nine strategies and one for none, and the label types of the codebook `negotiation-moves`."""
+STRATEGIES = tuple(MOVES)
+AUTHOR = "CaSiNo"
+"""The author of the annotations, which the file does not tell apart."""
 
 
 class Aligned(NamedTuple):
@@ -43,6 +57,16 @@ def align(record: Any, where: str) -> Aligned:
     }  # annotation -> turn
     labels = {turn: annotations[number][1] for number, turn in sorted(turns.items())}
     return Aligned(labels, tuple(number for number in range(len(annotations)) if number not in turns))
+
+
+def judgment_of(aligned: Aligned) -> Judgment | None:
+    """Return the labels of a dialogue's turns as a judgment of the whole dialogue; None without any."""
+    labels = tuple(
+        Label(label=MOVES[name], value=True, turn=turn) for turn, names in aligned.labels.items() for name in names
+    )
+    if not labels:
+        return None
+    return Judgment(codebook=CODEBOOK.name, codebook_version=CODEBOOK.version, episode="", author=AUTHOR, labels=labels)
 
 
 def _annotation(pair: Any, where: str) -> tuple[str, tuple[str, ...]]:

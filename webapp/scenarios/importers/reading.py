@@ -66,9 +66,15 @@ class Reading:
         """How many judgments were read with the conversations."""
         return sum(len(conversation.judgments) for line in self.lines for conversation in line.conversations)
 
+    @property
+    def labels(self) -> int:
+        """How many labels these judgments have."""
+        conversations = (conversation for line in self.lines for conversation in line.conversations)
+        return sum(len(judgment.labels or ()) for each in conversations for judgment in each.judgments)
+
     def report(self) -> dict[str, Any]:
         """Return what `import_dataset --json` prints."""
-        judged = {"judgments": self.judgments} if self.with_judgments else {}
+        judged = {"judgments": self.judgments, "labels": self.labels} if self.with_judgments else {}
         return {
             "scenarios": len(self.lines),
             "conversations": self.conversations,

@@ -61,7 +61,7 @@ class Command(BaseCommand):
             self.stderr.write(f"notice: {notice['where']}: {notice['why']}")
         counts = f"{len(reading.lines)} scenarios, {reading.conversations} conversations"
         if reading.with_judgments:
-            counts += f", {reading.judgments} judgments"
+            counts += f", {reading.judgments} judgments with {reading.labels} labels"
         self.stdout.write(f"{counts}; {'stored as ' + version if version else 'nothing stored'}")
 
 
