@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from parley_client.models import JudgmentIn, JudgmentOut, TargetOut
+from parley_client.models import JudgmentIn, JudgmentOut, LabelShape, TargetOut
 from parley_client.transport import Transport
+
+Value = bool | float | str | list[str] | list[int]
 
 
 class Judgments:
@@ -22,7 +24,14 @@ class Judgments:
         """The seats that are assigned to the key's owner and not judged yet."""
         return self._transport.rows(TargetOut, "judgments/targets", queue=queue)
 
-    def add(self, target: int, values: Mapping[str, float] | None, reason: str = "") -> JudgmentOut:
-        """Judge a target: one value per label_type, or None with a reason where it cannot be scored."""
-        body = JudgmentIn(target=target, values=None if values is None else dict(values), reason=reason)
+    def add(
+        self, target: int, labels: Mapping[str, Value] | Iterable[LabelShape] | None, reason: str = ""
+    ) -> JudgmentOut:
+        """Judge a target by labels, or None with a reason where it cannot be scored.
+
+        A mapping from label types to values labels the target's seat.
+        """
+        if isinstance(labels, Mapping):
+            labels = [LabelShape(label=name, value=value) for name, value in labels.items()]
+        body = JudgmentIn(target=target, labels=None if labels is None else list(labels), reason=reason)
         return self._transport.model(JudgmentOut, "POST", "judgments", json=body.model_dump(mode="json"))

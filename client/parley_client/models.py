@@ -444,45 +444,34 @@ class AdviceIn(BaseModel):
     """
 
 
-class JudgmentOut(BaseModel):
+class LabelShape(BaseModel):
     """
-    One judgment; `values` null: could not score, `reason` says why.
+    One label: its type's name, its value, and its place, of which the type's `about` says what it has.
     """
 
     model_config = ConfigDict(
         extra="ignore",
     )
-    id: int = Field(..., title="Id")
-    queue: int | None = Field(..., title="Queue")
-    match: int | None = Field(..., title="Match")
-    episode: int | None = Field(..., title="Episode")
-    conversation: int | None = Field(..., title="Conversation")
+    label: str = Field(..., title="Label")
+    value: bool | float | str | list[str] | list[int] | None = Field(None, title="Value")
     """
-    Of an imported dataset.
+    By the type's kind; null for a span or a relation.
     """
-    seat: int = Field(..., title="Seat")
-    codebook: str = Field(..., title="Codebook")
-    author: str = Field(..., title="Author")
-    values: dict[str, float] | None = Field(..., title="Values")
-    reasons: dict[str, str] = Field(..., title="Reasons")
+    seat: int | None = Field(None, title="Seat")
+    turn: int | None = Field(None, title="Turn")
     """
-    A judge model's reason for each value.
+    Index of a move of the game.
     """
-    reason: str = Field(..., title="Reason")
-    prompt_sha256: str = Field(..., title="Prompt Sha256")
-    created_at: AwareDatetime = Field(..., title="Created At")
-    updated_at: AwareDatetime | None = Field(..., title="Updated At")
+    start: int | None = Field(None, title="Start")
     """
-    When its author last saved it; null if an import does not say.
+    First character of the move's text, a Unicode code point.
     """
-
-
-class PagedJudgmentOut(BaseModel):
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    items: list[JudgmentOut] = Field(..., title="Items")
-    count: int = Field(..., title="Count")
+    end: int | None = Field(None, title="End")
+    """
+    The character after the last one.
+    """
+    other_turn: int | None = Field(None, title="Other Turn")
+    reason: str = Field("", title="Reason")
 
 
 class JudgmentIn(BaseModel):
@@ -494,9 +483,9 @@ class JudgmentIn(BaseModel):
         extra="ignore",
     )
     target: int = Field(..., title="Target")
-    values: dict[str, float] | None = Field(None, title="Values")
+    labels: list[LabelShape] | None = Field(None, title="Labels")
     """
-    One value per dimension; null: could not score.
+    Null: could not score.
     """
     reason: str = Field("", title="Reason")
 
@@ -517,11 +506,14 @@ class TargetOut(BaseModel):
     match: int | None = Field(..., title="Match")
     episode: int | None = Field(..., title="Episode")
     conversation: int | None = Field(..., title="Conversation")
-    seat: int = Field(..., title="Seat")
-    codebook: str = Field(..., title="Codebook")
-    dimensions: list[dict[str, Any]] = Field(..., title="Labels")
+    seat: int | None = Field(..., title="Seat")
     """
-    What to value: name, title, low, high, question, anchors, yes_no, roles.
+    Null: the whole game.
+    """
+    codebook: str = Field(..., title="Codebook")
+    label_types: list[dict[str, Any]] = Field(..., title="Label Types")
+    """
+    What to label: name, title, kind, about, definition, low, high, anchors, options, roles, when …
     """
 
 
@@ -961,6 +953,46 @@ class MatchIn(BaseModel):
     """
     Whether your part may be stored in datasets and used for training.
     """
+
+
+class JudgmentOut(BaseModel):
+    """
+    One judgment; `labels` null: could not score, `reason` says why.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    id: int = Field(..., title="Id")
+    queue: int | None = Field(..., title="Queue")
+    match: int | None = Field(..., title="Match")
+    episode: int | None = Field(..., title="Episode")
+    conversation: int | None = Field(..., title="Conversation")
+    """
+    Of an imported dataset.
+    """
+    seat: int | None = Field(..., title="Seat")
+    """
+    Null: the whole game.
+    """
+    codebook: str = Field(..., title="Codebook")
+    author: str = Field(..., title="Author")
+    labels: list[LabelShape] | None = Field(..., title="Labels")
+    reason: str = Field(..., title="Reason")
+    prompt_sha256: str = Field(..., title="Prompt Sha256")
+    created_at: AwareDatetime = Field(..., title="Created At")
+    updated_at: AwareDatetime | None = Field(..., title="Updated At")
+    """
+    When its author last saved it; null if an import does not say.
+    """
+
+
+class PagedJudgmentOut(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[JudgmentOut] = Field(..., title="Items")
+    count: int = Field(..., title="Count")
 
 
 class PagedTargetOut(BaseModel):

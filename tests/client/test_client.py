@@ -7,6 +7,7 @@ import pytest
 
 from parley_client import Conflict, Invalid, NotFound, RunFailed, TimedOut, Unauthorised
 from parley_client import runs as waiting
+from parley_client.models import LabelShape
 from tests.webapp.experiments import making
 from tests.webapp.judgments.make import finished_match, people_queue, rated
 from tests.webapp.runs.making import make_checkpoint
@@ -145,11 +146,14 @@ def test_what_is_assigned_is_judged(client_for, researcher, annotator):
     first, second = client.judgments.targets(queue=queue.pk)
     values = {label_type.name: 6.0 for label_type in CONDUCT.labels}
     added = client.judgments.add(first.id, values)
-    assert (added.values, added.author, added.queue) == (values, f"person:{annotator.pk}", queue.pk)
-    assert client.judgments.add(second.id, None, "too short").values is None
+    assert {label.label: label.value for label in added.labels} == values
+    assert (added.author, added.queue) == (f"person:{annotator.pk}", queue.pk)
+    assert client.judgments.add(second.id, None, "too short").labels is None
     assert [row.id for row in client.judgments.list(queue=queue.pk)] == [added.id, added.id + 1]
     with pytest.raises(Invalid, match="mutual_benefit"):
         client.judgments.add(first.id, {**values, "mutual_benefit": 99})
+    again = [LabelShape(label=name, value=7.0, seat=first.seat) for name in values]
+    assert {label.value for label in client.judgments.add(first.id, again).labels} == {7.0}
 
 
 def test_a_checkpoint_without_files_is_a_conflict(client_for, researcher, player, settings, tmp_path):

@@ -67,6 +67,6 @@ def test_judgments_become_a_table_with_agreement(run_notebook, client_for, resea
         for target, score in zip(list(client.judgments.targets(queue=queue.pk)), scores, strict=True):
             client.judgments.add(target.id, {label_type.name: score for label_type in CONDUCT.labels})
     outputs = run_notebook("labels", other_researcher)
-    assert "4 judgments, 0 without values" in outputs[1]
+    assert "4 judgments, 0 without labels" in outputs[1]
     [row] = [line for line in outputs[3].splitlines() if line.startswith("mutual_benefit")]
     assert row.split() == ["mutual_benefit", "0.7"]

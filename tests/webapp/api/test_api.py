@@ -355,7 +355,10 @@ def test_a_judgment_is_added_by_the_assigned_annotator(call, researcher, annotat
     values = {label_type.name: 6 for label_type in CONDUCT.labels}
     assert call.post("judgments", target=target.pk, labels=sent(values)).status_code == 404
     added = Caller(annotator).post("judgments", target=target.pk, labels=sent(values))
-    assert (added.status_code, added.json()["queue"], added.json()["values"]["mutual_benefit"]) == (201, queue.pk, 6.0)
+    assert (added.status_code, added.json()["queue"]) == (201, queue.pk)
+    assert {label["label"]: (label["value"], label["seat"]) for label in added.json()["labels"]} == dict.fromkeys(
+        values, (6.0, target.seat)
+    )
     assert [row["id"] for row in call.get("judgments", queue=queue.pk).json()["items"]] == [added.json()["id"]]
 
 
@@ -368,7 +371,7 @@ def test_what_is_assigned_and_open_is_listed(call, researcher, annotator, person
         (made.pk, match.pk, seat) for made in (queue, other) for seat in (0, 1)
     ]  # fmt: skip
     assert {row["codebook"] for row in listed["items"]} == {"fine-grained v2"}
-    assert [d["name"] for d in listed["items"][0]["labels"]] == [d.name for d in CONDUCT.labels]
+    assert [d["name"] for d in listed["items"][0]["label_types"]] == [d.name for d in CONDUCT.labels]
     page = caller.get("judgments/targets", limit=1, offset=1).json()
     assert (page["count"], [row["seat"] for row in page["items"]]) == (4, [1])
     values = {label_type.name: 6 for label_type in CONDUCT.labels}
@@ -399,7 +402,8 @@ def test_others_values_are_read_after_ones_own_judgment(call, researcher, annota
 def test_a_judgment_has_its_reasons(call, researcher):
     queue = judged_by_a_model(researcher, rated(finished_match(researcher), researcher))
     rows = call.get("judgments", queue=queue.pk).json()["items"]
-    assert [row["reasons"]["mutual_benefit"] for row in rows] == ["because of mutual_benefit"] * 2
+    told = [{label["label"]: label["reason"] for label in row["labels"]} for row in rows]
+    assert [reasons["mutual_benefit"] for reasons in told] == ["because of mutual_benefit"] * 2
 
 
 def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researcher, player, other_researcher):
@@ -407,7 +411,7 @@ def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researche
     judged_by_a_model(researcher, match)
     rated(match, player)
     seat = match.seats.get(user=player)
-    Judgment.objects.create(codebook_version=version(), match=match, seat=0, author=player, author_seat=seat, values={})
+    Judgment.objects.create(codebook_version=version(), match=match, seat=0, author=player, author_seat=seat)
 
     def authors(who):
         return [row["author"] for row in who.get("judgments", match=match.pk).json()["items"]]

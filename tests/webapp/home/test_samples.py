@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from tests.labelled import labels
 from training.labels.codebooks import CONDUCT
 from training.store import read_lines
 from webapp.accounts.models import User
@@ -17,7 +18,7 @@ from webapp.core import files
 from webapp.home import samples
 from webapp.home.models import Sample
 from webapp.judgments.models import Codebook, CodebookVersion, Judgment, Queue
-from webapp.judgments.services import annotate, create_queue, load_codebooks
+from webapp.judgments.services import create_queue, load_codebooks
 from webapp.runs.models import Run
 
 pytestmark = pytest.mark.django_db
@@ -120,7 +121,7 @@ def test_a_rule_judges_the_conversations_of_every_sample(stored: list[Run], clie
         turns = files.read_member(row.file, row.offset, row.length)["episode"]["turns"]
         for judgment in Judgment.objects.filter(episode=row):
             readable = [turn["passed"] for turn in turns if turn["seat"] == judgment.seat]
-            assert judgment.values["readable"] == readable.count(True) / len(readable)
+            assert judgment.numbers["readable"] == readable.count(True) / len(readable)
             assert judgment.reasons["readable"] == f"{readable.count(True)} of {len(readable)} replies."
         page = client.get(reverse("judgments:queue", args=[queue.pk])).content.decode()
         assert "<strong>Sample.</strong>" in page
@@ -187,7 +188,8 @@ def test_judgments_of_people_keep_a_sample_and_are_kept(stored: list[Run], resea
         episodes=stored[0].episodes.all()[:1], annotators=[researcher],
     )  # fmt: skip
     values = {label_type.name: 5 for label_type in CONDUCT.labels}
-    judged = annotate(target=queue.targets.with_games()[0], by=researcher, values=values)
+    first = queue.targets.with_games()[0]
+    judged = annotate(target=first, by=researcher, labels=labels(first.seat, values))
     counted = Judgment.objects.count()
     with pytest.raises(CommandError, match="other people have judged 1"):
         call_command("sample_runs", "--remove")

@@ -95,7 +95,7 @@ def test_the_whole_tour_over_requests(client_of, researcher: User) -> None:
     assert queue["Location"] == reverse("judgments:annotate", args=[Queue.objects.get().pk])
     assert "0 of 2 seats judged" in client.get("/").content.decode()
     annotate(client, Queue.objects.get())
-    assert Judgment.objects.filter(author=researcher, values__isnull=False).count() == 2
+    assert Judgment.objects.filter(author=researcher, unscored=False).count() == 2
     assert states(researcher)["judge"] == "done"
     trained = begin(client, "train")
     second = Run.objects.latest("pk")
