@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from tests.labelled import labels
+from tests.labelled import labels, reasons
 from training.labels.codebooks import CONDUCT
 from training.store import read_lines
 from webapp.accounts.models import User
@@ -18,7 +18,7 @@ from webapp.core import files
 from webapp.home import samples
 from webapp.home.models import Sample
 from webapp.judgments.models import Codebook, CodebookVersion, Judgment, Queue
-from webapp.judgments.services import create_queue, load_codebooks
+from webapp.judgments.services import annotate, create_queue, load_codebooks
 from webapp.runs.models import Run
 
 pytestmark = pytest.mark.django_db
@@ -122,7 +122,7 @@ def test_a_rule_judges_the_conversations_of_every_sample(stored: list[Run], clie
         for judgment in Judgment.objects.filter(episode=row):
             readable = [turn["passed"] for turn in turns if turn["seat"] == judgment.seat]
             assert judgment.numbers["readable"] == readable.count(True) / len(readable)
-            assert judgment.reasons["readable"] == f"{readable.count(True)} of {len(readable)} replies."
+            assert reasons(judgment)["readable"] == f"{readable.count(True)} of {len(readable)} replies."
         page = client.get(reverse("judgments:queue", args=[queue.pk])).content.decode()
         assert "<strong>Sample.</strong>" in page
         assert "the rule reply-form" in page
