@@ -388,6 +388,29 @@ def village() -> dict[str, str]:
     return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}
 
 
+def turns_to_label() -> dict[str, str]:
+    """A queue of two imported conversations whose turns and words anna is to label; its two pages."""
+    from tests.webapp.judgments.make import conversation, conversation_queue, imported
+    from webapp.accounts.models import User
+    from webapp.judgments import services
+
+    rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
+    labels = [
+        {"name": "fair", "title": "Fair", "kind": "yes_no", "about": "game", "definition": "Was the deal fair?"},
+        {
+            "name": "offer", "title": "Offer", "kind": "yes_no", "about": "turn", "definition": "An offer.",
+            "required": False, "key": "o",
+        },
+        {"name": "number", "title": "Number", "kind": "span", "about": "span", "definition": "A number."},
+        {"name": "answers", "title": "Answers", "kind": "relation", "about": "pair", "definition": "It answers."},
+    ]  # fmt: skip
+    guideline = "Mark every *offer*."
+    services.save_codebook(name="moves", title="Moves", labels=labels, guideline=guideline, by=rosa)
+    stored = imported(rosa, conversation(1), conversation(2), name="talks")
+    made = conversation_queue(rosa, stored, [anna], codebook="moves")
+    return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}
+
+
 def compared() -> dict[str, str]:
     """An imported dataset that a model, a rater and rosa have judged, and that anna is to judge; its pages."""
     from django.db import transaction

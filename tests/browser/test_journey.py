@@ -148,7 +148,7 @@ def play_and_rate(page: Page) -> str:
 
 def fill_scales(page: Page) -> None:
     """Choose a value in every row of the rating form."""
-    rows = page.locator("fieldset.label_type:visible")
+    rows = page.locator("fieldset.question-row:visible")
     assert rows.count() >= 5
     for number in range(rows.count()):
         rows.nth(number).locator("input[type=radio]").nth(1).check()
@@ -170,7 +170,7 @@ def queue_and_annotate(page: Page, match: str) -> None:
         expect(page.locator("ol.talk:visible")).to_contain_text("I need food most")
         fill_scales(page)
         page.get_by_role("button", name="Save and next").click()
-    expect(page.get_by_text("No seats are left for you")).to_be_visible()
+    expect(page.get_by_text("Nothing is left for you to judge")).to_be_visible()
 
 
 def export_to_a_dataset(page: Page) -> str:

@@ -1,5 +1,6 @@
 """Judging in a real browser: the next seat is there before it is asked for; judgments are a layer of the replay."""
 
+import json
 import re
 
 import pytest
@@ -62,6 +63,47 @@ def test_yes_and_no_are_chosen_by_1_and_0_and_the_table_stands_on_the_queues_pag
     table = page.get_by_role("table").first
     expect(table.get_by_role("progressbar", name="Recognising deception, surviving")).to_be_visible()
     expect(table.get_by_role("row")).to_have_count(6)
+
+
+def test_a_game_is_labelled_by_keyboard_alone(visit, site):
+    """A turn, a word, a relation and a value; the next game is preloaded, and what was saved is opened again."""
+    address = site.seed("turns_to_label")["annotate"]
+    visitor = visit("anna")
+    page = visitor.page
+    page.goto(address)
+    expect(page.get_by_role("heading", name="Judge the game")).to_be_visible()
+    expect(page.locator("#next > .two")).to_have_count(1)
+    shown = page.locator("[data-annotatable]:visible")
+    turns = shown.locator("li[data-turn]")
+    turns.first.focus()
+    page.keyboard.press("o")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("1")
+    page.keyboard.press("Escape")
+    page.keyboard.press("m")
+    page.keyboard.press("k")
+    page.keyboard.press("2")
+    labels = json.loads(shown.locator("input[name=labels]").input_value())
+    assert [(label["label"], label["turn"]) for label in labels] == [("offer", 0), ("number", 1), ("answers", 1)]
+    assert labels[2]["other_turn"] == 0
+    fair = page.locator("form.judging:visible fieldset[data-scale] input").first
+    fair.focus()
+    page.keyboard.press("1")
+    page.get_by_role("button", name="Save and next").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 of 2 done")).to_be_visible()
+    second = page.locator("[data-annotatable]:visible li[data-turn]")
+    second.first.focus()
+    page.keyboard.press("o")
+    sent = page.locator("[data-annotatable]:visible input[name=labels]").input_value()
+    assert json.loads(sent) == [{"label": "offer", "turn": 0}], "what was preloaded works as well"
+    page.get_by_role("link", name="Review or change your judgments").click()
+    page.get_by_role("link", name="Open again").first.click()
+    again = json.loads(page.locator("[data-annotatable]:visible input[name=labels]").input_value())
+    assert sorted(again, key=str) == sorted(labels, key=str)
 
 
 def test_judgments_are_a_layer_of_the_replay_that_stays_from_step_to_step(visit, replay):
@@ -130,15 +172,17 @@ def test_authors_of_an_import_stand_beside_people(visit, compared):
         expect(table.get_by_role("row", name=name)).to_contain_text(coverage)
 
 
-def test_a_question_of_yes_or_no_hides_its_scale(visit, site):
+def test_a_label_type_shows_the_fields_of_its_kind(visit, site):
     page = visit("rosa").page
     page.goto("/judgments/codebooks/new/")
-    low = page.locator("[name=dimensions-0-low]")
-    expect(low).to_be_visible()
-    page.locator("[name=dimensions-0-yes_no]").check()
+    low, options, kind = (page.locator(f"[name=labels-0-{name}]") for name in ("low", "options", "kind"))
     expect(low).to_be_hidden()
-    page.locator("[name=dimensions-0-yes_no]").uncheck()
+    kind.select_option("scale")
     expect(low).to_be_visible()
+    expect(options).to_be_hidden()
+    kind.select_option("one_of")
+    expect(low).to_be_hidden()
+    expect(options).to_be_visible()
 
 
 def test_revealing_without_rating_is_confirmed(visit, compared):

@@ -75,7 +75,7 @@ def test_a_whole_negotiation_by_keyboard(visit):
 
 def rate_by_keyboard(page: Page) -> None:
     names = "all => all.map((row) => row.querySelector('input').name)"
-    first, *others = page.eval_on_selector_all("fieldset.dimension", names)
+    first, *others = page.eval_on_selector_all("fieldset.question-row", names)
     tab_to(page, f"input[name='{first}']")
     press(page, "ArrowRight")
     tab_to(page, "form.judging summary")

@@ -250,9 +250,14 @@ class Codebook(Record):
         return label_type
 
     @property
+    def about_seats(self) -> bool:
+        """Whether all label types are about seats; else a judgment is of a whole game."""
+        return all(label_type.about == "seat" for label_type in self.labels)
+
+    @property
     def scores_seats(self) -> bool:
         """Whether all label types are numbers about seats, so that a judge model can score a seat."""
-        return all(label_type.numeric and label_type.about == "seat" for label_type in self.labels)
+        return self.about_seats and all(label_type.numeric for label_type in self.labels)
 
     def mean_range(self) -> tuple[float, float]:
         """Return the lowest and highest mean over the label types, all of which must be numeric."""
@@ -267,6 +272,10 @@ class Codebook(Record):
         """Return this version with the label types for a seat with `role`; raise `BadInput` if there are none."""
         if not self.asks(role):
             raise BadInput(f"{self.name} v{self.version} asks nothing about {role or 'a seat without a role'}", "role")
+        return self.asking(role)
+
+    def asking(self, role: str) -> Codebook:
+        """Return this version with the label types for a seat with `role`, maybe none."""
         labels = tuple(label_type for label_type in self.labels if label_type.asks(role))
         kept = {label_type.name for label_type in labels}
         return self.model_copy(
@@ -326,6 +335,22 @@ class Codebook(Record):
             for label in judgment.labels
         )
         return judgment.model_copy(update={"labels": labels})
+
+
+def check_turns(labels: Iterable[Label], texts: Sequence[str], seats: int) -> None:
+    """Raise `BadInput` for a label of a turn, of words or of a seat that a game does not have.
+
+    `texts` are those of its moves.
+    """
+    for label in labels:
+        for turn in (label.turn, label.other_turn):
+            if turn is not None and turn >= len(texts):
+                raise BadInput(f"there is no turn {turn}: the game has {len(texts)} moves", label.label)
+        if label.turn is not None and label.end is not None and label.end > len(texts[label.turn]):
+            length = len(texts[label.turn])
+            raise BadInput(f"the text of turn {label.turn} has {length} characters, not {label.end}", label.label)
+        if label.seat is not None and label.seat >= seats:
+            raise BadInput(f"there is no seat {label.seat}", label.label)
 
 
 def _check_condition(label_type: LabelType, condition: Condition, other: LabelType | None) -> None:

@@ -35,6 +35,16 @@ class ShownValue:
     label: Label
 
     @property
+    def place(self) -> str:
+        """Where in the game the label is, for a label of a turn."""
+        if self.label.turn is None:
+            return ""
+        turn = f"turn {self.label.turn + 1}"
+        if self.label.start is not None:
+            return f"characters {self.label.start + 1} to {self.label.end} of {turn}"
+        return turn if self.label.other_turn is None else f"{turn} to turn {self.label.other_turn + 1}"
+
+    @property
     def words(self) -> str:
         """The value as people read it, a choice by the title of its option."""
         titles = {option.name: option.title for option in self.label_type.options}

@@ -314,11 +314,13 @@ class ValuesForm(forms.Form):
     `optional`: a label type may be left without a value.
     """
 
-    def __init__(self, codebook: Codebook, *args: Any, optional: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, codebook: Codebook, *args: Any, about: str = "seat", optional: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.codebook = codebook
         for label_type in codebook.labels:
-            if label_type.about in ("seat", "game") and label_type.kind != "ranking":
+            if label_type.about == about and label_type.kind != "ranking":
                 required = not optional and label_type.required and label_type.when is None
                 self.fields[label_type.name] = _value_field(label_type, required=required)
 

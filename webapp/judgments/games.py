@@ -18,7 +18,8 @@ from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play.services import moves_of
 from webapp.core import files
 from webapp.core.transcripts import Transcript, transcript
-from webapp.judgments.models import JudgedGame, Target, source_of
+from webapp.judgments.models import JudgedGame, Target, role_at, source_of
+from webapp.judgments.turns import TurnLine, turn_lines
 from webapp.runs.models import PlayedEpisode
 from webapp.scenarios.models import StoredConversation
 
@@ -47,6 +48,13 @@ class GameRecord:
         """Return the game after all its moves."""
         try:
             return replay(self.scenario, self.moves)
+        except IllegalMove as error:
+            raise BadInput(f"the present rules do not allow its moves: {error}") from error
+
+    def turn_lines(self) -> list[TurnLine]:
+        """Return what people read of it, each turn with its move."""
+        try:
+            return turn_lines(self.scenario, self.moves)
         except IllegalMove as error:
             raise BadInput(f"the present rules do not allow its moves: {error}") from error
 
@@ -112,6 +120,11 @@ def seat_count(game: JudgedGame) -> int:
         return len(game.data["scenario"]["seats"])
     count = max(len(game.summary.get(name) or ()) for name in ("returns", "roles"))
     return count or len(of_episode(game).scenario.seats)
+
+
+def roles(game: JudgedGame) -> list[str]:
+    """Return the role of each seat; empty texts in a game without roles."""
+    return [role_at(game, seat) for seat in range(seat_count(game))]
 
 
 def seat_name(game: JudgedGame, seat: int) -> str:

@@ -16,6 +16,7 @@ from django.utils.dateparse import parse_datetime
 
 from training.errors import BadInput
 from training.labels.codebooks import Codebook as CodebookRecord
+from training.labels.codebooks import check_turns
 from training.records import Judgment as JudgmentRecord
 from training.records import Label as LabelRecord
 from webapp.judgments.models import CodebookVersion, Judgment, Label
@@ -104,24 +105,11 @@ def _answer(
         asked = codebook if record.seat is None else codebook.of(_role(episode, record.seat))
         labels = asked.upgraded(record).labels or ()
         asked.check(labels, whole=False)
-        _check_turns(labels, episode)
+        texts = [entry["move"]["text"] for entry in episode["moves"]]
+        check_turns(labels, texts, len(episode["scenario"]["seats"]))
     except BadInput as error:
         return None, f"the imported labels do not fit the codebook: {error}"
     return (labels, record.reason) if labels else (None, "the imported file gives no label")
-
-
-def _check_turns(labels: Sequence[LabelRecord], episode: Mapping[str, Any]) -> None:
-    """Raise `BadInput` for a label of a turn, a span or a seat that the conversation does not have."""
-    moves, seats = episode["moves"], len(episode["scenario"]["seats"])
-    for label in labels:
-        for turn in (label.turn, label.other_turn):
-            if turn is not None and turn >= len(moves):
-                raise BadInput(f"there is no turn {turn}: the conversation has {len(moves)} moves", label.label)
-        text = moves[label.turn]["move"]["text"] if label.turn is not None else ""
-        if label.end is not None and label.end > len(text):
-            raise BadInput(f"the text of turn {label.turn} has {len(text)} characters, not {label.end}", label.label)
-        if label.seat is not None and label.seat >= seats:
-            raise BadInput(f"there is no seat {label.seat}", label.label)
 
 
 def _time(text: str) -> datetime | None:

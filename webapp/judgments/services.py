@@ -12,7 +12,7 @@ from django.utils import timezone
 from pydantic import ValidationError
 
 from training.errors import BadInput
-from training.labels.codebooks import CODEBOOKS
+from training.labels.codebooks import CODEBOOKS, check_turns
 from training.labels.codebooks import Codebook as CodebookRecord
 from training.reading import explain
 from training.records import Label as LabelRecord
@@ -22,7 +22,7 @@ from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play.pace import knows_seats
 from webapp.core import queue as hints
 from webapp.core import quotas
-from webapp.judgments import games
+from webapp.judgments import games, turns
 from webapp.judgments.models import (
     LEASE,
     Codebook,
@@ -123,7 +123,10 @@ def create_queue(
     judge: JudgeModel | None = None,
     annotators: Iterable[User] = (),
 ) -> Queue:
-    """Queue every seat of these games that the codebook asks about; `left_out` of the queue names all others."""
+    """Queue every seat of these games that the codebook asks about; `left_out` of the queue names all others.
+
+    Under a codebook that asks about more than seats, whole games are queued.
+    """
     quotas.spend(user=owner, quota="queues_per_hour")
     people, matches = list(annotators), list(matches)
     offered = Match.objects.judgeable_by(owner).filter(pk__in=[match.pk for match in matches])
@@ -140,11 +143,13 @@ def create_queue(
         raise BadInput(
             "a judge model scores seats by numbers, of which this codebook has others too", "codebook_version"
         )
+    if people:
+        _check_markable(codebook_version.record())
     seats, left_out = _asked_seats(codebook_version.record(), judged_games)
     if not seats:
         raise BadInput(f"{codebook_version} asks about roles that nobody had in these games", "codebook_version")
     if len(seats) > MOST_TARGETS:
-        raise BadInput(f"{len(seats)} seats are more than the {MOST_TARGETS} of one queue", "games")
+        raise BadInput(f"{len(seats)} seats or games are more than the {MOST_TARGETS} of one queue", "games")
     queue = Queue.objects.create(
         name=name, owner=owner, codebook_version=codebook_version, judge=judge, left_out=left_out
     )
@@ -160,9 +165,14 @@ def create_queue(
 
 def _asked_seats(
     codebook: CodebookRecord, judged_games: Iterable[JudgedGame]
-) -> tuple[list[tuple[JudgedGame, int]], list[str]]:
-    """Return the seats that the codebook asks about, and a line for each game of which it leaves seats out."""
-    seats_asked: list[tuple[JudgedGame, int]] = []
+) -> tuple[list[tuple[JudgedGame, int | None]], list[str]]:
+    """Return the seats that the codebook asks about, and a line for each game of which it leaves seats out.
+
+    None instead of a seat stands for the whole game.
+    """
+    if not codebook.about_seats:
+        return [(game, None) for game in judged_games], []
+    seats_asked: list[tuple[JudgedGame, int | None]] = []
     left_out = []
     for game in judged_games:
         count = games.seat_count(game)
@@ -175,6 +185,17 @@ def _asked_seats(
     if len(left_out) > LEFT_OUT_SHOWN:
         left_out[LEFT_OUT_SHOWN:] = [f"seats of {len(left_out) - LEFT_OUT_SHOWN} more games"]
     return seats_asked, left_out
+
+
+def _check_markable(codebook: CodebookRecord) -> None:
+    """Raise `BadInput` for a label type that the page of a judgment cannot ask for."""
+    for label_type in codebook.labels:
+        in_form = label_type.about in ("seat", "game") and label_type.kind != "ranking"
+        if not in_form and not turns.markable(label_type):
+            why = (
+                "people cannot mark it yet: of turns, pages ask for yes or no, of words and pairs for their place alone"
+            )
+            raise BadInput(f"“{label_type.title}”: {why}", "codebook_version")
 
 
 def hint(queue: Queue) -> None:
@@ -326,11 +347,23 @@ def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, 
 
 
 def check_labels(target: Target, labels: Sequence[LabelRecord]) -> None:
-    """Raise `BadInput` unless the labels fit what is asked about the target, and are about its seat."""
-    target.codebook().check(labels)
-    for label in labels:
-        if target.seat is not None and label.seat not in (None, target.seat):
-            raise BadInput(f"the label is about seat {label.seat + 1}, not about seat {target.seat + 1}", label.label)
+    """Raise `BadInput` unless the labels fit what is asked about the target, and are about its seat or game.
+
+    Of a whole game, each seat is asked by its role.
+    """
+    codebook = target.codebook()
+    if target.seat is not None:
+        codebook.check(labels)
+        for label in labels:
+            if label.seat is not None and label.seat != target.seat:
+                why = f"the label is about seat {label.seat + 1}, not about seat {target.seat + 1}"
+                raise BadInput(why, label.label)
+        return
+    record = games.game_of(target)
+    check_turns(labels, [entry.move.text for entry in record.moves], len(record.scenario.seats))
+    for seat, role in enumerate(games.roles(target.game)):
+        about_seat = [label for label in labels if label.seat in (None, seat)]
+        codebook.asking(role).check(about_seat)
 
 
 def _as_set(labels: Sequence[LabelRecord] | None) -> frozenset[LabelRecord] | None:

@@ -132,7 +132,7 @@ def test_an_annotator_judges_one_after_the_other(client_of, researcher, annotato
     second = client.post(address, {"target": first.context["target"].pk, **values}, follow=True)
     assert "Judge <strong>Ben</strong>" in second.content.decode()
     data = {"target": second.context["target"].pk, "unscored": "1", "reason": "too short"}
-    assert "No seats are left" in client.post(address, data, follow=True).content.decode()
+    assert "Nothing is left for you" in client.post(address, data, follow=True).content.decode()
     assert sorted(Judgment.objects.values_list("reason", flat=True)) == ["", "too short"]
 
 
@@ -614,7 +614,7 @@ def test_the_next_seat_is_loaded_beforehand(client_of, researcher, annotator):
     assert "?after=" not in response, "it is the last"
     fresh = htmx(client, address, {"target": first.pk, **values})
     assert "Judge <strong>Ben</strong>" in fresh, "a page that does not hold the seat gets it"
-    assert "No seats are left" in htmx(client, address, {"target": second.pk, **values})
+    assert "Nothing is left for you" in htmx(client, address, {"target": second.pk, **values})
 
 
 def rival(model):

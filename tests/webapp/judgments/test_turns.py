@@ -1,0 +1,160 @@
+"""Labels of turns, words and pairs of turns: what a page shows, takes and refuses."""
+
+import json
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.judgments.make import conversation, conversation_queue, imported, village_match
+from training.errors import BadInput
+from training.labels.codebooks import Codebook
+from training.records import Label
+from webapp.judgments import games, services, turns
+from webapp.judgments.models import Judgment
+
+pytestmark = pytest.mark.django_db
+
+SPOKEN = ["One pen is enough for me.", "Then I take two, number 0."]
+TYPES = [
+    {"name": "fair", "title": "Fair", "kind": "yes_no", "about": "game", "definition": "Was the deal fair?"},
+    {"name": "warm", "title": "Warm", "kind": "yes_no", "about": "seat", "definition": "Was the seat warm?"},
+    {
+        "name": "offer",
+        "title": "Offer",
+        "kind": "yes_no",
+        "about": "turn",
+        "definition": "An offer.",
+        "required": False,
+    },
+    {"name": "number", "title": "Number", "kind": "span", "about": "span", "definition": "A number."},
+    {"name": "answers", "title": "Answers", "kind": "relation", "about": "pair", "definition": "It answers."},
+]
+VALUES = {"value-fair": "1", "value-0-warm": "0", "value-1-warm": "1"}
+MARKS = [
+    {"label": "offer", "turn": 0},
+    {"label": "number", "turn": 1, "start": 12, "end": 15},
+    {"label": "answers", "turn": 1, "other_turn": 0},
+]
+
+
+@pytest.fixture
+def queue(researcher, annotator):
+    services.save_codebook(name="moves", title="Moves", labels=TYPES, by=researcher)
+    return conversation_queue(researcher, imported(researcher, conversation()), [annotator], codebook="moves")
+
+
+@pytest.fixture
+def page(client_of, annotator, queue):
+    """Post labels of turns for the queue's one game."""
+    client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
+    (target,) = queue.targets.all()
+
+    def post(marks, **changes):
+        sent = json.dumps(marks) if isinstance(marks, list) else marks
+        return client.post(address, {"target": target.pk, "labels": sent, **VALUES, **changes})
+
+    post.get = lambda query="": client.get(address + query).content.decode()
+    post.target = target
+    return post
+
+
+def test_a_codebook_about_more_than_seats_asks_about_whole_games(queue, page):
+    assert [target.seat for target in queue.targets.all()] == [None]
+    shown = page.get()
+    assert "Judge <strong>the game</strong>" in shown
+    for number, text in enumerate(SPOKEN):
+        assert f'<li data-turn="{number}" data-seat="{number}"' in shown
+        assert f'data-length="{len(text)}">{text}</span>' in shown
+    assert {name for name in VALUES if f'name="{name}"' in shown} == set(VALUES), "the game and each seat"
+
+
+def test_labels_of_every_place_are_stored_and_shown_again(page, client_of, annotator):
+    assert page(MARKS, reason="clear").status_code == 302
+    judgment = Judgment.objects.get()
+    assert judgment.seat is None
+    assert set(judgment.records()) == {
+        Label(label="fair", value=True),
+        Label(label="warm", value=False, seat=0),
+        Label(label="warm", value=True, seat=1),
+        Label(label="offer", value=True, turn=0),
+        Label(label="number", turn=1, start=12, end=15),
+        Label(label="answers", turn=1, other_turn=0),
+    }
+    assert SPOKEN[1][12:15] == "two"
+    again = page.get(f"?target={page.target.pk}")
+    sent = json.loads(again.split('name="labels"')[1].split('value="')[1].split('"')[0].replace("&quot;", '"'))
+    assert sorted(sent, key=str) == sorted(MARKS, key=str)
+    page(MARKS[:1], reopened="1")
+    judgment = Judgment.objects.get()
+    assert [label.label for label in judgment.records() if label.turn is not None] == ["offer"]
+    assert len(judgment.history) == 1
+
+
+REFUSED = {
+    "no list": ("{", "could not be read"),
+    "an object": ("{}", "expected a list"),
+    "no label": ([7], "expected labels with a turn"),
+    "a value": ([{**MARKS[0], "value": 7}], "expected labels with a turn"),
+    "an unknown type": ([{"label": "luck", "turn": 0}], "no label of this name"),
+    "another turn": ([{"label": "offer", "turn": 9}], "no turn 9"),
+    "too many words": ([{"label": "number", "turn": 1, "start": 0, "end": 99}], "no such words"),
+    "words for a turn": ([{"label": "number", "turn": 1}], "about a span"),
+    "an overlap": ([MARKS[1], {**MARKS[1], "start": 0}], "overlap in turn 1"),
+    "twice": ([MARKS[0], MARKS[0]], "two of these labels"),
+    "a turn and itself": ([{**MARKS[2], "other_turn": 1}], "another turn"),
+    "a seat's label": ([{"label": "warm", "turn": 0}], "about a seat"),
+}
+
+
+@pytest.mark.parametrize("marks, why", REFUSED.values(), ids=REFUSED)
+def test_what_does_not_fit_is_refused_and_kept_on_the_page(page, marks, why):
+    refused = page(marks)
+    assert refused.status_code == 400
+    assert why in refused.content.decode()
+    assert not Judgment.objects.exists()
+
+
+def test_a_value_that_is_missing_is_asked_for_and_the_labels_are_kept(page):
+    refused = page(MARKS, **{"value-1-warm": ""})
+    assert refused.status_code == 400
+    assert "&quot;number&quot;" in refused.content.decode().split('name="labels"')[1][:400]
+    assert not Judgment.objects.exists()
+
+
+def test_characters_are_those_of_the_moves_text(researcher):
+    """A line that begins later in its move's text, as behind a tag: the page counts from what it shows."""
+    codebook = Codebook.from_dict({"name": "moves", "version": 1, "title": "Moves", "labels": TYPES})
+    (line,) = [line for line in turns.turn_lines(*talk("Hm. Yes \U0001f44d now")) if line.turn == 0]
+    shifted = type(line)(line.who, line.line, line.seat, 0, 4)
+    sent = json.dumps([{"label": "number", "turn": 0, "start": 4, "end": 9}])
+    (label,) = turns.labels_from_page(sent, codebook, [shifted])
+    assert (label.start, label.end) == (8, 13)
+    assert json.loads(turns.labels_for_page([label], [shifted])) == json.loads(sent)
+
+
+def talk(text):
+    record = conversation().episode
+    first = record.moves[0]
+    return record.scenario, [first.model_copy(update={"move": first.move.model_copy(update={"text": text})})]
+
+
+def test_every_spoken_turn_of_a_game_has_its_move(researcher):
+    match = games.of_match(village_match(researcher))
+    lines = match.turn_lines()
+    assert [line.line for line in lines] == [line.line for line in match.transcript().lines]
+    spoken = [line for line in lines if line.turn is not None]
+    assert spoken, "the game has turns"
+    for line in spoken:
+        assert match.moves[line.turn].seat == line.seat
+        if line.start is not None:
+            text = match.moves[line.turn].move.text
+            assert text[line.start : line.start + line.length] == line.line.text
+
+
+def test_values_of_turns_are_not_asked_of_people_yet(researcher, annotator):
+    tone = {
+        "name": "tone", "title": "Tone", "kind": "scale", "about": "turn", "low": 0, "high": 3, "definition": "How?",
+    }  # fmt: skip
+    services.save_codebook(name="tones", title="Tones", labels=[tone], by=researcher)
+    with pytest.raises(BadInput, match="people cannot mark it yet"):
+        conversation_queue(researcher, imported(researcher, conversation()), [annotator], codebook="tones")
