@@ -198,7 +198,7 @@ def _claims(command: ArgumentParser) -> None:
     command.add_argument("datasets", type=Path, nargs="*", metavar="FILE", help="dataset files (JSONL)")
     command.add_argument("--played", type=COUNT_OR_0, default=0, metavar="N", help="scripted games of Among Us (0)")
     command.add_argument("--per-kind", type=COUNT, default=60, metavar="N", help="sampled claims of each kind (60)")
-    command.add_argument("--turns", type=COUNT_OR_0, default=60, metavar="N", help="sampled spoken moves (60)")
+    command.add_argument("--turns", type=COUNT, default=60, metavar="N", help="sampled spoken moves (60)")
     command.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed of the samples (0)")
     command.add_argument("--without", type=Path, metavar="FILE", help="names of games that no sample may contain")
     command.add_argument("--texts", type=Path, metavar="FILE", help="write the words of the samples to this file")

@@ -32,6 +32,6 @@ class Judgments:
         A mapping from label types to values labels the target's seat.
         """
         if isinstance(labels, Mapping):
-            labels = [LabelShape(label=name, value=value) for name, value in labels.items()]
+            labels = [LabelShape.model_validate({"label": name, "value": value}) for name, value in labels.items()]
         body = JudgmentIn(target=target, labels=None if labels is None else list(labels), reason=reason)
         return self._transport.model(JudgmentOut, "POST", "judgments", json=body.model_dump(mode="json"))
