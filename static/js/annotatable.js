@@ -109,7 +109,7 @@
 
     refuse({ why, label }, type) {
       if (why === "twin") this.view.say(`Already labelled: ${this.view.describe(label)}.`, true);
-      else this.view.say(`“${type.title}” may not overlap another “${type.title}”: ${this.view.byNumber.get(label.turn).quote(label.start, label.end)} in turn ${label.turn} has that label. Nothing was changed.`, true);
+      else this.view.say(`“${type.title}” may not overlap another “${type.title}”: ${this.view.byNumber.get(label.turn).quote(label.start, label.end)} in turn ${label.turn + 1} has that label. Nothing was changed.`, true);
     }
 
     remove(label) {
@@ -313,7 +313,7 @@
       if (!held.isConnected || held === document.body) this.focusTurn(turn);
       if (this.marked && this.selection) this.selection.show();
       this.view.closeTools();
-      this.view.say(this.marked ? `Turn ${turn.number} is the first turn of a relation. Go to the second.` : "No turn is marked.");
+      this.view.say(this.marked ? `Turn ${turn.number + 1} is the first turn of a relation. Go to the second.` : "No turn is marked.");
     }
 
     toggle() {
@@ -348,7 +348,7 @@
       const buttons = [{ text: "Delete", keys: this.keys.of("delete"), act: () => this.remove(label) }];
       if (kindOf(label) === "span") buttons.push(end("Start earlier", "start", -1), end("Start later", "start", 1), end("End earlier", "end", -1), end("End later", "end", 1));
       const { related } = target.dataset;
-      if (related) buttons.push({ text: `Go to turn ${related}`, act: () => this.focusTurn(this.view.byNumber.get(Number(related))) });
+      if (related) buttons.push({ text: `Go to turn ${Number(related) + 1}`, act: () => this.focusTurn(this.view.byNumber.get(Number(related))) });
       this.drop();
       this.view.openTools(this.current, target.getBoundingClientRect(), this.view.describe(label), buttons);
     }

@@ -23,7 +23,7 @@ const labelView = (() => {
     constructor(item) {
       this.item = item;
       this.number = Number(item.dataset.turn);
-      this.name = `turn ${item.dataset.turn}`;
+      this.name = `turn ${this.number + 1}`;
       this.body = item.querySelector("[data-text]");
       this.text = labelText.read(this.body);
       const { length } = this.body.dataset;
@@ -90,7 +90,7 @@ const labelView = (() => {
     describe(label) {
       const { title } = this.typeOf(label.label, labelRules.kindOf(label));
       const turn = this.byNumber.get(label.turn);
-      if ("other_turn" in label) return `${title}: from turn ${label.turn} to turn ${label.other_turn}`;
+      if ("other_turn" in label) return `${title}: from turn ${label.turn + 1} to turn ${label.other_turn + 1}`;
       return "start" in label ? `${title}: ${turn.quote(label.start, label.end)} in ${turn.name}` : `${title}: ${turn.name}`;
     }
 
@@ -99,9 +99,9 @@ const labelView = (() => {
       const relation = "other_turn" in label;
       const outgoing = label.turn === turn.number;
       const words = [glyph(type), ` ${type.title}`];
-      if (relation && outgoing) words.push(` → turn ${label.other_turn}`);
-      if (relation && !outgoing) words.unshift(`turn ${label.turn} → `);
-      const arrow = outgoing ? `${type.title} → turn ${label.other_turn}, from ${turn.name}` : `turn ${label.turn} → ${type.title}, to ${turn.name}`;
+      if (relation && outgoing) words.push(` → turn ${label.other_turn + 1}`);
+      if (relation && !outgoing) words.unshift(`turn ${label.turn + 1} → `);
+      const arrow = outgoing ? `${type.title} → turn ${label.other_turn + 1}, from ${turn.name}` : `turn ${label.turn + 1} → ${type.title}, to ${turn.name}`;
       const name = relation ? arrow : this.describe(label);
       const made = button({ class: `label-button ${look(type)}`, tabindex: "-1", "aria-label": name, "aria-keyshortcuts": "Delete", title: name }, ...words);
       if (relation) made.dataset.related = outgoing ? label.other_turn : label.turn;
@@ -125,7 +125,7 @@ const labelView = (() => {
     #nameOf(turn, here) {
       const author = turn.item.querySelector(".author")?.textContent.trim();
       const titles = here.map((label) => this.typeOf(label.label).title);
-      return [`Turn ${turn.number}`, author, turn.text.points.length ? labelText.quote(turn.text, 0, turn.length) : "no text", titles.length ? `labels: ${titles.join(", ")}` : ""].filter(Boolean).join(", ");
+      return [`Turn ${turn.number + 1}`, author, turn.text.points.length ? labelText.quote(turn.text, 0, turn.length) : "no text", titles.length ? `labels: ${titles.join(", ")}` : ""].filter(Boolean).join(", ");
     }
 
     #text(turn, spans) {

@@ -116,14 +116,14 @@ def test_everything_is_done_by_keyboard_alone(specimen):
     press(page, "ArrowRight", "ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight")  # me. If you
     expect(said(page)).to_have_text("“me. If you”")
     press(page, "Shift+ArrowLeft", "t")
-    expect(said(page)).to_have_text("Threat: “me. If” in turn 1.")
+    expect(said(page)).to_have_text("Threat: “me. If” in turn 2.")
     threat = in_turn("threat", 1, "me. If")
     assert value(page) == [threat]
     press(page, "Escape")
     expect(turn(page, 1)).to_be_focused()
     press(page, "q", "m", "k", "a")
     question, answers = {"label": "question", "turn": 1}, {"label": "answers", "turn": 1, "other_turn": 0}
-    expect(said(page)).to_have_text("Answers: from turn 1 to turn 0.")
+    expect(said(page)).to_have_text("Answers: from turn 2 to turn 1.")
     assert value(page) == [threat, question, answers]
     press(page, "j", "Tab", "Tab")  # the button that labels the turn, then the first label in it
     expect(button(page, "Threat")).to_be_focused()
@@ -134,7 +134,7 @@ def test_everything_is_done_by_keyboard_alone(specimen):
     assert value(page) == [threat, question, answers]
     expect(button(page, "Threat")).to_be_focused()
     press(page, "Delete")
-    expect(said(page)).to_have_text("Deleted: Threat: “me. If” in turn 1.")
+    expect(said(page)).to_have_text("Deleted: Threat: “me. If” in turn 2.")
     assert value(page) == [question, answers]
     expect(button(page, "Question")).to_be_focused()
 
@@ -143,7 +143,7 @@ def test_tab_leads_to_one_turn_and_what_is_in_it(specimen):
     page = specimen(LABELS)
     to_first_turn(page)
     press(page, "j", "Tab")
-    expect(page.get_by_role("button", name="Label turn 1")).to_be_focused()
+    expect(page.get_by_role("button", name="Label turn 2")).to_be_focused()
     for name in ("Threat", "Promise", "Reason", "Answers"):
         press(page, "Tab")
         expect(turn(page, 1).locator(".label-button").filter(has_text=name)).to_be_focused()
@@ -174,7 +174,7 @@ def test_every_change_is_undone_and_done_again(specimen):
     for state in states[-2::-1]:
         press(page, "Control+z")
         assert value(page) == state
-    expect(said(page)).to_have_text("Undone: Offer: “Shall” in turn 0.")
+    expect(said(page)).to_have_text("Undone: Offer: “Shall” in turn 1.")
     press(page, "Control+z")
     expect(said(page)).to_have_text("Nothing to undo.")
     for state in states[1:3]:
@@ -206,12 +206,12 @@ def test_a_mouse_selects_whole_words_and_with_alt_exactly_its_characters(specime
 
 def test_what_a_mouse_does_to_a_label_and_a_turn(specimen):
     page = specimen()
-    page.get_by_role("button", name="Label turn 1").click()
-    page.get_by_role("button", name="First turn of a relation").click()
-    page.get_by_role("button", name="Label turn 0").click()
-    page.get_by_role("toolbar").get_by_role("button", name="Answers: from turn 1").click()
-    assert value(page) == [{"label": "answers", "turn": 1, "other_turn": 0}]
     page.get_by_role("button", name="Label turn 2").click()
+    page.get_by_role("button", name="First turn of a relation").click()
+    page.get_by_role("button", name="Label turn 1").click()
+    page.get_by_role("toolbar").get_by_role("button", name="Answers: from turn 2").click()
+    assert value(page) == [{"label": "answers", "turn": 1, "other_turn": 0}]
+    page.get_by_role("button", name="Label turn 3").click()
     page.get_by_role("button", name="Select words").click()
     expect(page.get_by_role("toolbar")).to_contain_text("“Ben”")
     page.mouse.dblclick(*place(page, 2, "fair", "start", 4))
@@ -226,7 +226,7 @@ def test_what_a_mouse_does_to_a_label_and_a_turn(specimen):
 def test_a_selection_over_two_turns_is_refused_with_a_sentence(specimen):
     page = specimen([LABELS[0]])
     drag(page, place(page, 0, "apples", "start"), place(page, 1, "basket", "start"))
-    expect(said(page)).to_contain_text("begins in turn 0 and ends in turn 1. Nothing was labelled.")
+    expect(said(page)).to_contain_text("begins in turn 1 and ends in turn 2. Nothing was labelled.")
     expect(page.get_by_role("toolbar")).to_have_count(0)
     assert value(page) == [LABELS[0]]
     page.mouse.click(*place(page, 0, "apples", "start"), click_count=3)  # reaches to the start of what follows
@@ -251,18 +251,18 @@ def test_overlap_is_refused_where_the_type_forbids_it_and_the_words_stay_selecte
     page = specimen([first])
     to_first_turn(page)
     press(page, "Enter", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "o")
-    expect(said(page)).to_contain_text("“Offer” may not overlap another “Offer”: “Shall we split” in turn 0")
+    expect(said(page)).to_contain_text("“Offer” may not overlap another “Offer”: “Shall we split” in turn 1")
     assert value(page) == [first]
     press(page, "t")  # another type may
     assert value(page) == [first, in_turn("threat", 0, "split the")]
     press(page, "t")
-    expect(said(page)).to_have_text("Already labelled: Threat: “split the” in turn 0.")
+    expect(said(page)).to_have_text("Already labelled: Threat: “split the” in turn 1.")
     press(page, "ArrowRight", "o")
     assert value(page)[2] == in_turn("offer", 0, "apples")
     press(page, "Escape")
     button(page, "Offer").first.focus()
     press(page, *["Shift+Alt+ArrowRight"] * 2)  # over "the", then against "apples"
-    expect(said(page)).to_contain_text("“apples” in turn 0 has that label")
+    expect(said(page)).to_contain_text("“apples” in turn 1 has that label")
     assert value(page)[0] == in_turn("offer", 0, "Shall we split the")
 
 
@@ -450,7 +450,7 @@ def test_words_are_not_labelled_where_the_text_is_shown_otherwise_than_stored(sp
     press(page, "q")
     assert value(page) == [{"label": "question", "turn": 0}]
     drag(page, place(page, 0, "split", "start", 8), place(page, 0, "apples", "start", 12))
-    expect(said(page)).to_contain_text("The text of turn 0 cannot be shown exactly as it is stored")
+    expect(said(page)).to_contain_text("The text of turn 1 cannot be shown exactly as it is stored")
     expect(page.get_by_role("toolbar")).to_have_count(0)
 
 

@@ -41,7 +41,7 @@ def codebook_edit(request: HttpRequest, name: str) -> HttpResponseBase:
     may_change = services.may_change_codebook(codebook, user)
     newest = codebook.newest()
     title = newest.title if may_change else f"{newest.title} (copy)"
-    form = CodebookForm(request.POST or None, initial={"title": title})
+    form = CodebookForm(request.POST or None, initial={"title": title, "guideline": newest.guideline})
     formset = label_type_set(newest, request.POST or None)
     if request.method == "POST" and form.is_valid() and formset.is_valid():
         target = name if may_change else _new_name(form)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 from django.forms import BaseFormSet, formset_factory
 
-from training.labels.codebooks import Codebook, LabelType
+from training.labels.codebooks import Codebook, LabelType, Shape
 from training.records import LabelValue
 from webapp.accounts.models import Role, User
 from webapp.arena.models import Match
@@ -36,6 +36,8 @@ class CodebookForm(forms.Form):
     )
 
 
+COLOURS = ("blue", "rust", "green", "magenta", "olive", "teal", "violet", "grey")
+"""The colours of `--parley-label-0` to `-7` in the style sheet."""
 KINDS = (
     ("yes_no", "yes or no"),
     ("scale", "a number on a scale"),
@@ -100,6 +102,13 @@ class LabelTypeForm(forms.Form):
     key = forms.RegexField(
         r"^[a-z0-9]$", required=False, help_text="A letter or digit that chooses it. Empty: by place."
     )
+    colour = forms.TypedChoiceField(
+        choices=[("", "by place"), *((str(number), f"{number + 1}: {name}") for number, name in enumerate(COLOURS))],
+        coerce=int,
+        empty_value=None,
+        required=False,
+    )
+    shape = forms.ChoiceField(choices=[(shape, shape or "by place") for shape in get_args(Shape)], required=False)
     overlap = forms.BooleanField(required=False, help_text="Spans of this type may overlap each other.")
     required = forms.BooleanField(required=False, initial=True, help_text="A judgment without it is incomplete.")
 

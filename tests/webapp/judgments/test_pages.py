@@ -24,7 +24,7 @@ from tests.webapp.judgments.make import (
 from tests.webapp.runs.making import make_episode, make_run, village
 from training.games import REGISTRY as GAMES
 from training.games.base import FORFEIT
-from training.labels.codebooks import CONDUCT, rated_after
+from training.labels.codebooks import CODEBOOKS, CONDUCT, rated_after
 from training.records import ALL, Scenario
 from webapp.accounts.models import User
 from webapp.arena.models import Match
@@ -330,6 +330,24 @@ def test_a_codebook_is_made_and_edited(client_of, researcher):
     edited = {**codebook_data(high="5"), "labels-INITIAL_FORMS": "1"}
     client.post(reverse("judgments:codebook-edit", args=["fair-play"]), edited)
     assert Codebook.objects.get(name="fair-play").newest().number == 2
+
+
+@pytest.mark.parametrize("name", CODEBOOKS)
+def test_a_form_that_is_saved_as_it_came_keeps_every_field(client_of, researcher, name):
+    """A copy under another title differs in name and title alone."""
+    client, address = client_of(researcher), reverse("judgments:codebook-edit", args=[name])
+    page = client.get(address)
+    forms = [page.context["form"], *page.context["formset"].forms]
+    data = {f"{page.context['formset'].prefix}-{part}_FORMS": len(forms) - 2 for part in ("TOTAL", "INITIAL")}
+    for form in forms[:-1]:
+        for field in form:
+            value = field.value()
+            if value is not None and value is not False:
+                data[field.html_name] = "on" if value is True else value
+    assert client.post(address, data).status_code == 302
+    copy = Codebook.objects.get(owner=researcher).newest().record()
+    original = CODEBOOKS[name]
+    assert copy.model_copy(update={"name": name, "version": original.version, "title": original.title}) == original
 
 
 @pytest.mark.parametrize(
