@@ -426,13 +426,20 @@ class Judgment(Record):
 
     @property
     def numbers(self) -> dict[str, float] | None:
-        """The values of scales, and of yes (1) and no (0), by label type; None = could not be judged."""
-        return None if self.labels is None else numbers_of(self.labels)
+        """The values of scales, and of yes (1) and no (0), that are about `seat`; None = could not be judged."""
+        return None if self.labels is None else numbers_by_seat(self.labels).get(self.seat, {})
 
 
-def numbers_of(labels: Iterable[Label]) -> dict[str, float]:
-    """Return the values of labels that are numbers, or yes (1) and no (0), by label type."""
-    return {label.label: float(label.value) for label in labels if isinstance(label.value, bool | int | float)}
+def numbers_by_seat(labels: Iterable[Label]) -> dict[Seat | None, dict[str, float]]:
+    """Return the values of labels that are numbers, or yes (1) and no (0), by seat (None: the game) and label type.
+
+    Labels of turns are not among them.
+    """
+    numbers: dict[Seat | None, dict[str, float]] = {}
+    for label in labels:
+        if label.turn is None and isinstance(label.value, bool | int | float):
+            numbers.setdefault(label.seat, {})[label.label] = float(label.value)
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)

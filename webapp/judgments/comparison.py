@@ -111,7 +111,8 @@ def compare(codebook: Codebook, *judgments: JudgmentQuerySet) -> Comparison:
     for rows in judgments:
         for row in rows.with_authors():
             game = (row.match_id, row.episode_id, row.conversation_id)
-            answers[row.author_kind, row.shown_author][game, row.seat] = row.numbers
+            for seat, numbers in row.numbers_by_seat().items():
+                answers[row.author_kind, row.shown_author][game, seat] = numbers
     authors = sorted(answers)
     return Comparison(
         codebook,
@@ -122,7 +123,8 @@ def compare(codebook: Codebook, *judgments: JudgmentQuerySet) -> Comparison:
 
 
 def _numeric(codebook: Codebook) -> list[LabelType]:
-    return [label_type for label_type in codebook.labels if label_type.numeric]
+    """The label types about seats and games whose values can be averaged."""
+    return [each for each in codebook.labels if each.numeric and each.about in ("seat", "game")]
 
 
 def _pairs(codebook: Codebook, authors: Iterable[AuthorId], answers: Mapping[AuthorId, Answers]) -> Iterator[Pair]:

@@ -16,7 +16,7 @@ from django.db.models.lookups import IsNull
 
 from training.labels.codebooks import Codebook as CodebookRecord
 from training.records import Label as LabelRecord
-from training.records import numbers_of
+from training.records import numbers_by_seat
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.runs.models import PlayedEpisode
@@ -442,12 +442,16 @@ class Judgment(models.Model):
 
     @property
     def numbers(self) -> dict[str, float] | None:
-        """The values of scales, and of yes (1) and no (0), by label type; None for a target that could not be scored.
+        """The values of scales, and of yes (1) and no (0), about its seat or, without one, its game, by label type.
 
-        Uses prefetched labels.
+        None for a target that could not be scored. Uses prefetched labels.
         """
+        return self.numbers_by_seat().get(self.seat)
+
+    def numbers_by_seat(self) -> dict[int | None, dict[str, float] | None]:
+        """Return the same for every seat that was judged, and for its game (None). Uses prefetched labels."""
         records = self.records()
-        return None if records is None else numbers_of(records)
+        return {self.seat: None} if records is None else {self.seat: {}, **numbers_by_seat(records)}
 
     @property
     def by(self) -> str:

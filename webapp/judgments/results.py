@@ -24,7 +24,10 @@ from webapp.judgments.models import Judgment, Queue, Target
 
 UNRATED = "shown once you have rated the game"
 UNKNOWN = "unknown"
-EVERYBODY = "whole games"
+GAMES = "whole games"
+
+SeatOfTarget = tuple[int, int | None]
+"""A target and one of its seats; None: its game."""
 
 
 @dataclass(frozen=True)
@@ -74,18 +77,19 @@ def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]
     """Return the estimates of a queue by player (`person`, a deployment, a run's policy, a dataset), as far as `user`
     may know who played, and without what others said of seats that `user` has yet to judge in another queue.
     """
-    scored: dict[int, list[Mapping[str, float]]] = defaultdict(list)
-    game_of: dict[int, GameId] = {}
+    scored: dict[SeatOfTarget, list[Mapping[str, float]]] = defaultdict(list)
+    game_of: dict[SeatOfTarget, GameId] = {}
     rows = Judgment.objects.scored().not_awaited_by(user).filter(target__queue=queue)
     for row in rows.with_labels():
-        scored[row.target_id or 0].append(row.numbers or {})
-        game_of[row.target_id or 0] = (row.match_id, row.episode_id, row.conversation_id)
-    players = players_of(queue, user)
+        for seat, numbers in row.numbers_by_seat().items():
+            scored[row.target_id or 0, seat].append(numbers or {})
+            game_of[row.target_id or 0, seat] = (row.match_id, row.episode_id, row.conversation_id)
+    players = players_of(queue, scored, user)
     seats: dict[tuple[str, str], dict[GameId, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for target_id, answers in scored.items():
-        player = players.get(target_id, UNKNOWN)
+    for judged, answers in scored.items():
+        player = players.get(judged, UNKNOWN)
         for name in {name for values in answers for name in values}:
-            seats[player, name][game_of[target_id]].append(mean(values[name] for values in answers if name in values))
+            seats[player, name][game_of[judged]].append(mean(values[name] for values in answers if name in values))
     label_types = [label_type for label_type in queue.codebook_version.record().labels if label_type.numeric]
     return {
         player: [
@@ -103,29 +107,32 @@ def estimate(label_type: LabelType, games: Iterable[Sequence[float]]) -> Estimat
     return Estimate(label_type, *interval(means, label_type.bounds), len(means))
 
 
-def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
-    """Return who or what sat at each scored target's seat; `UNKNOWN` where an episode's file cannot be read, `UNRATED`
-    where `user` played a match and has neither rated it nor asked who the others were.
+def players_of(queue: Queue, judged: Iterable[SeatOfTarget], user: User | None = None) -> dict[SeatOfTarget, str]:
+    """Return who or what sat at each judged seat; `UNKNOWN` where an episode's file cannot be read, `UNRATED` where
+    `user` played a match and has neither rated it nor asked who the others were, `GAMES` for whole games.
     """
-    scored = Judgment.objects.scored().filter(target__queue=queue).values("target")
     seats = MatchSeat.objects.filter(match__targets__queue=queue).distinct()
     at_tables = {(seat.match_id, seat.seat): games.sitting(seat) for seat in seats.named()}
     matches = Match.objects.filter(targets__queue=queue)
     unrated = set(matches.unrevealed_to(user).values_list("pk", flat=True)) if user is not None else set()
+    targets = Target.objects.filter(queue=queue).select_related(
+        "episode__run", "conversation__scenario__version__dataset"
+    )
+    by_pk = targets.in_bulk({pk for pk, _ in judged})
     players = {}
-    targets = Target.objects.filter(pk__in=scored)
-    for target in targets.select_related("episode__run", "conversation__scenario__version__dataset"):
+    for pk, seat in judged:
+        target = by_pk[pk]
         try:
             if target.match_id in unrated:
-                players[target.pk] = UNRATED
+                players[pk, seat] = UNRATED
+            elif seat is None:
+                players[pk, seat] = GAMES
             elif target.conversation is not None:
-                players[target.pk] = str(target.conversation.scenario.version)
-            elif target.seat is None:
-                players[target.pk] = EVERYBODY
+                players[pk, seat] = str(target.conversation.scenario.version)
             elif target.episode is None:
-                players[target.pk] = at_tables[target.match_id or 0, target.seat]
+                players[pk, seat] = at_tables[target.match_id or 0, seat]
             else:
-                players[target.pk] = games.policy_at(target.episode, target.seat)
+                players[pk, seat] = games.policy_at(target.episode, seat)
         except BadInput:
-            players[target.pk] = UNKNOWN
+            players[pk, seat] = UNKNOWN
     return players

@@ -230,13 +230,14 @@ def test_an_episode_is_read_once_for_its_players(researcher, monkeypatch):
     monkeypatch.setattr(files, "read_member", lambda *where: asked.append(where) or read(*where))
     episode = make_episode(make_run(researcher, name="self-play"))
     queue = episodes_queue(researcher, episode)
-    assert (results.players_of(queue), asked) == ({}, []), "nothing is scored yet"
+    assert (results.of_queue(queue), asked) == ({}, []), "nothing is scored yet"
     scored(queue, researcher)
-    assert set(results.players_of(queue).values()) == {"self-play: learner", "self-play"}
-    assert set(results.players_of(queue).values()) == {"self-play: learner", "self-play"}
+    judged = [(target.pk, target.seat) for target in queue.targets.all()]
+    assert set(results.players_of(queue, judged).values()) == {"self-play: learner", "self-play"}
+    assert set(results.players_of(queue, judged).values()) == {"self-play: learner", "self-play"}
     assert len(asked) == 1
     default_storage.delete(episode.file)
-    assert "unknown" not in results.players_of(queue).values()
+    assert "unknown" not in results.players_of(queue, judged).values()
 
 
 def episodes_queue(owner, episode):

@@ -5,11 +5,18 @@ import json
 import pytest
 from django.urls import reverse
 
-from tests.webapp.judgments.make import conversation, conversation_queue, imported, village_match
+from tests.webapp.judgments.make import (
+    FIVES,
+    annotate,
+    conversation,
+    conversation_queue,
+    imported,
+    village_match,
+)
 from training.errors import BadInput
 from training.labels.codebooks import Codebook
 from training.records import Label
-from webapp.judgments import games, services, turns
+from webapp.judgments import comparison, games, results, services, turns
 from webapp.judgments.models import Judgment
 
 pytestmark = pytest.mark.django_db
@@ -158,3 +165,35 @@ def test_values_of_turns_are_not_asked_of_people_yet(researcher, annotator):
     services.save_codebook(name="tones", title="Tones", labels=[tone], by=researcher)
     with pytest.raises(BadInput, match="people cannot mark it yet"):
         conversation_queue(researcher, imported(researcher, conversation()), [annotator], codebook="tones")
+
+
+# --- results and blinding of whole games ---
+
+
+def test_means_are_of_seats_and_games_and_never_of_turns(queue, page, annotator):
+    """By hand: seat 0 was not warm and seat 1 was, and the deal was fair. A mark of a turn is no value of 1."""
+    page(MARKS)
+    estimates = results.of_queue(queue)
+    shown = {player: {each.label_type.name: each.mean for each in row} for player, row in estimates.items()}
+    assert shown == {"imported v1": {"warm": 0.5}, "whole games": {"fair": 1.0}}
+    (author,) = comparison.of_queue(queue).authors
+    assert [(each.label_type.name, each.mean) for each in author.estimates] == [("fair", 1.0), ("warm", 0.5)]
+
+
+@pytest.mark.parametrize("judged_first", ["seats", "the game"])
+def test_a_judge_of_the_game_or_of_a_seat_reads_nothing_about_the_other_before(
+    queue, page, researcher, annotator, person, judged_first
+):
+    """Whoever has yet to judge a game is shown nothing about its seats, and the other way round."""
+    other = person("annotator", "other")
+    seats = conversation_queue(researcher, queue.targets.get().conversation.scenario.version, [other])
+    if judged_first == "seats":
+        seats.annotators.set([other])
+        annotate(target=seats.targets.first(), by=other, values=FIVES)
+        awaiting = annotator
+    else:
+        page(MARKS)
+        awaiting = other
+    assert Judgment.objects.count() == 1
+    assert not Judgment.objects.not_awaited_by(awaiting).exists()
+    assert Judgment.objects.not_awaited_by(researcher).count() == 1

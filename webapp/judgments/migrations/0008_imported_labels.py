@@ -42,7 +42,21 @@ def lines_of(version: Any) -> Iterator[DatasetLine]:
         yield DatasetLine(scenario=Scenario.from_dict(stored.data), conversations=tuple(conversations))
 
 
+def drop_unused(apps: Any, editor: Any) -> None:
+    """Going back: codebooks that no rubric can hold are dropped where nobody used them; others stop the next step."""
+    alias = editor.connection.alias
+    versions = apps.get_model("judgments", "CodebookVersion").objects.using(alias)
+    unused = versions.filter(queues=None, judgments=None)
+    beyond = [
+        version.pk
+        for version in unused
+        if any(each["kind"] not in ("yes_no", "scale") or each["about"] != "seat" for each in version.labels)
+    ]
+    versions.filter(pk__in=beyond)._raw_delete(alias)  # nothing refers to them
+    apps.get_model("judgments", "Codebook").objects.using(alias).filter(versions=None)._raw_delete(alias)
+
+
 class Migration(migrations.Migration):
     dependencies = [("judgments", "0007_labels"), ("scenarios", "0003_import_options")]
 
-    operations = [migrations.RunPython(convert, migrations.RunPython.noop)]
+    operations = [migrations.RunPython(convert, drop_unused)]
