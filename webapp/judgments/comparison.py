@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, islice
+from typing import Literal
 
 from django.db.models import Exists, OuterRef
 
@@ -24,16 +25,21 @@ from webapp.scenarios.models import DatasetVersion
 MOST_PAIRS = 45
 """Pairs of authors that a page shows: those of ten authors."""
 
-SeatId = tuple[GameId, int | None]
-Answers = dict[SeatId, Mapping[str, float] | None]
-"""What one author answered about each seat; None: could not score."""
+Place = int | None | tuple[Literal["turn"], int]
+"""A seat, the whole game (None), or one of its turns."""
+PlaceId = tuple[GameId, Place]
+Answers = dict[PlaceId, Mapping[str, float] | None]
+"""What one author answered about each place; None: could not score. A turn that has not been marked is a no."""
 AuthorId = tuple[str, str]
 """An author's kind and name: a person and a judge model may share a name."""
 
 
 @dataclass(frozen=True)
 class Author:
-    """One author: `scored` and `unscored` seats, and the mean of every numeric label type (None: no value)."""
+    """One author: `scored` and `unscored` seats or games, and the mean of every numeric label type (None: no value).
+
+    The mean over the turns of a game is the share of its turns that are marked.
+    """
 
     name: str
     kind: str
@@ -49,7 +55,7 @@ class Author:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two authors: alpha of each label_type over the seats that both scored, kappa where it is of yes or no."""
+    """Two authors: alpha of each label type over what both scored, kappa where it is of yes or no."""
 
     first: str
     second: str
@@ -72,7 +78,7 @@ class Comparison:
 
     @property
     def overall(self) -> float | None:
-        """The mean agreement over the dimensions that have one."""
+        """The mean agreement over the label types that have one."""
         return overall(self.agreements)
 
     @property
@@ -107,12 +113,15 @@ def of_version(version: DatasetVersion, user: User) -> list[Comparison]:
 
 def compare(codebook: Codebook, *judgments: JudgmentQuerySet) -> Comparison:
     """Compare the authors of these judgments; where an author answered for a seat twice, the later answer counts."""
+    rows = [row for each in judgments for row in each.with_authors().select_related("target")]
+    turns = {_game_of(row): row.target.turns for row in rows if row.target is not None and row.target.turns}
     answers: dict[AuthorId, Answers] = defaultdict(dict)
-    for rows in judgments:
-        for row in rows.with_authors():
-            game = (row.match_id, row.episode_id, row.conversation_id)
-            for seat, numbers in row.numbers_by_seat().items():
-                answers[row.author_kind, row.shown_author][game, seat] = numbers
+    for row in rows:
+        game, author = _game_of(row), answers[row.author_kind, row.shown_author]
+        for seat, numbers in row.numbers_by_seat().items():
+            author[game, seat] = numbers
+        if row.seat is None and not row.unscored:
+            author |= {(game, ("turn", turn)): marks for turn, marks in _marks(row, codebook, turns.get(game, ()))}
     authors = sorted(answers)
     return Comparison(
         codebook,
@@ -122,17 +131,29 @@ def compare(codebook: Codebook, *judgments: JudgmentQuerySet) -> Comparison:
     )
 
 
+def _game_of(row: Judgment) -> GameId:
+    return row.match_id, row.episode_id, row.conversation_id
+
+
+def _marks(row: Judgment, codebook: Codebook, turns: Iterable[int]) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yield each turn with 1 or 0 for every label type that asks for yes or no of turns."""
+    names = [each.name for each in codebook.labels if each.about == "turn" and each.yes_no]
+    marked = {(label.name, label.turn) for label in row.labels.all() if label.value is True}
+    for turn in turns if names else ():
+        yield turn, {name: float((name, turn) in marked) for name in names}
+
+
 def _numeric(codebook: Codebook) -> list[LabelType]:
-    """The label types about seats and games whose values can be averaged."""
-    return [each for each in codebook.labels if each.numeric and each.about in ("seat", "game")]
+    """The label types whose values can be averaged: numbers about seats and games, yes or no of turns."""
+    return [each for each in codebook.labels if each.numeric and (each.about in ("seat", "game") or each.yes_no)]
 
 
 def _pairs(codebook: Codebook, authors: Iterable[AuthorId], answers: Mapping[AuthorId, Answers]) -> Iterator[Pair]:
-    """Yield the pairs of authors whose agreement is defined for at least one label_type.
+    """Yield the pairs of authors whose agreement is defined for at least one label type.
 
     It is defined from two shared seats on: an import with a thousand authors has few such pairs.
     """
-    scorers: dict[SeatId, list[AuthorId]] = defaultdict(list)
+    scorers: dict[PlaceId, list[AuthorId]] = defaultdict(list)
     for author in authors:
         for seat, values in answers[author].items():
             if values is not None:
@@ -152,9 +173,10 @@ def _author(author: AuthorId, answers: Answers, codebook: Codebook) -> Author:
             if values is not None and label_type.name in values:
                 games[game].append(values[label_type.name])
         estimates.append(estimate(label_type, games.values()))
-    scored = sum(values is not None for values in answers.values())
+    judged = [values for (_, place), values in answers.items() if not isinstance(place, tuple)]
+    scored = sum(values is not None for values in judged)
     kind, name = author
-    return Author(name, kind, scored, len(answers) - scored, estimates)
+    return Author(name, kind, scored, len(judged) - scored, estimates)
 
 
 def _pair(label_type: LabelType, first: Answers, second: Answers) -> Agreement:
@@ -163,8 +185,8 @@ def _pair(label_type: LabelType, first: Answers, second: Answers) -> Agreement:
 
 
 def _shared(label_type: LabelType, answers: Iterable[Answers]) -> list[list[list[float]]]:
-    """Return the values of one label type by game and seat, in the order of the authors."""
-    games: dict[GameId, dict[int | None, list[float]]] = defaultdict(lambda: defaultdict(list))
+    """Return the values of one label type by game and place, in the order of the authors."""
+    games: dict[GameId, dict[Place, list[float]]] = defaultdict(lambda: defaultdict(list))
     for author in answers:
         for (game, seat), values in author.items():
             if values is not None and label_type.name in values:

@@ -269,6 +269,9 @@ class Target(models.Model):
         "scenarios.StoredConversation", null=True, blank=True, on_delete=models.CASCADE, related_name="targets"
     )
     seat = models.PositiveSmallIntegerField(null=True, blank=True)
+    turns = models.JSONField(
+        null=True, blank=True, help_text="Of a game: the moves that can be labelled as turns, once it was judged."
+    )
     position = models.PositiveIntegerField()
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)
     claimed_until = models.DateTimeField(null=True, blank=True)

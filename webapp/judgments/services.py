@@ -342,7 +342,9 @@ def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, 
     store_labels(judgment, labels or ())
     scored = locked.judgments.filter(unscored=False).exists()
     locked.state = Target.State.SCORED if scored else Target.State.UNSCORED
-    locked.save(update_fields=["state"])
+    if scored and locked.seat is None and locked.turns is None:
+        locked.turns = [line.turn for line in games.game_of(target).turn_lines() if line.turn is not None]
+    locked.save(update_fields=["state", "turns"])
     return judgment
 
 

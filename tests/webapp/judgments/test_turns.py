@@ -177,7 +177,8 @@ def test_means_are_of_seats_and_games_and_never_of_turns(queue, page, annotator)
     shown = {player: {each.label_type.name: each.mean for each in row} for player, row in estimates.items()}
     assert shown == {"imported v1": {"warm": 0.5}, "whole games": {"fair": 1.0}}
     (author,) = comparison.of_queue(queue).authors
-    assert [(each.label_type.name, each.mean) for each in author.estimates] == [("fair", 1.0), ("warm", 0.5)]
+    means = [(each.label_type.name, each.mean) for each in author.estimates]
+    assert means == [("fair", 1.0), ("warm", 0.5), ("offer", 0.25)], "the share of the turns that are offers"
 
 
 @pytest.mark.parametrize("judged_first", ["seats", "the game"])
@@ -197,3 +198,27 @@ def test_a_judge_of_the_game_or_of_a_seat_reads_nothing_about_the_other_before(
     assert Judgment.objects.count() == 1
     assert not Judgment.objects.not_awaited_by(awaiting).exists()
     assert Judgment.objects.not_awaited_by(researcher).count() == 1
+
+
+def test_agreement_on_turns_counts_those_that_nobody_marked(queue, page, person):
+    """By hand, Krippendorff's alpha of two authors over four turns, of whom one marks the first and the third turn and
+    the other the first: pairs 1 1, 0 0, 1 0, 0 0, so 2 of 8 values disagree within their turn. Of the 8 values 3 are
+    yes: 2 x 3 x 5 / (8 x 7) = 0.536 are expected to disagree. alpha = 1 - 0.25 / 0.536 = 0.533.
+    """
+    second = person("annotator", "second")
+    queue.annotators.add(second)
+    page([MARKS[0], {"label": "offer", "turn": 2}])
+    values = [("fair", None), ("warm", 0), ("warm", 1)]
+    labels = [Label(label=name, value=True, seat=seat) for name, seat in values]
+    target = queue.targets.with_games().get()
+    services.annotate(target=target, by=second, labels=[*labels, Label(label="offer", value=True, turn=0)])
+    target.refresh_from_db()
+    assert target.turns == [0, 1, 2, 3]
+    compared = comparison.of_queue(queue)
+    titles = [label_type.title for label_type in compared.label_types]
+    assert titles == ["Fair", "Warm", "Offer"]
+    offer = compared.agreements[titles.index("Offer")]
+    assert (offer.seats, round(offer.value, 3)) == (4, 0.533)
+    shares = {author.name: author.estimates[2].mean for author in compared.authors}
+    assert shares == {"anna": 0.5, "second": 0.25}
+    assert [author.scored for author in compared.authors] == [3, 3], "the game and its two seats, not its turns"
