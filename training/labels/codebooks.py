@@ -30,6 +30,10 @@ PLACES: dict[About, frozenset[str]] = {
     "pair": frozenset({"turn", "other_turn"}),
 }
 """The fields of a label that say where it is, by what it is about."""
+SUBJECTS: dict[About, str] = {
+    "game": "the whole game", "seat": "a seat", "turn": "a turn", "span": "words of a turn", "pair": "two turns",
+}  # fmt: skip
+"""What labels can be about, in words."""
 COLOURS = 8
 """Colours of label types; the site's style sheet has one for each number."""
 Shape = Literal["", "circle", "square", "triangle", "diamond", "star", "cross", "hexagon", "bar"]
@@ -159,6 +163,14 @@ class LabelType(Record):
                 return "a text"
             case _:
                 return "no value: the place is the label"
+
+    @property
+    def summary(self) -> str:
+        """What it is about and what its values are, in words."""
+        subject = SUBJECTS[self.about]
+        if self.kind in ("span", "relation"):
+            return subject
+        return f"{subject}: {'yes or no' if self.yes_no else self.scale}"
 
     @property
     def meanings(self) -> tuple[tuple[float, str], ...]:
