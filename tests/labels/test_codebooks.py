@@ -202,6 +202,14 @@ def test_a_label_that_does_not_fit_is_refused_with_its_place(labels, where, why)
     assert refused.value.where == where
 
 
+def test_a_type_says_in_words_what_it_is_about_and_when_it_applies():
+    shown = {each.name: (each.summary, str(each.when) if each.when else "") for each in TALK.labels}
+    assert shown["lied"] == ("a seat: yes or no", "")
+    assert shown["why"] == ("a seat: one of gain, fun", "lied is yes")
+    assert shown["true"] == ("words of a turn: yes or no", "claim was marked")
+    assert shown["breaks"] == ("two turns", "")
+
+
 def test_what_is_required_is_required_where_its_condition_holds():
     TALK.check([Label(label="lied", value=False, seat=0)])
     with pytest.raises(BadInput, match="one of gain, fun"):

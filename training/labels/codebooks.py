@@ -66,6 +66,12 @@ class Condition(Record):
     label: Name
     equals: bool | str | None = None
 
+    def __str__(self) -> str:
+        if self.equals is None:
+            return f"{self.label} was marked"
+        value = self.equals if isinstance(self.equals, str) else "yes" if self.equals else "no"
+        return f"{self.label} is {value}"
+
 
 class LabelType(Record):
     """One question of a codebook: what its values are (`kind`) and what it is asked about (`about`).
