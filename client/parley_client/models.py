@@ -471,7 +471,7 @@ class LabelShape(BaseModel):
     The character after the last one.
     """
     other_turn: int | None = Field(None, title="Other Turn")
-    reason: str = Field("", title="Reason")
+    reason: str = Field("", max_length=10000, title="Reason")
 
 
 class JudgmentIn(BaseModel):

@@ -307,7 +307,7 @@ class LabelShape(Schema):
     start: int | None = Field(None, description="First character of the move's text, a Unicode code point.")
     end: int | None = Field(None, description="The character after the last one.")
     other_turn: int | None = None
-    reason: str = ""
+    reason: str = Field("", max_length=10_000)
 
 
 class JudgmentOut(Schema):
