@@ -139,9 +139,10 @@ def test_a_codebook_is_made_and_gets_a_second_version(visit, name):
     page.goto("/judgments/codebooks/new/")
     page.get_by_label("Title").first.fill(name)
     first = page.locator("fieldset").first
+    first.get_by_label("Value", exact=True).select_option("scale")
     for label, value in {"Name": "fairness", "Title": "Fairness", "Low": "0", "High": "4"}.items():
         first.get_by_label(label).fill(value)
-    first.get_by_label("Question").fill("Was it fair?")
+    first.get_by_label("Definition").fill("Was it fair?")
     first.get_by_label("Anchors").fill("0 = no\n4 = yes")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(name)

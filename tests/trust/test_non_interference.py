@@ -215,7 +215,7 @@ def judged_before(scenario, move_of, owner, partner):
     match = begin(scenario, owner, partner)
     play_through(match, move_of)
     queue = people_queue(owner=owner, match=rated(match, owner))
-    values = {dimension.name: dimension.low for dimension in version().record().dimensions}
+    values = {label_type.name: label_type.low for label_type in version().record().labels}
     for target in queue.targets.all():
         annotate(target=target, by=owner, values=values)
     return queue

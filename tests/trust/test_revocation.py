@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.conftest import PASSWORD
+from tests.labelled import sent
 from tests.webapp.arena.browser import Tab
 from tests.webapp.arena.conftest import negotiation
 from tests.webapp.judgments.make import finished_match, people_queue, version
@@ -35,8 +36,8 @@ def test_a_former_annotator_neither_reads_nor_judges(researcher, annotator, clie
     assert browser.get(reverse("arena:replay", args=[match.pk])).status_code == 200
     set_role(user=annotator, role=Role.PLAYER, active=True)
     assert browser.get(reverse("arena:replay", args=[match.pk])).status_code == 404
-    values = {dimension.name: 5 for dimension in version().record().dimensions}
-    body = json.dumps({"target": target.pk, "values": values})
+    values = {label_type.name: 5 for label_type in version().record().labels}
+    body = json.dumps({"target": target.pk, "labels": sent(values)})
     assert client.post("/api/v1/judgments", body, "application/json", headers=key).status_code == 404
     assert not Judgment.objects.exists()
 

@@ -64,7 +64,7 @@ class LabelTypeForm(forms.Form):
         r"^[a-z][a-z0-9_]{0,39}$", help_text="Small letters, digits, underscores: the column in exports."
     )
     title = forms.CharField(max_length=80)
-    kind = forms.ChoiceField(choices=KINDS, label="Value")
+    kind = forms.ChoiceField(choices=KINDS, initial="yes_no", label="Value")
     about = forms.ChoiceField(choices=ABOUT, initial="seat")
     definition = forms.CharField(max_length=1000, widget=forms.Textarea(attrs={"rows": 2}))
     low = forms.FloatField(required=False, help_text="Lowest value of a scale.")

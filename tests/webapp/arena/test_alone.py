@@ -14,7 +14,7 @@ from tests.games import test_shop_files as shop_files
 from tests.games.play import reply
 from tests.stub import Stub
 from tests.webapp.arena.browser import Tab
-from tests.webapp.judgments.make import FIVES, people_queue
+from tests.webapp.judgments.make import FIVES, annotate, people_queue
 from tests.webapp.runs.making import make_run
 from training import samples
 from training.errors import BadInput
@@ -29,7 +29,6 @@ from webapp.arena.live import consumers
 from webapp.arena.models import Advice, DueSeat, Match, MatchSeat
 from webapp.arena.play import human_moves, plays, services
 from webapp.arena.setup import alone, speakers, tables
-from webapp.judgments import services as judgments
 from webapp.ladder import log
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment, RemoteModel
@@ -425,7 +424,7 @@ def test_who_has_yet_to_judge_a_play_does_not_read_who_played(client_of, player,
         address = f"/play/{play.pk}/result/"
         assert who not in client_of(annotator).get(address).content.decode()
         for target in queue.targets.all():
-            judgments.annotate(target=target, by=annotator, values=FIVES)
+            annotate(target=target, by=annotator, values=FIVES)
         assert who in client_of(annotator).get(address).content.decode()
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.labelled import labels
 from tests.webapp.judgments.make import SCENARIO, finished_match, people_queue
 from training.games import lookup
 from training.labels.codebooks import CONDUCT
@@ -12,6 +13,7 @@ from webapp.arena.play import services
 from webapp.arena.watching import notable
 from webapp.arena.watching.notable import Score
 from webapp.judgments.models import CodebookVersion, Judgment
+from webapp.judgments.services import store_labels
 
 pytestmark = pytest.mark.django_db
 
@@ -38,14 +40,14 @@ def ben(person):
 def praised(match, value):
     """The first player says of the other: this much mutual benefit."""
     version = CodebookVersion.objects.get(codebook__name="fine-grained", number=CONDUCT.version)
-    Judgment.objects.create(
+    judgment = Judgment.objects.create(
         codebook_version=version,
         match=match,
         seat=1,
         author=match.host,
         author_seat=match.seats.get(seat=0),
-        values={"mutual_benefit": value},
     )
+    store_labels(judgment, labels(1, {"mutual_benefit": value}))
 
 
 def test_a_score_is_the_sum_of_its_shares(over):

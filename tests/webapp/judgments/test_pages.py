@@ -332,6 +332,19 @@ def test_a_codebook_is_made_and_edited(client_of, researcher):
     assert Codebook.objects.get(name="fair-play").newest().number == 2
 
 
+def test_the_empty_form_for_another_label_is_no_label(client_of, researcher):
+    """As a browser sends it: with the first option of each select, and the checkbox that is checked at first."""
+    client = client_of(researcher)
+    *_, empty = client.get(reverse("judgments:codebook-new")).context["formset"].forms
+    data = {**codebook_data(), "labels-TOTAL_FORMS": "2"}
+    for field in empty:
+        value = field.value()
+        data[field.html_name] = "on" if value is True else value or ""
+    del data["labels-1-overlap"], data["labels-1-DELETE"]  # not checked
+    assert client.post(reverse("judgments:codebook-new"), data).status_code == 302
+    assert len(Codebook.objects.get(name="fair-play").newest().record().labels) == 1
+
+
 @pytest.mark.parametrize("name", CODEBOOKS)
 def test_a_form_that_is_saved_as_it_came_keeps_every_field(client_of, researcher, name):
     """A copy under another title differs in name and title alone."""

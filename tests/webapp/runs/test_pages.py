@@ -527,7 +527,7 @@ def test_a_head_to_head_with_a_judge_shows_both_sides_as_bars_on_each_scale(page
     plain, *social = body(page("evaluation", run.pk)).split("<h3>")
     assert "points" in plain
     assert "compromise_seeking" not in plain
-    seven, five = social[:2]
+    five, seven = social[:2]
     keeping = 'value="0.75" max="1" aria-label="Keeping the secret, tiny (measured), on its scale"'
     assert keeping in seven  # -2.5 of -10 to 0
     assert seven.count("<progress") == 1

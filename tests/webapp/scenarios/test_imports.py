@@ -307,7 +307,8 @@ def test_the_command_stores_and_prints_one_object(admin, tmp_path, capsys):
     path = tmp_path / "casino.json"
     path.write_text(files.casino())
     code, printed = run_import(capsys, "casino", str(path), "--name", "camp")
-    assert (code, printed) == (0, {"scenarios": 1, "conversations": 1, "errors": [], "notices": []})
+    counts = {"scenarios": 1, "conversations": 1, "judgments": 0, "labels": 0}
+    assert (code, printed) == (0, {**counts, "errors": [], "notices": []})
     assert Dataset.objects.get().owner == admin
 
 
