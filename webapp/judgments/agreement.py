@@ -20,7 +20,7 @@ Game = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class Agreement:
-    """An agreement of one dimension over `seats` seats of `games` games; None where it, or its interval, is not
+    """An agreement on one label type over `seats` seats of `games` games; None where it, or its interval, is not
     defined.
     """
 
@@ -57,6 +57,6 @@ def _agreement(title: str, games: Iterable[Game], coefficient: Coefficient, leve
 
 
 def overall(agreements: Iterable[Agreement]) -> float | None:
-    """Return the mean over the dimensions that have a value, or None."""
+    """Return the mean over the label types that have a value, or None."""
     values = [agreement.value for agreement in agreements if agreement.value is not None]
     return mean(values) if values else None

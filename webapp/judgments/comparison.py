@@ -1,4 +1,4 @@
-"""Authors of judgments compared: each author's means and coverage, and how far they agree, label_type by label_type.
+"""Authors of judgments compared: each author's means and coverage, and how far they agree, label type by label type.
 
 Authors are people, judge models, and whoever is named in an imported file. A seat that somebody could not score counts
 in that author's coverage and in nothing else.
