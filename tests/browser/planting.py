@@ -210,7 +210,7 @@ def _judgments(owner: User, game: Any) -> list[tuple[str, int]]:
 
 
 def _judged_by_a_model(owner: User, game: Any) -> Queue:
-    """One seat that a judge model scored, with a reason for each label_type, and one that it could not, with why."""
+    """One seat that a judge model scored, with a reason for each label type, and one that it could not, with why."""
     remote = RemoteModel.objects.create(
         name=PAYLOADS[9][:120], address="http://127.0.0.1:9/v1", model=PAYLOADS[10][:200], added_by=owner
     )

@@ -1,4 +1,4 @@
-"""Results of a queue's judgments: means by player and label_type, with intervals and numbers of games.
+"""Results of a queue's judgments: means by player and label type, with intervals and numbers of games.
 
 All authors' values for one seat are averaged first, then a player's seats in one game (several scripted players, say,
 or people), so the game is the unit: seats of one game are not independent. The interval (95 %) is Student's t over

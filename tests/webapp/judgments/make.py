@@ -128,7 +128,7 @@ def version(name="fine-grained"):
 
 
 def judged_by_a_model(owner, match, *, value=5.0, reason="because of {}"):
-    """A queue of which a judge model has scored every seat, each value with `reason` for its label_type."""
+    """A queue of which a judge model has scored every seat, each value with `reason` for its label type."""
     remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
     judge = JudgeModel.objects.create(name="the judge", remote=remote)
     queue = services.create_queue(

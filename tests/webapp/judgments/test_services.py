@@ -122,7 +122,7 @@ def judge(admin, stub):
 
 
 def answer(body, value=7):
-    """What an honest judge would say: the asked target and seat, one value for every label_type."""
+    """What an honest judge would say: the asked target and seat, one value for every label type."""
     system, user = (message["content"] for message in body["messages"][:2])
     target = user.split("Target ")[1].split(",")[0]
     seat = int(system.split("seat ")[1].split(",")[0])
