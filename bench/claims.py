@@ -95,14 +95,14 @@ def _measured(
     games: Sequence[Game], left_out: set[str], earlier: Mapping[str, Any], arguments: Namespace, texts: list[str]
 ) -> dict[str, Any]:
     """Return one dataset's counts and samples; add the words of what is sampled to `texts`."""
-    found = [(game, number, claim) for game in games for number, claim in _numbered(game)]
+    claims = [(game, number, claim) for game in games for number, claim in _numbered(game)]
     counts: dict[str, Counter[str]] = {}
-    for _, _, claim in found:
+    for _, _, claim in claims:
         counts.setdefault(claim.kind, Counter())[claim.verdict] += 1
     spoken = [(game, at) for game in games for at in _spoken(game)]
     rows = []
     for kind in sorted(counts):
-        of_kind = [each for each in found if each[2].kind == kind and each[0][0] not in left_out]
+        of_kind = [each for each in claims if each[2].kind == kind and each[0][0] not in left_out]
         chance = rng(arguments.seed, "claims", kind)
         for game, number, claim in chance.sample(of_kind, min(len(of_kind), arguments.per_kind)):
             rows.append(_row(game, number, claim))
@@ -155,8 +155,8 @@ def _row(game: Game, number: int, claim: Claim) -> dict[str, Any]:
 def _text(number: int, game: Game, claim: Claim) -> str:
     text = game[2][claim.move].move.text
     quote = f"{text[: claim.start]}<<{text[claim.start : claim.end]}>>{text[claim.end :]}".replace("\n", " ")
-    found = f"[{claim.kind}] {claim.statement} => {claim.verdict} ({claim.why})"
-    return f"{number} {game[0]} move {claim.move} {found} :: {quote}"
+    described = f"[{claim.kind}] {claim.statement} => {claim.verdict} ({claim.why})"
+    return f"{number} {game[0]} move {claim.move} {described} :: {quote}"
 
 
 def _kept(row: dict[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
