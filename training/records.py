@@ -392,7 +392,9 @@ class Judgment(Record):
     """One author's labels of one seat (None: of the whole game) under one version of a codebook.
 
     `labels` None = could not be judged, for `reason`; else `reason` is the author's comment. `judged_at` is when the
-    author last saved it, in ISO 8601 with an offset; empty, and not written, where unknown.
+    author last saved it, in ISO 8601 with an offset. `seconds` is how long the author took. `suggestions_shown`: the
+    author saw suggestions of a model or rule first. `unsure`: the author marked it so. `decides`: an adjudicator's
+    decision over the other authors' judgments. These five are not written where they are unknown or false.
     """
 
     version: Version = 1
@@ -405,6 +407,10 @@ class Judgment(Record):
     labels: tuple[Label, ...] | None = None
     reason: str = ""
     judged_at: str = Field(default="", exclude_if=lambda text: not text)
+    seconds: float | None = Field(default=None, ge=0, exclude_if=lambda value: value is None)
+    suggestions_shown: bool = Field(default=False, exclude_if=lambda value: not value)
+    unsure: bool = Field(default=False, exclude_if=lambda value: not value)
+    decides: bool = Field(default=False, exclude_if=lambda value: not value)
 
     @classmethod
     def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
