@@ -82,7 +82,7 @@ def _delete_rows(case: object) -> None:
     """Leave the tables as Django's `flush` does, in a tenth of its time: it truncates all, and makes the types anew."""
     from django.db import connection
 
-    from webapp.judgments.services import load_codebooks
+    from webapp.judgments.codebooks.services import load_codebooks
 
     with connection.cursor() as cursor:
         cursor.execute("""

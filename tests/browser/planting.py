@@ -18,8 +18,9 @@ from training.records import Scenario
 from training.rewards.judge import Cost, Verdict
 from webapp.accounts.models import User
 from webapp.arena.setup import links, tables, waiting_room
-from webapp.judgments import services as judging
+from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import JudgeModel, Judgment, Queue
+from webapp.judgments.queues import services as queues
 from webapp.ladder import log
 from webapp.ladder.models import Fit, Standing
 from webapp.runs.models import Attempt, Checkpoint, Event, Metric, Run
@@ -181,12 +182,12 @@ def _judgments(owner: User, game: Any) -> list[tuple[str, int]]:
     labels = [label_type.to_dict() for label_type in CODEBOOKS["fine-grained"].labels]
     for label_type, text in zip(labels, PAYLOADS, strict=False):
         label_type["title"], label_type["definition"] = text[:80], text
-    judging.save_codebook(name="payloads", title=PAYLOADS[6], labels=labels, by=owner)
+    codebooks.save_codebook(name="payloads", title=PAYLOADS[6], labels=labels, by=owner)
     codebook = version("payloads")
-    queue = judging.create_queue(
+    queue = queues.create_queue(
         name=PAYLOADS[7][:120], owner=owner, codebook_version=codebook, matches=[game], annotators=[owner]
     )
-    other = judging.create_queue(
+    other = queues.create_queue(
         name=PAYLOADS[8][:120], owner=owner, codebook_version=codebook, matches=[game], annotators=[owner]
     )
     reasons = [_fitting(PAYLOADS), _fitting(reversed(PAYLOADS))]
@@ -216,7 +217,7 @@ def _judged_by_a_model(owner: User, game: Any) -> Queue:
     )
     judge = JudgeModel.objects.create(name=PAYLOADS[11][:120], remote=remote)
     codebook = version("payloads")
-    made = judging.create_queue(name=PAYLOADS[12], owner=owner, codebook_version=codebook, matches=[game], judge=judge)
+    made = queues.create_queue(name=PAYLOADS[12], owner=owner, codebook_version=codebook, matches=[game], judge=judge)
     names = [label_type["name"] for label_type in codebook.labels]
     verdict = Verdict(
         codebook=codebook.record(),
@@ -227,8 +228,8 @@ def _judged_by_a_model(owner: User, game: Any) -> Queue:
         cost=Cost(calls=1),
     )
     scored, unscored = made.targets.order_by("position")
-    judging.record_verdict(target=scored, verdict=verdict)
-    judging.record_verdict(target=unscored, verdict=None, why=TEXT)
+    queues.record_verdict(target=scored, verdict=verdict)
+    queues.record_verdict(target=unscored, verdict=None, why=TEXT)
     return made
 
 

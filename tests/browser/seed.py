@@ -355,12 +355,12 @@ def judging() -> str:
 
     from tests.webapp.judgments.make import finished_match, version
     from webapp.accounts.models import User
-    from webapp.judgments import services
+    from webapp.judgments.queues import services as queues
 
     rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
     with transaction.atomic():
         matches = [finished_match(rosa) for _ in range(2)]
-    made = services.create_queue(
+    made = queues.create_queue(
         name="two games", owner=rosa, codebook_version=version(), matches=matches, annotators=[anna]
     )
     return f"/judgments/queues/{made.pk}/annotate/"
@@ -372,12 +372,12 @@ def village() -> dict[str, str]:
 
     from tests.webapp.judgments.make import annotate, rated, version, village_match
     from webapp.accounts.models import User
-    from webapp.judgments import services
+    from webapp.judgments.queues import services as queues
 
     rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
     with transaction.atomic():
         matches = [rated(village_match(rosa, seed=seed), rosa) for seed in (1, 15)]
-        made = services.create_queue(
+        made = queues.create_queue(
             name="villages", owner=rosa, codebook_version=version("werewolf-behaviours"), matches=matches,
             annotators=[rosa, anna],
         )  # fmt: skip
@@ -392,7 +392,7 @@ def turns_to_label() -> dict[str, str]:
     """A queue of two imported conversations whose turns and words anna is to label; its two pages."""
     from tests.webapp.judgments.make import conversation, conversation_queue, imported
     from webapp.accounts.models import User
-    from webapp.judgments import services
+    from webapp.judgments.codebooks import services as codebooks
 
     rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
     labels = [
@@ -405,7 +405,7 @@ def turns_to_label() -> dict[str, str]:
         {"name": "answers", "title": "Answers", "kind": "relation", "about": "pair", "definition": "It answers."},
     ]  # fmt: skip
     guideline = "Mark every *offer*."
-    services.save_codebook(name="moves", title="Moves", labels=labels, guideline=guideline, by=rosa)
+    codebooks.save_codebook(name="moves", title="Moves", labels=labels, guideline=guideline, by=rosa)
     stored = imported(rosa, conversation(1), conversation(2), name="talks")
     made = conversation_queue(rosa, stored, [anna], codebook="moves")
     return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}

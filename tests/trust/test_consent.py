@@ -9,8 +9,10 @@ from tests.stub import Stub
 from tests.webapp.judgments.make import annotate, finished_match, people_queue, version
 from training.errors import BadInput
 from webapp.arena.setup import waiting_room
-from webapp.judgments import judging, services
+from webapp.judgments import judging
+from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Judgment, Target
+from webapp.judgments.queues import services as queues
 from webapp.serving.models import RemoteModel
 
 pytestmark = pytest.mark.django_db
@@ -24,9 +26,9 @@ def test_a_judge_model_is_never_sent_a_match_after_a_no(researcher, player, admi
     with Stub() as stub:
         monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
         remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub-1", added_by=admin)
-        judge = services.add_judge(name="judge", remote=remote, temperature=0)
+        judge = codebooks.add_judge(name="judge", remote=remote, temperature=0)
         match = finished_match(researcher, player)
-        queue = services.create_queue(
+        queue = queues.create_queue(
             name="m", owner=researcher, codebook_version=version(), matches=[match], judge=judge
         )
         taken_back(match, player)

@@ -26,8 +26,9 @@ from training.rewards.prompts import Transcript, codebook_messages, goal_message
 from training.text.conversations import traces
 from training.text.messages import chat, neutralise
 from training.text.template import ChatTokenizer
-from webapp.judgments import comparison, judging
+from webapp.judgments import judging
 from webapp.judgments.models import JudgeModel, Judgment
+from webapp.judgments.results import comparison
 from webapp.serving.models import RemoteModel
 
 MASTER_KEYS = [".", ",", ":", "Solution", "Thought process:", "Let's solve this problem step by step.", "解", "10"]

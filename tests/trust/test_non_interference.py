@@ -27,7 +27,7 @@ from webapp.arena.live import consumers
 from webapp.arena.models import Match
 from webapp.arena.play import services
 from webapp.arena.setup import tables, waiting_room
-from webapp.judgments import export
+from webapp.judgments.datasets import export
 from webapp.scenarios.models import Dataset
 from webapp.scenarios.services import create_dataset
 from webapp.serving.models import Deployment, RemoteModel

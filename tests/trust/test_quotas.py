@@ -27,7 +27,7 @@ from webapp.arena.models import Match
 from webapp.arena.setup import tables, waiting_room
 from webapp.core import queue, quotas
 from webapp.core.models import QuotaUse
-from webapp.judgments.services import delete_queue
+from webapp.judgments.queues.services import delete_queue
 from webapp.runs import services
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios import imports

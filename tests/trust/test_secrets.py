@@ -30,7 +30,8 @@ from webapp.arena.play import services as arena
 from webapp.arena.setup import tables
 from webapp.core import queue
 from webapp.judgments import judging
-from webapp.judgments import services as judgments
+from webapp.judgments.codebooks import services as codebooks
+from webapp.judgments.queues import services as queues
 from webapp.runs import services as runs
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
@@ -124,9 +125,9 @@ def judged_queue(owner, server):
     remote = RemoteModel.objects.create(
         name="judge", address=server.url, model="judge-1", secret_name="JUDGE_API_KEY", added_by=owner
     )
-    judge = judgments.add_judge(name="judge", remote=remote, temperature=0)
+    judge = codebooks.add_judge(name="judge", remote=remote, temperature=0)
     match = rated(finished_match(owner), owner)
-    made = judgments.create_queue(name="judged", owner=owner, codebook_version=version(), matches=[match], judge=judge)
+    made = queues.create_queue(name="judged", owner=owner, codebook_version=version(), matches=[match], judge=judge)
     for target in made.targets.order_by("position"):
         judging.judge_target(target.pk)
     assert [target.state for target in made.targets.order_by("position")] == ["unscored", "scored"]

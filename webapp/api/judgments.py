@@ -11,7 +11,7 @@ from training.records import Label as LabelRecord
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import caller
 from webapp.api.shapes import JudgmentIn, JudgmentOut, LabelShape, TargetOut
-from webapp.judgments import services
+from webapp.judgments.annotating import services as annotating
 from webapp.judgments.models import Judgment, JudgmentQuerySet, Target, TargetQuerySet
 
 router = Router(tags=["judgments"])
@@ -53,7 +53,7 @@ def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
     user, visible = caller(request), _visible(request)
     target = get_or_404(Target.objects.with_games().filter(queue__annotators=user), pk=data.target)
     labels = None if data.labels is None else [_label(shape, target) for shape in data.labels]
-    judgment = services.annotate(target=target, by=user, labels=labels, reason=data.reason)
+    judgment = annotating.annotate(target=target, by=user, labels=labels, reason=data.reason)
     return Status(201, get_or_404(visible, pk=judgment.pk))
 
 

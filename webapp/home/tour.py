@@ -23,9 +23,10 @@ from webapp.arena import access
 from webapp.arena.models import Match
 from webapp.arena.setup import scenarios, speakers, tables
 from webapp.home.models import Tour
-from webapp.judgments import export
-from webapp.judgments import services as judging
+from webapp.judgments.datasets import export
 from webapp.judgments.models import CodebookVersion
+from webapp.judgments.queues import services as queues
+from webapp.judgments.rating import services as rating
 from webapp.runs import services as runs
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.presets import PRESETS
@@ -161,13 +162,13 @@ def judge(*, user: User) -> None:
         return
     seat = match.seats.filter(user=user).first()
     if seat is not None and not access.players_revealed(match, user):
-        judging.reveal_unrated(by=seat)
+        rating.reveal_unrated(by=seat)
     record = rated_after(match.game)
     codebook = "" if record is None else record.name
     version = CodebookVersion.objects.filter(codebook__name=codebook).order_by("-number").first()
     if version is None:
         raise BadInput(f"the codebook {codebook} is gone: make it again", "codebook")
-    queue = judging.create_queue(
+    queue = queues.create_queue(
         name=f"First tour, match {match.pk}", owner=user, codebook_version=version, matches=[match], annotators=[user]
     )
     Tour.objects.filter(pk=tour.pk).update(queue=queue, trained=None)

@@ -13,13 +13,13 @@ from webapp.scenarios.signals import WaitingQueue, awaited, version_stored
 
 
 def _load_codebooks(**_options: Any) -> None:
-    from webapp.judgments.services import load_codebooks
+    from webapp.judgments.codebooks.services import load_codebooks
 
     load_codebooks()
 
 
 def _store_judgments(*, version: Any, **_options: Any) -> None:
-    from webapp.judgments.imported import store_judgments
+    from webapp.judgments.datasets.imported import store_judgments
 
     store_judgments(version)
 

@@ -20,8 +20,9 @@ from webapp.accounts.permissions import annotators, current_user, get_or_404, re
 from webapp.arena import access
 from webapp.arena.models import Match
 from webapp.core.http import integer, render_page
-from webapp.judgments import comparison, games
+from webapp.judgments import games
 from webapp.judgments.models import Judgment, Queue
+from webapp.judgments.results import comparison
 from webapp.scenarios.models import DatasetVersion, StoredConversation
 
 PAGE = 50

@@ -18,8 +18,8 @@ from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play.services import moves_of
 from webapp.core import files
 from webapp.core.transcripts import Transcript, transcript
+from webapp.judgments.annotating.turns import TurnLine, turn_lines
 from webapp.judgments.models import JudgedGame, Target, role_at, source_of
-from webapp.judgments.turns import TurnLine, turn_lines
 from webapp.runs.models import PlayedEpisode
 from webapp.scenarios.models import StoredConversation
 

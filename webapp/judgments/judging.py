@@ -8,15 +8,16 @@ from training.engines.base import Sampling
 from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput, IllegalMove, JudgeError
 from training.rewards.judge import Judge, Verdict, transcript_of
-from webapp.judgments import games, services
+from webapp.judgments import games
 from webapp.judgments.models import JudgeModel, Target
+from webapp.judgments.queues import services as queues
 
 TIMEOUT_S = 120.0
 
 
 def judge_target(pk: int) -> None:
     """Score a target if it waits for its model and no other worker has claimed it. Safe to call twice."""
-    claimed = services.claim(pk=pk)
+    claimed = queues.claim(pk=pk)
     if claimed is None:
         return
     target = Target.objects.with_games().select_related("queue__judge__remote").filter(pk=pk).first()
@@ -25,9 +26,9 @@ def judge_target(pk: int) -> None:
     try:
         verdict = _ask(target)
     except (JudgeError, BadInput, IllegalMove) as error:  # the last where the present rules do not allow its moves
-        services.record_verdict(target=target, verdict=None, why=str(error)[:2000])
+        queues.record_verdict(target=target, verdict=None, why=str(error)[:2000])
     else:
-        services.record_verdict(target=target, verdict=verdict)
+        queues.record_verdict(target=target, verdict=verdict)
 
 
 def _ask(target: Target) -> Verdict:

@@ -20,8 +20,9 @@ from training.records import Label as LabelRecord
 from training.reward_section import RewardSection
 from training.rewards.rules import fit, repeated_share
 from webapp.accounts.models import User
+from webapp.judgments.annotating.services import store_labels
+from webapp.judgments.codebooks.services import content_of
 from webapp.judgments.models import Codebook, CodebookVersion, Judgment, Queue, Target
-from webapp.judgments.services import content_of, store_labels
 from webapp.runs.models import PlayedEpisode
 
 

@@ -5,8 +5,9 @@ from typing import Any
 from tests.trust.matrix.base import ANNOTATORS, EVERYONE, NOBODY, RESEARCHERS, Route
 from tests.trust.matrix.scenarios import version as dataset_version
 from tests.webapp.judgments.make import FIVES, finished_match, people_queue, version
-from webapp.judgments import services
+from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import CodebookVersion, Target
+from webapp.judgments.rating import services as rating
 from webapp.serving.models import RemoteModel
 
 
@@ -30,7 +31,7 @@ def codebook_version(owner: Any) -> dict[str, Any]:
 
 def judge(owner: Any) -> dict[str, Any]:
     remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
-    return {"pk": services.add_judge(name="a judge", remote=remote, temperature=0).pk}
+    return {"pk": codebooks.add_judge(name="a judge", remote=remote, temperature=0).pk}
 
 
 def played(owner: Any) -> dict[str, Any]:
@@ -40,8 +41,8 @@ def played(owner: Any) -> dict[str, Any]:
 def rated(owner: Any) -> dict[str, Any]:
     """A finished match whose host has rated the other seat: who sat there is no secret any more."""
     match = finished_match(host=owner)
-    services.rate(
-        by=match.seats.get(user=owner), version=version(), values={1: FIVES}, guesses={1: services.Answer(person=False)}
+    rating.rate(
+        by=match.seats.get(user=owner), version=version(), values={1: FIVES}, guesses={1: rating.Answer(person=False)}
     )
     return {"pk": match.pk}
 

@@ -12,8 +12,8 @@ from webapp.arena.models import Match
 from webapp.arena.play import services
 from webapp.arena.watching import notable
 from webapp.arena.watching.notable import Score
+from webapp.judgments.annotating.services import store_labels
 from webapp.judgments.models import CodebookVersion, Judgment
-from webapp.judgments.services import store_labels
 
 pytestmark = pytest.mark.django_db
 

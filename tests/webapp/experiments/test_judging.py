@@ -14,7 +14,7 @@ from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.experiments import design
 from webapp.experiments.models import Experiment
-from webapp.judgments.forms import QueueForm
+from webapp.judgments.queues.forms import QueueForm
 
 pytestmark = pytest.mark.django_db
 

@@ -17,8 +17,10 @@ from webapp.accounts.models import User
 from webapp.core import files
 from webapp.home import samples
 from webapp.home.models import Sample
+from webapp.judgments.annotating.services import annotate
+from webapp.judgments.codebooks.services import load_codebooks
 from webapp.judgments.models import Codebook, CodebookVersion, Judgment, Queue
-from webapp.judgments.services import annotate, create_queue, load_codebooks
+from webapp.judgments.queues.services import create_queue
 from webapp.runs.models import Run
 
 pytestmark = pytest.mark.django_db

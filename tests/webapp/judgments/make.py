@@ -10,8 +10,10 @@ from training.records import Judgment as JudgmentRecord
 from training.rewards.judge import Cost, Verdict
 from webapp.arena.play import services as arena
 from webapp.arena.setup import tables, waiting_room
-from webapp.judgments import services
+from webapp.judgments.annotating import services as annotating
 from webapp.judgments.models import CodebookVersion, JudgeModel
+from webapp.judgments.queues import services as queues
+from webapp.judgments.rating import services as rating
 from webapp.scenarios import services as datasets
 from webapp.scenarios.models import DatasetVersion, StoredConversation
 from webapp.scenarios.signals import version_stored
@@ -94,7 +96,7 @@ def annotate(*, target, by, values, reason=""):
     yes_no = {label_type.name for label_type in target.codebook().labels if label_type.yes_no}
     typed = {name: bool(v) if name in yes_no and v in (0, 1) else v for name, v in (values or {}).items()}
     marks = None if values is None else labels(target.seat, typed)
-    return services.annotate(target=target, by=by, labels=marks, reason=reason)
+    return annotating.annotate(target=target, by=by, labels=marks, reason=reason)
 
 
 def imported(owner, *conversations, name="imported", licence=""):
@@ -109,7 +111,7 @@ def conversation_queue(owner, stored, annotators=(), codebook="fine-grained", **
     """A queue of all conversations of a dataset version."""
     rows = StoredConversation.objects.filter(scenario__version=stored).order_by("position")
     people = {} if "judge" in fields else {"annotators": annotators or [owner]}
-    return services.create_queue(
+    return queues.create_queue(
         name="imported", owner=owner, codebook_version=version(codebook), conversations=rows, **people, **fields
     )
 
@@ -118,7 +120,7 @@ def rated(match, user):
     """The match, once this player has said what they took the others for: nothing of it is withheld from them."""
     seat = match.seats.get(user=user)
     others = match.seats.exclude(pk=seat.pk).values_list("seat", flat=True)
-    services.rate(by=seat, version=version(), values={}, guesses=dict.fromkeys(others, services.Answer(person=False)))
+    rating.rate(by=seat, version=version(), values={}, guesses=dict.fromkeys(others, rating.Answer(person=False)))
     return match
 
 
@@ -131,7 +133,7 @@ def judged_by_a_model(owner, match, *, value=5.0, reason="because of {}"):
     """A queue of which a judge model has scored every seat, each value with `reason` for its label type."""
     remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
     judge = JudgeModel.objects.create(name="the judge", remote=remote)
-    queue = services.create_queue(
+    queue = queues.create_queue(
         name="by a model", owner=owner, codebook_version=version(), matches=[match], judge=judge
     )
     for target in queue.targets.all():
@@ -140,11 +142,11 @@ def judged_by_a_model(owner, match, *, value=5.0, reason="because of {}"):
             codebook=version().record(), seat=target.seat, values=dict.fromkeys(names, value),
             reasons={name: reason.format(name) for name in names}, prompt_sha256="0" * 64, cost=Cost(calls=1),
         )  # fmt: skip
-        services.record_verdict(target=target, verdict=verdict)
+        queues.record_verdict(target=target, verdict=verdict)
     return queue
 
 
 def people_queue(owner, match, annotators=()):
-    return services.create_queue(
+    return queues.create_queue(
         name="by people", owner=owner, codebook_version=version(), matches=[match], annotators=annotators or [owner]
     )

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from webapp.judgments import agreement
-from webapp.judgments.agreement import Agreement, overall
+from webapp.judgments.results import agreement
+from webapp.judgments.results.agreement import Agreement, overall
 
 
 def alpha(units):

@@ -12,8 +12,10 @@ from tests.webapp.judgments.make import annotate, finished_match, rated, version
 from tests.webapp.runs.making import RECORD, make_episode, make_run
 from training.errors import BadInput
 from training.labels.codebooks import BEHAVIOURS
-from webapp.judgments import behaviours, comparison, judging, results, services
+from webapp.judgments import judging
 from webapp.judgments.models import JudgeModel, Judgment
+from webapp.judgments.queues import services as queues
+from webapp.judgments.results import behaviours, comparison, estimates
 from webapp.serving.models import RemoteModel
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +31,7 @@ def asked(target):
 def queue_of(owner, *matches, annotators=(), **options):
     people = {} if "judge" in options else {"annotators": annotators or [owner]}
     options = {"name": "behaviours", "codebook_version": version(BEHAVIOURS.name), **people, **options}
-    return services.create_queue(owner=owner, matches=matches, **options)
+    return queues.create_queue(owner=owner, matches=matches, **options)
 
 
 def judge_all(queue, by, value):
@@ -66,7 +68,7 @@ def test_seats_of_an_episode_are_asked_by_the_roles_in_its_summary(researcher, s
     played = make_episode(make_run(researcher), record=RECORD)
     played.summary |= {"roles": ["werewolf", "imposter"], **survived}
     played.save()
-    queue = services.create_queue(
+    queue = queues.create_queue(
         name="q",
         owner=researcher,
         codebook_version=version(BEHAVIOURS.name),
@@ -166,7 +168,7 @@ def test_the_table_of_a_queue(client_of, researcher, match):
 
 
 def test_other_codebooks_have_no_table(client_of, researcher, match):
-    queue = services.create_queue(
+    queue = queues.create_queue(
         name="q", owner=researcher, codebook_version=version(), matches=[match], annotators=[researcher]
     )
     judge_all(queue, researcher, lambda target, survived: 3)
@@ -185,9 +187,9 @@ def test_results_and_agreement_leave_out_what_was_not_asked(researcher, annotato
     alphas = {row.title: (row.value, row.seats) for row in comparison.of_queue(queue).agreements}
     assert alphas["Identity concealment"] == (1.0, 2)
     assert alphas["Recognising deception"] == (pytest.approx(1 - (1 / 8) / (15 / 56)), 4)
-    means = {row.label_type.name: (row.mean, row.games) for row in results.of_queue(queue)["a scripted player"]}
+    means = {row.label_type.name: (row.mean, row.games) for row in estimates.of_queue(queue)["a scripted player"]}
     assert means[WOLF[0]] == (0.0, 1)  # Cleo
-    assert [row.label_type.name for row in results.of_queue(queue)["person"]] == WOLF  # the host is a wolf
+    assert [row.label_type.name for row in estimates.of_queue(queue)["person"]] == WOLF  # the host is a wolf
     assert means[VILLAGER[0]] == (pytest.approx((1 + 0.5 + 0 + 0) / 4), 1)
 
 
@@ -195,7 +197,7 @@ def test_the_unit_of_a_result_is_the_game_however_many_seats_a_player_had_in_it(
     other = village_match(researcher, seed=2)
     queue = queue_of(researcher, match, other)
     judge_all(queue, researcher, lambda target, survived: target.match_id == match.pk and target.seat in (1, 3, 4))
-    estimate = {row.label_type.name: row for row in results.of_queue(queue)["a scripted player"]}[VILLAGER[0]]
+    estimate = {row.label_type.name: row for row in estimates.of_queue(queue)["a scripted player"]}[VILLAGER[0]]
     # By hand: of the four villagers three did it in one game, nobody in the other: means 3/4 and 0 of two games, whose
     # standard error is 3/8; t(0.975, 1) = 12.7062.
     assert (estimate.mean, estimate.games) == (0.375, 2)

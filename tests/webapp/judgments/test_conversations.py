@@ -24,9 +24,12 @@ from tests.webapp.judgments.make import (
 from tests.webapp.runs.making import RECORD, make_episode, make_run
 from training.errors import BadInput
 from training.rewards.judge import transcript_of
-from webapp.judgments import comparison, export, games, results, services
-from webapp.judgments import imported as imports
+from webapp.judgments import games
+from webapp.judgments.datasets import export
+from webapp.judgments.datasets import imported as imports
 from webapp.judgments.models import CodebookVersion, Judgment, Queue
+from webapp.judgments.queues import services as queues
+from webapp.judgments.results import comparison, estimates
 from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation
 from webapp.scenarios.services import add_version, delete_dataset, fork, lines_of
 from webapp.scenarios.signals import version_stored
@@ -206,7 +209,7 @@ def test_the_queues_page_compares_with_other_authors_of_the_same_seats(stored, c
     page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
     assert RATER in page
     assert "imported v1, pens, conversation 1" in page
-    assert list(results.of_queue(queue)) == ["imported v1"]
+    assert list(estimates.of_queue(queue)) == ["imported v1"]
     assert comparison.of_version(other, researcher)[0].authors[0].name == "nobody here"
 
 
@@ -304,7 +307,7 @@ def games_of(kind, owner):
 
 
 def queue_over(owner, annotator, name="seats", **judged):
-    return services.create_queue(name=name, owner=owner, codebook_version=version(), annotators=[annotator], **judged)
+    return queues.create_queue(name=name, owner=owner, codebook_version=version(), annotators=[annotator], **judged)
 
 
 def visible_counts(queue, user, client):
@@ -413,8 +416,8 @@ def test_a_queue_compares_nothing_of_seats_that_wait_in_another_queue(stored, cl
     page = client_of(other_researcher).get(address)
     assert (page.context["comparison"].authors, GPT in page.content.decode()) == ([], False)
     annotate(target=queue.targets.with_games().first(), by=researcher, values=values(5))
-    assert results.of_queue(queue, researcher)
-    assert results.of_queue(queue, other_researcher) == {}
+    assert estimates.of_queue(queue, researcher)
+    assert estimates.of_queue(queue, other_researcher) == {}
 
 
 def another_version(version, name, by):

@@ -9,8 +9,8 @@ from django.db.migrations.executor import MigrationExecutor
 
 from tests.webapp.judgments.make import FIVES, annotate, conversation, conversation_queue, imported, outside, version
 from training.records import Label
-from webapp.judgments import services
 from webapp.judgments.models import CodebookVersion, GameRating, Judgment, Target
+from webapp.judgments.rating import services as rating
 from webapp.scenarios.models import DatasetVersion, StoredConversation
 from webapp.scenarios.services import lines_of
 
@@ -39,8 +39,8 @@ def test_judgments_of_an_older_database_stay_and_imported_ones_become_rows(newes
     queue = people_queue(researcher, match, [annotator])
     target = queue.targets.order_by("position")[0]
     annotate(target=target, by=annotator, values=FIVES, reason="kept")
-    services.rate(
-        by=match.seats.get(user=player), version=version(), values={0: FIVES}, guesses={0: services.Answer(person=True)}
+    rating.rate(
+        by=match.seats.get(user=player), version=version(), values={0: FIVES}, guesses={0: rating.Answer(person=True)}
     )
     stored = imported(researcher, conversation(0, (outside("gpt-4", 0, dict.fromkeys(FIVES, 2.0)),)))
     annotate(target=conversation_queue(researcher, stored).targets.first(), by=researcher, values=FIVES)

@@ -31,8 +31,11 @@ from webapp.arena.models import Match
 from webapp.arena.play import services as arena
 from webapp.arena.setup import tables
 from webapp.core import choices
-from webapp.judgments import services, views
+from webapp.judgments import views
+from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Codebook, Guess, JudgeModel, Judgment, Queue
+from webapp.judgments.queues import services as queues
+from webapp.judgments.rating import services as rating
 from webapp.scenarios.models import Dataset
 from webapp.serving import services as serving
 from webapp.serving.models import RemoteModel
@@ -189,7 +192,7 @@ def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
 def test_a_judged_seat_has_its_name_while_its_game_can_be_read(client_of, researcher):
     played = make_episode(make_run(researcher), record=village())
     common = {"owner": researcher, "episodes": [played], "annotators": [researcher]}
-    queue = services.create_queue(name="q", codebook_version=version(), **common)
+    queue = queues.create_queue(name="q", codebook_version=version(), **common)
     second = queue.targets.get(seat=1)
     annotate(target=second, by=researcher, values=FIVES)
     client, address = client_of(researcher), reverse("judgments:own_judgments", args=[queue.pk])
@@ -234,10 +237,10 @@ def test_judgments_are_a_layer_of_the_replay_for_those_who_may_read_them(client_
     assert offered(admin) == (True, True)
     assert offered(researcher) == (False, False), "who played rates first"
     seat = match.seats.get(user=researcher)
-    services.rate(by=seat, version=version(), values={1: FIVES}, guesses={1: services.Answer(person=True)})
+    rating.rate(by=seat, version=version(), values={1: FIVES}, guesses={1: rating.Answer(person=True)})
     assert offered(researcher) == (True, True)
-    services.rate(
-        by=match.seats.get(user=player), version=version(), values={0: FIVES}, guesses={0: services.Answer(person=True)}
+    rating.rate(
+        by=match.seats.get(user=player), version=version(), values={0: FIVES}, guesses={0: rating.Answer(person=True)}
     )
     assert offered(player) == (False, False), "a player does not judge"
     assert offered(person("researcher", "otto")) == (False, False), "the match is private"
@@ -396,7 +399,7 @@ def test_a_copy_does_not_become_a_version_of_another_codebook(client_of, researc
 def test_a_number_has_its_label_and_its_meaning(client_of, researcher, annotator):
     data = codebook_data(low="0", high="100")
     client_of(researcher).post(reverse("judgments:codebook-new"), data)
-    queue = services.create_queue(
+    queue = queues.create_queue(
         name="long", owner=researcher, codebook_version=version("fair-play"), matches=[finished_match(researcher)],
         annotators=[annotator],
     )  # fmt: skip
@@ -520,7 +523,7 @@ def test_coverage_offers_a_retry_to_those_who_may_change_the_queue(
     assert f'hx-get="{address}?left=2"' in waiting.content.decode()
     assert client.get(f"{address}?left=2", **part).status_code == 204, "nothing is new"
     for target in judge_queue.targets.all():
-        services.record_verdict(target=target, verdict=None, why="the judge does not answer")
+        queues.record_verdict(target=target, verdict=None, why="the judge does not answer")
     done = client.get(address, **part)
     assert done.status_code == 286, "the page stops asking"
     assert "0 of 2 scored</strong>, 2 could not be scored." in done.content.decode()
@@ -547,16 +550,16 @@ def test_what_a_person_could_not_score_is_not_retried(client_of, researcher):
 def judge_queue(researcher):
     address = "http://127.0.0.1:9/v1"
     remote = RemoteModel.objects.create(name="judge", address=address, model="m", added_by=researcher)
-    judge = services.add_judge(name="stub", remote=remote, temperature=0)
+    judge = codebooks.add_judge(name="stub", remote=remote, temperature=0)
     match = rated(finished_match(researcher), researcher)
-    return services.create_queue(
+    return queues.create_queue(
         name="modelled", owner=researcher, codebook_version=version(), matches=[match], judge=judge
     )
 
 
 def test_asking_how_far_a_judge_is_reads_no_game(client_of, researcher, judge_queue, django_assert_max_num_queries):
     client, address = client_of(researcher), reverse("judgments:queue", args=[judge_queue.pk])
-    services.record_verdict(target=judge_queue.targets.first(), verdict=None, why="SAID")
+    queues.record_verdict(target=judge_queue.targets.first(), verdict=None, why="SAID")
     with django_assert_max_num_queries(4):  # the session, the person, the queue, and time
         part = client.get(address, headers={"HX-Request": "true"}).content.decode()
     assert "0 of 2 scored</strong>, 1 could not be scored, 1 waiting." in part
@@ -565,14 +568,14 @@ def test_asking_how_far_a_judge_is_reads_no_game(client_of, researcher, judge_qu
 
 def test_what_waits_is_cancelled_and_what_was_judged_stays(client_of, researcher, other_researcher, judge_queue):
     first = judge_queue.targets.order_by("position")[0]
-    services.record_verdict(target=first, verdict=None, why="SAID")
+    queues.record_verdict(target=first, verdict=None, why="SAID")
     cancel = reverse("judgments:queue-cancel", args=[judge_queue.pk])
     assert client_of(other_researcher).post(cancel).status_code == 404
     client = client_of(researcher)
     assert "Pending seats cancelled: 1." in client.post(cancel, follow=True).content.decode()
     assert list(judge_queue.targets.all()) == [first]
     assert "No seat was pending" in client.post(cancel, follow=True).content.decode()
-    services.retry(queue=judge_queue)
+    queues.retry(queue=judge_queue)
     client.post(cancel)
     assert judge_queue.targets.get().state == "unscored", "why it could not be scored is not lost"
     assert Judgment.objects.get().reason == "SAID"
@@ -593,7 +596,7 @@ def test_a_queue_without_judgments_is_deleted_and_then_its_judge(client_of, admi
 
 
 def test_a_queue_with_judgments_is_not_deleted(client_of, researcher, judge_queue):
-    services.record_verdict(target=judge_queue.targets.first(), verdict=None, why="SAID")
+    queues.record_verdict(target=judge_queue.targets.first(), verdict=None, why="SAID")
     delete = reverse("judgments:queue-delete", args=[judge_queue.pk])
     assert "it has judgments" in client_of(researcher).post(delete, follow=True).content.decode()
     assert (Queue.objects.count(), Judgment.objects.count()) == (1, 1)
@@ -785,7 +788,7 @@ def test_every_seat_of_an_episode_is_taken_whatever_its_index_says(researcher):
     played.summary = {**played.summary, "returns": {}}
     played.save()
     common = {"owner": researcher, "episodes": [played], "annotators": [researcher]}
-    assert services.create_queue(name="q", codebook_version=version(), **common).targets.count() == 6
+    assert queues.create_queue(name="q", codebook_version=version(), **common).targets.count() == 6
 
 
 def test_a_question_of_yes_or_no_needs_no_scale(client_of, researcher):

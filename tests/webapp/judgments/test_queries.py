@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests.webapp.judgments.make import finished_match, version
-from webapp.judgments import services
+from webapp.judgments.queues import services as queues
 
 pytestmark = pytest.mark.django_db
 MOST = 20
@@ -15,7 +15,7 @@ MOST = 20
 def queue(owner, annotator, games):
     matches = [finished_match(owner) for _ in range(games)]
     arguments = {"codebook_version": version(), "matches": matches, "annotators": [annotator]}
-    return services.create_queue(name=f"of {games}", owner=owner, **arguments)
+    return queues.create_queue(name=f"of {games}", owner=owner, **arguments)
 
 
 def counted(client, address):

@@ -4,8 +4,9 @@ import pytest
 
 from tests.webapp.runs.making import make_episode, make_run
 from training.records import Episode, Move, Scenario, SeatMove, Turn
-from webapp.judgments import results, rules
+from webapp.judgments import rules
 from webapp.judgments.models import Codebook, Judgment, Queue
+from webapp.judgments.results import estimates
 
 SCENARIO = Scenario.from_dict(
     {
@@ -58,8 +59,8 @@ def test_a_queue_is_complete_at_once_and_goes_with_its_codebook(home, researcher
     assert (scored.by, scored.author_kind, scored.shown_author) == ("rule:reply-form", "rule", "the rule reply-form")
     assert silent.numbers is None
     assert silent.reason == "This seat wrote no reply."
-    ((_, estimates),) = results.of_queue(queue, researcher).items()
-    assert [estimate.mean for estimate in estimates] == [1.0, 0.25, 0.0]
+    ((_, row),) = estimates.of_queue(queue, researcher).items()
+    assert [estimate.mean for estimate in row] == [1.0, 0.25, 0.0]
     others = rules.judge(name="form", rule="reply-form", owner=annotator, episodes=[(row, episode)])
     rules.remove(owner=researcher)
     assert list(Queue.objects.all()) == [others]

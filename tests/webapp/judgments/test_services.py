@@ -23,8 +23,13 @@ from training.labels.codebooks import CODEBOOKS
 from webapp.arena.models import Match
 from webapp.core import files
 from webapp.core import queue as hints
-from webapp.judgments import export, judging, results, services
+from webapp.judgments import judging
+from webapp.judgments.codebooks import services as codebooks
+from webapp.judgments.datasets import export
 from webapp.judgments.models import Codebook, CodebookVersion, GameRating, Guess, Judgment, Queue, Target
+from webapp.judgments.queues import services as queues
+from webapp.judgments.rating import services as rating
+from webapp.judgments.results import estimates
 from webapp.scenarios.models import Dataset
 from webapp.scenarios.services import lines_of
 from webapp.serving.models import Deployment, RemoteModel
@@ -33,7 +38,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_shipped_codebooks_are_there_once():
-    services.load_codebooks()
+    codebooks.load_codebooks()
     assert Codebook.objects.count() == len(CODEBOOKS)
     for name, record in CODEBOOKS.items():
         assert version(name).record() == record
@@ -46,9 +51,9 @@ WARMTH = {
 
 
 def test_a_changed_codebook_is_a_new_version(researcher):
-    first = services.save_codebook(name="mine", title="Mine", labels=[WARMTH], by=researcher)
-    same = services.save_codebook(name="mine", title="Mine", labels=[WARMTH], by=researcher)
-    second = services.save_codebook(name="mine", title="Mine", labels=[{**WARMTH, "high": 5}], by=researcher)
+    first = codebooks.save_codebook(name="mine", title="Mine", labels=[WARMTH], by=researcher)
+    same = codebooks.save_codebook(name="mine", title="Mine", labels=[WARMTH], by=researcher)
+    second = codebooks.save_codebook(name="mine", title="Mine", labels=[{**WARMTH, "high": 5}], by=researcher)
     assert (same, second.number) == (first, 2)
     assert first.record().labels[0].high == 4
 
@@ -59,25 +64,25 @@ def test_a_changed_codebook_is_a_new_version(researcher):
 )
 def test_a_wrong_codebook_is_refused(researcher, change, where):
     with pytest.raises(BadInput) as refused:
-        services.save_codebook(name="mine", title="Mine", labels=[{**WARMTH, **change}], by=researcher)
+        codebooks.save_codebook(name="mine", title="Mine", labels=[{**WARMTH, **change}], by=researcher)
     assert where in refused.value.where
     assert not Codebook.objects.filter(name="mine").exists()
 
 
 def test_somebody_elses_codebook_stays_theirs(researcher, other_researcher):
-    services.save_codebook(name="mine", title="Mine", labels=[WARMTH], by=researcher)
+    codebooks.save_codebook(name="mine", title="Mine", labels=[WARMTH], by=researcher)
     with pytest.raises(BadInput, match="somebody else's"):
-        services.save_codebook(name="mine", title="X", labels=[WARMTH], by=other_researcher)
+        codebooks.save_codebook(name="mine", title="X", labels=[WARMTH], by=other_researcher)
     with pytest.raises(BadInput, match="somebody else's"):
-        services.save_codebook(name="sotopia", title="X", labels=[WARMTH], by=researcher)
+        codebooks.save_codebook(name="sotopia", title="X", labels=[WARMTH], by=researcher)
 
 
 def test_a_queue_needs_games_and_either_a_judge_or_people(researcher):
     common = {"name": "q", "owner": researcher, "codebook_version": version()}
     with pytest.raises(BadInput, match="no finished game"):
-        services.create_queue(**common, annotators=[researcher])
+        queues.create_queue(**common, annotators=[researcher])
     with pytest.raises(BadInput, match="either a judge"):
-        services.create_queue(**common, matches=[finished_match(researcher)])
+        queues.create_queue(**common, matches=[finished_match(researcher)])
     assert Queue.objects.count() == 0
 
 
@@ -111,14 +116,14 @@ def test_could_not_score_is_a_state_with_a_reason(researcher):
     annotate(target=target, by=researcher, values=None, reason="empty talk")
     target.refresh_from_db()
     assert target.state == Target.State.UNSCORED
-    assert results.of_queue(queue) == {}
+    assert estimates.of_queue(queue) == {}
 
 
 @pytest.fixture
 def judge(admin, stub):
     remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub-1", added_by=admin)
     Deployment.objects.create(remote=remote)
-    return services.add_judge(name="stub judge", remote=remote, temperature=0)
+    return codebooks.add_judge(name="stub judge", remote=remote, temperature=0)
 
 
 def answer(body, value=7):
@@ -131,7 +136,7 @@ def answer(body, value=7):
 
 
 def judged_queue(owner, judge, match):
-    return services.create_queue(name="m", owner=owner, codebook_version=version(), matches=[match], judge=judge)
+    return queues.create_queue(name="m", owner=owner, codebook_version=version(), matches=[match], judge=judge)
 
 
 def test_a_judge_model_scores_every_seat_once(researcher, judge, stub, monkeypatch, django_capture_on_commit_callbacks):
@@ -158,9 +163,9 @@ def test_an_unreachable_judge_is_an_error_and_never_a_zero(researcher, judge, st
     assert {target.state for target in queue.targets.all()} == {"unscored"}
     assert {row.numbers for row in Judgment.objects.all()} == {None}
     assert len(stub.requests) == 2 * 3
-    assert results.of_queue(queue) == {}
+    assert estimates.of_queue(queue) == {}
     stub.answer = answer
-    assert services.retry(queue=queue) == 2
+    assert queues.retry(queue=queue) == 2
     for target in queue.targets.all():
         judging.judge_target(target.pk)
     assert Judgment.objects.scored().count() == Judgment.objects.count() == 2
@@ -191,7 +196,7 @@ def test_an_address_that_is_no_longer_allowed_could_not_score(researcher, judge,
 
 def test_results_are_means_over_games_with_students_interval(researcher, other_researcher):
     matches = [finished_match(researcher) for _ in range(3)]
-    queue = services.create_queue(
+    queue = queues.create_queue(
         name="q",
         owner=researcher,
         codebook_version=version(),
@@ -202,7 +207,7 @@ def test_results_are_means_over_games_with_students_interval(researcher, other_r
     for target, value in zip(mine, (2, 4, 6), strict=True):
         annotate(target=target, by=researcher, values=dict.fromkeys(FIVES, value - 1))
         annotate(target=target, by=other_researcher, values=dict.fromkeys(FIVES, value + 1))
-    (estimate, *_rest) = results.of_queue(queue)["person"]
+    (estimate, *_rest) = estimates.of_queue(queue)["person"]
     # By hand: game means 2, 4, 6; mean 4, standard error 2/√3, t(0.975, 2) = 4.30265.
     assert estimate.mean == pytest.approx(4)
     assert estimate.half == pytest.approx(4.30265 * 2 / math.sqrt(3), rel=1e-5)
@@ -212,14 +217,14 @@ def test_results_are_means_over_games_with_students_interval(researcher, other_r
 def test_results_cost_the_same_however_many_games(researcher, django_assert_num_queries):
     for amount in (1, 4):
         matches = [finished_match(researcher) for _ in range(amount)]
-        queue = services.create_queue(
+        queue = queues.create_queue(
             name="q", owner=researcher, codebook_version=version(), matches=matches, annotators=[researcher]
         )
         for target in queue.targets.all():
             annotate(target=target, by=researcher, values=FIVES)
         queue = Queue.objects.select_related("codebook_version__codebook").get(pk=queue.pk)
         with django_assert_num_queries(4):
-            by_player = results.of_queue(queue)
+            by_player = estimates.of_queue(queue)
         assert {player: rows[0].games for player, rows in by_player.items()} == {
             "a scripted player": amount, "person": amount,
         }  # fmt: skip
@@ -230,18 +235,18 @@ def test_an_episode_is_read_once_for_its_players(researcher, monkeypatch):
     monkeypatch.setattr(files, "read_member", lambda *where: asked.append(where) or read(*where))
     episode = make_episode(make_run(researcher, name="self-play"))
     queue = episodes_queue(researcher, episode)
-    assert (results.of_queue(queue), asked) == ({}, []), "nothing is scored yet"
+    assert (estimates.of_queue(queue), asked) == ({}, []), "nothing is scored yet"
     scored(queue, researcher)
     judged = [(target.pk, target.seat) for target in queue.targets.all()]
-    assert set(results.players_of(queue, judged).values()) == {"self-play: learner", "self-play"}
-    assert set(results.players_of(queue, judged).values()) == {"self-play: learner", "self-play"}
+    assert set(estimates.players_of(queue, judged).values()) == {"self-play: learner", "self-play"}
+    assert set(estimates.players_of(queue, judged).values()) == {"self-play: learner", "self-play"}
     assert len(asked) == 1
     default_storage.delete(episode.file)
-    assert "unknown" not in results.players_of(queue, judged).values()
+    assert "unknown" not in estimates.players_of(queue, judged).values()
 
 
 def episodes_queue(owner, episode):
-    return services.create_queue(
+    return queues.create_queue(
         name="q", owner=owner, codebook_version=version(), episodes=[episode], annotators=[owner]
     )
 
@@ -270,7 +275,7 @@ def test_an_episode_that_cannot_be_read_has_unknown_players_and_no_page(research
     default_storage.delete(episode.file)
     if change := DAMAGES[damage]:
         assert default_storage.save(episode.file, ContentFile(change(member))) == episode.file
-    assert list(results.of_queue(queue)) == ["unknown"]
+    assert list(estimates.of_queue(queue)) == ["unknown"]
     client = client_of(researcher)
     assert client.get(reverse("judgments:queue", args=[queue.pk])).status_code == 200
     for name in ("conversation", "tokens"):
@@ -279,19 +284,19 @@ def test_an_episode_that_cannot_be_read_has_unknown_players_and_no_page(research
 
 
 def test_one_game_has_no_interval():
-    assert results.interval([3.0], (1, 5)) == (3.0, None, None)
-    assert results.interval([]) == (None, None, None)
+    assert estimates.interval([3.0], (1, 5)) == (3.0, None, None)
+    assert estimates.interval([]) == (None, None, None)
 
 
 def test_a_share_of_games_has_an_exact_interval_also_where_all_are_alike():
     # Clopper and Pearson: of 10 games without a yes the upper end is 1 - 0.025 ** (1 / 10).
     unseen = 1 - 0.025**0.1
-    assert results.interval([0.0] * 10, (0, 1)) == pytest.approx((0, 0, unseen))
-    assert results.interval([1.0] * 10, (0, 1)) == pytest.approx((1, 1 - unseen, 1))
+    assert estimates.interval([0.0] * 10, (0, 1)) == pytest.approx((0, 0, unseen))
+    assert estimates.interval([1.0] * 10, (0, 1)) == pytest.approx((1, 1 - unseen, 1))
     # on a longer scale the unseen games may lie at either end
-    assert results.interval([4.0] * 10, (1, 5)) == pytest.approx((4, 4 - 3 * unseen, 4 + unseen))
-    assert results.interval([1.0] * 10, (1, 5)) == pytest.approx((1, 1, 1 + 4 * unseen))
-    mean, low, high = results.interval([0.5, 1.0], (0, 1))
+    assert estimates.interval([4.0] * 10, (1, 5)) == pytest.approx((4, 4 - 3 * unseen, 4 + unseen))
+    assert estimates.interval([1.0] * 10, (1, 5)) == pytest.approx((1, 1, 1 + 4 * unseen))
+    mean, low, high = estimates.interval([0.5, 1.0], (0, 1))
     assert (mean, high - mean) == (0.75, pytest.approx(12.7062 * 0.25, rel=1e-5)), "seats of a game may differ"
     assert low == pytest.approx(mean - 12.7062 * 0.25, rel=1e-5)
 
@@ -302,13 +307,13 @@ def seat_of(match, user):
 
 def test_players_rate_each_other_once(researcher, player):
     match = finished_match(researcher, player)
-    services.rate(
-        by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: services.Answer(person=False)}
+    rating.rate(
+        by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: rating.Answer(person=False)}
     )
     assert (Judgment.objects.get().seat, Guess.objects.get().person) == (0, False)
     with pytest.raises(BadInput, match="already"):
-        services.rate(
-            by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: services.Answer(person=True)}
+        rating.rate(
+            by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: rating.Answer(person=True)}
         )
     assert (Judgment.objects.count(), Guess.objects.count()) == (1, 1)
 
@@ -317,26 +322,24 @@ def test_a_rating_is_about_the_others_and_whole(researcher, player):
     match = finished_match(researcher, player)
     for values, guesses in (({1: FIVES}, {0: True}), ({0: FIVES}, {}), ({0: FIVES}, {0: True, 1: True})):
         with pytest.raises(BadInput):
-            services.rate(by=seat_of(match, player), version=version(), values=values, guesses=guesses)
+            rating.rate(by=seat_of(match, player), version=version(), values=values, guesses=guesses)
     with pytest.raises(BadInput, match="choose a value"):
-        services.rate(
+        rating.rate(
             by=seat_of(match, player),
             version=version(),
             values={0: {"mutual_benefit": 11}},
-            guesses={0: services.Answer(person=True)},
+            guesses={0: rating.Answer(person=True)},
         )
     assert (Judgment.objects.count(), Guess.objects.count(), GameRating.objects.count()) == (0, 0, 0)
 
 
 def test_after_the_guess_the_rest_is_optional(researcher, player):
     match = finished_match(researcher, player)
-    services.rate(
-        by=seat_of(match, player), version=version(), values={0: {}}, guesses={0: services.Answer(person=True)}
-    )
+    rating.rate(by=seat_of(match, player), version=version(), values={0: {}}, guesses={0: rating.Answer(person=True)})
     assert (Judgment.objects.count(), Guess.objects.count()) == (0, 1)
     values = {1: {"mutual_benefit": 4, "persuasion_skill": None}}
-    services.rate(
-        by=seat_of(match, researcher), version=version(), values=values, guesses={1: services.Answer(person=True)}
+    rating.rate(
+        by=seat_of(match, researcher), version=version(), values=values, guesses={1: rating.Answer(person=True)}
     )
     assert Judgment.objects.get().numbers == {"mutual_benefit": 4}
 
@@ -344,18 +347,18 @@ def test_after_the_guess_the_rest_is_optional(researcher, player):
 def test_revealing_without_rating_excludes_a_later_vote(researcher, player):
     match = finished_match(researcher, player)
     assert Match.objects.unrevealed_to(player).exists()
-    services.reveal_unrated(by=seat_of(match, player))
+    rating.reveal_unrated(by=seat_of(match, player))
     assert not Match.objects.unrevealed_to(player).exists()
     for work in (
-        services.reveal_unrated,
-        lambda by: services.rate(by=by, version=None, values={}, guesses={0: services.Answer(person=True)}),
+        rating.reveal_unrated,
+        lambda by: rating.rate(by=by, version=None, values={}, guesses={0: rating.Answer(person=True)}),
     ):
         with pytest.raises(BadInput, match="without rating"):
             work(by=seat_of(match, player))
     assert (Guess.objects.count(), GameRating.objects.get().voted) == (0, False)
-    services.rate(by=seat_of(match, researcher), version=None, values={}, guesses={1: services.Answer(person=True)})
+    rating.rate(by=seat_of(match, researcher), version=None, values={}, guesses={1: rating.Answer(person=True)})
     with pytest.raises(BadInput, match="rated this game already"):
-        services.reveal_unrated(by=seat_of(match, researcher))
+        rating.reveal_unrated(by=seat_of(match, researcher))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -363,10 +366,10 @@ def test_of_two_votes_in_the_same_moment_one_counts(researcher, player):
     seat = seat_of(finished_match(researcher, player), player)
     vote = {"by": seat, "version": version(), "values": {0: FIVES}}
     with transaction.atomic():
-        services.rate(**vote, guesses={0: services.Answer(person=True)})
+        rating.rate(**vote, guesses={0: rating.Answer(person=True)})
         others = [
-            begin(lambda: services.rate(**vote, guesses={0: services.Answer(person=False)})),
-            begin(lambda: services.reveal_unrated(by=seat)),
+            begin(lambda: rating.rate(**vote, guesses={0: rating.Answer(person=False)})),
+            begin(lambda: rating.reveal_unrated(by=seat)),
         ]
         until_somebody_waits()
     for other in others:
@@ -388,8 +391,8 @@ def test_a_judgment_is_changed_a_bounded_number_of_times(researcher):
 
 def test_judged_games_become_a_dataset_version(researcher, player):
     match = rated(finished_match(researcher, player), researcher)
-    services.rate(
-        by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: services.Answer(person=True)}
+    rating.rate(
+        by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: rating.Answer(person=True)}
     )
     queue = people_queue(researcher, match)
     for target in queue.targets.all():
@@ -434,7 +437,7 @@ def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
 
 def test_unscored_games_stay_out_and_are_named(researcher, annotator):
     scored, unscored = (rated(finished_match(researcher), researcher) for _ in range(2))
-    queue = services.create_queue(
+    queue = queues.create_queue(
         name="q", owner=researcher, codebook_version=version(), matches=[scored, unscored], annotators=[annotator]
     )
     annotate(target=queue.targets.get(match=scored, seat=0), by=annotator, values=FIVES)
@@ -447,7 +450,7 @@ def test_two_games_of_one_long_name_have_ids_that_fit(researcher):
     long = SCENARIO.model_copy(update={"id": "s" * 200})
     other = long.model_copy(update={"seats": ("Ann", "Bob")})
     matches = [rated(finished_match(researcher, scenario=played), researcher) for played in (long, other)]
-    queue = services.create_queue(
+    queue = queues.create_queue(
         name="q", owner=researcher, codebook_version=version(), matches=matches, annotators=[researcher]
     )
     scored(queue, researcher)
@@ -460,9 +463,9 @@ def test_two_games_of_one_long_name_have_ids_that_fit(researcher):
 def test_a_target_that_was_cancelled_takes_no_judgment(researcher, judge, stub, monkeypatch):
     stub.answer = answer
     target = judged_queue(researcher, judge, finished_match(researcher)).targets.with_games().first()
-    monkeypatch.setattr(services, "claim", lambda pk: services.cancel(queue=target.queue) and target)
+    monkeypatch.setattr(queues, "claim", lambda pk: queues.cancel(queue=target.queue) and target)
     judging.judge_target(target.pk)
-    services.record_verdict(target=target, verdict=None, why="too late")
+    queues.record_verdict(target=target, verdict=None, why="too late")
     with pytest.raises(BadInput, match="removed from the queue"):
         annotate(target=target, by=researcher, values=FIVES)
     assert (stub.requests, Judgment.objects.count()) == ([], 0)
@@ -487,7 +490,7 @@ def test_versions_of_codebooks_load_after_migrate():
 def test_a_newer_shipped_version_stands_beside_the_one_that_was_judged_under(researcher, monkeypatch):
     before = CODEBOOKS["sotopia"]
     older = version("sotopia")
-    queue = services.create_queue(
+    queue = queues.create_queue(
         name="q",
         owner=researcher,
         codebook_version=older,
@@ -496,8 +499,8 @@ def test_a_newer_shipped_version_stands_beside_the_one_that_was_judged_under(res
     )
     shipped = before.model_copy(update={"version": older.number + 1, "title": "Reworded"})
     monkeypatch.setitem(CODEBOOKS, "sotopia", shipped)
-    services.load_codebooks()
-    services.load_codebooks()
+    codebooks.load_codebooks()
+    codebooks.load_codebooks()
     assert version("sotopia").record() == shipped
     queue.refresh_from_db()
     assert queue.codebook_version.record() == before

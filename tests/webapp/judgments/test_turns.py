@@ -16,8 +16,12 @@ from tests.webapp.judgments.make import (
 from training.errors import BadInput
 from training.labels.codebooks import Codebook
 from training.records import Label
-from webapp.judgments import comparison, games, results, services, turns
+from webapp.judgments import games
+from webapp.judgments.annotating import services as annotating
+from webapp.judgments.annotating import turns
+from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Judgment
+from webapp.judgments.results import comparison, estimates
 
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +50,7 @@ MARKS = [
 
 @pytest.fixture
 def queue(researcher, annotator):
-    services.save_codebook(name="moves", title="Moves", labels=TYPES, by=researcher)
+    codebooks.save_codebook(name="moves", title="Moves", labels=TYPES, by=researcher)
     return conversation_queue(researcher, imported(researcher, conversation()), [annotator], codebook="moves")
 
 
@@ -162,7 +166,7 @@ def test_values_of_turns_are_not_asked_of_people_yet(researcher, annotator):
     tone = {
         "name": "tone", "title": "Tone", "kind": "scale", "about": "turn", "low": 0, "high": 3, "definition": "How?",
     }  # fmt: skip
-    services.save_codebook(name="tones", title="Tones", labels=[tone], by=researcher)
+    codebooks.save_codebook(name="tones", title="Tones", labels=[tone], by=researcher)
     with pytest.raises(BadInput, match="people cannot mark it yet"):
         conversation_queue(researcher, imported(researcher, conversation()), [annotator], codebook="tones")
 
@@ -173,8 +177,8 @@ def test_values_of_turns_are_not_asked_of_people_yet(researcher, annotator):
 def test_means_are_of_seats_and_games_and_never_of_turns(queue, page, annotator):
     """By hand: seat 0 was not warm and seat 1 was, and the deal was fair. A mark of a turn is no value of 1."""
     page(MARKS)
-    estimates = results.of_queue(queue)
-    shown = {player: {each.label_type.name: each.mean for each in row} for player, row in estimates.items()}
+    by_player = estimates.of_queue(queue)
+    shown = {player: {each.label_type.name: each.mean for each in row} for player, row in by_player.items()}
     assert shown == {"imported v1": {"warm": 0.5}, "whole games": {"fair": 1.0}}
     (author,) = comparison.of_queue(queue).authors
     means = [(each.label_type.name, each.mean) for each in author.estimates]
@@ -211,7 +215,7 @@ def test_agreement_on_turns_counts_those_that_nobody_marked(queue, page, person)
     values = [("fair", None), ("warm", 0), ("warm", 1)]
     labels = [Label(label=name, value=True, seat=seat) for name, seat in values]
     target = queue.targets.with_games().get()
-    services.annotate(target=target, by=second, labels=[*labels, Label(label="offer", value=True, turn=0)])
+    annotating.annotate(target=target, by=second, labels=[*labels, Label(label="offer", value=True, turn=0)])
     target.refresh_from_db()
     assert target.turns == [0, 1, 2, 3]
     compared = comparison.of_queue(queue)

@@ -9,7 +9,7 @@ from tests.webapp.ladder.make import model, played
 from training.run_sections import SpeakerSection
 from webapp.arena.models import Match
 from webapp.arena.setup import waiting_room
-from webapp.judgments import services as judging
+from webapp.judgments.rating import services as rating
 from webapp.ladder import log, services
 from webapp.ladder.models import Standing
 
@@ -165,5 +165,5 @@ def test_the_log_takes_the_same_queries_however_long_it_is(researcher, player, g
 def test_a_player_who_asked_who_it_was_without_rating_holds_no_match_back(player):
     match = finished_match(player)
     assert log.numbers("negotiation") == []
-    judging.reveal_unrated(by=match.seats.get(user=player))
+    rating.reveal_unrated(by=match.seats.get(user=player))
     assert log.numbers("negotiation") == [match.pk]

@@ -9,8 +9,8 @@ from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
 from training.errors import BadInput
 from training.rewards.judge import Cost, Verdict
 from webapp.core import files
-from webapp.judgments import services as judging
 from webapp.judgments.models import JudgeModel, Judgment
+from webapp.judgments.queues import services as queues
 from webapp.runs import attempts, services
 from webapp.runs.models import Run
 from webapp.serving.models import RemoteModel
@@ -25,7 +25,7 @@ def episode(researcher):
 
 def judged_by_people(episode, *people):
     common = {"codebook_version": version(), "episodes": [episode], "annotators": people}
-    target = judging.create_queue(name="q", owner=episode.run.owner, **common).targets.first()
+    target = queues.create_queue(name="q", owner=episode.run.owner, **common).targets.first()
     for user in people:
         annotate(target=target, by=user, values=FIVES)
 
@@ -33,11 +33,11 @@ def judged_by_people(episode, *people):
 def judged_by_a_model(episode, owner):
     remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
     judge = JudgeModel.objects.create(name="the judge", remote=remote)
-    queue = judging.create_queue(name="q", owner=owner, codebook_version=version(), episodes=[episode], judge=judge)
+    queue = queues.create_queue(name="q", owner=owner, codebook_version=version(), episodes=[episode], judge=judge)
     verdict = Verdict(
         codebook=version().record(), seat=0, values=FIVES, reasons={}, prompt_sha256="0" * 64, cost=Cost(calls=1)
     )
-    judging.record_verdict(target=queue.targets.first(), verdict=verdict)
+    queues.record_verdict(target=queue.targets.first(), verdict=verdict)
 
 
 def test_a_run_whose_conversations_others_have_judged_stays(researcher, annotator, client_of, episode):

@@ -21,9 +21,13 @@ from webapp.accounts.permissions import annotators, current_user, get_or_404, re
 from webapp.arena.models import Match
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, render_page, wants_fragment
 from webapp.core.sorting import Order
-from webapp.judgments import behaviours, comparison, display, export, rating, results, services
-from webapp.judgments.forms import QueueForm
+from webapp.judgments import display
+from webapp.judgments.datasets import export
 from webapp.judgments.models import QUEUE_SORTS, Codebook, JudgeModel, Judgment, Queue, Target
+from webapp.judgments.queues import services as queues
+from webapp.judgments.queues.forms import QueueForm
+from webapp.judgments.rating.views import codebook_after
+from webapp.judgments.results import behaviours, comparison, estimates
 from webapp.scenarios.forms import DatasetNameForm
 
 PAGE = 50
@@ -70,7 +74,7 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         cleaned = form.cleaned_data
         try:
-            queue = services.create_queue(
+            queue = queues.create_queue(
                 name=cleaned["name"],
                 owner=user,
                 codebook_version=cleaned["codebook_version"],
@@ -93,7 +97,7 @@ def _suggested(user: User, initial: Mapping[str, Any]) -> dict[str, Any]:
     """A name and the codebook for the match that a link names."""
     keys = [key for key in initial.get("match", ()) if key.isascii() and key.isdigit() and len(key) <= 18]
     match = Match.objects.judgeable_by(user).filter(pk__in=keys[:1]).first()
-    return {"name": match.title[:120], "codebook_version": rating.codebook_after(match)} if match else {}
+    return {"name": match.title[:120], "codebook_version": codebook_after(match)} if match else {}
 
 
 @require_GET
@@ -126,7 +130,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     return {
         "queue": queue,
         "left": remaining,
-        "results": {} if remaining else results.of_queue(queue, user),
+        "results": {} if remaining else estimates.of_queue(queue, user),
         "table": None if remaining else behaviours.of_queue(queue, user),
         "comparison": None if remaining else comparison.of_queue(queue, user),
         "enough": ENOUGH,
@@ -144,7 +148,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
 @researchers
 def queue_retry(request: HttpRequest, pk: int) -> HttpResponseBase:
     queue = get_or_404(Queue.objects.changeable_by(current_user(request)), pk=pk)
-    count = services.retry(queue=queue)
+    count = queues.retry(queue=queue)
     messages.info(request, f"{count} seats are judged again." if count else "No seat could be judged again.")
     return redirect("judgments:queue", queue.pk)
 
@@ -153,7 +157,7 @@ def queue_retry(request: HttpRequest, pk: int) -> HttpResponseBase:
 @researchers
 def queue_cancel(request: HttpRequest, pk: int) -> HttpResponseBase:
     queue = get_or_404(Queue.objects.changeable_by(current_user(request)), pk=pk)
-    count = services.cancel(queue=queue)
+    count = queues.cancel(queue=queue)
     messages.info(request, f"Pending seats cancelled: {count}." if count else "No seat was pending.")
     return redirect("judgments:queue", queue.pk)
 
@@ -162,7 +166,7 @@ def queue_cancel(request: HttpRequest, pk: int) -> HttpResponseBase:
 @researchers
 def queue_delete(request: HttpRequest, pk: int) -> HttpResponseBase:
     queue = get_or_404(Queue.objects.changeable_by(current_user(request)), pk=pk)
-    if not accepted(request, partial(services.delete_queue, queue=queue)):
+    if not accepted(request, partial(queues.delete_queue, queue=queue)):
         return redirect("judgments:queue", pk)
     messages.success(request, f"{queue.name} was deleted.")
     return redirect("judgments:list")

@@ -58,7 +58,9 @@ def _store(batch: Sequence[tuple[Judgment, Sequence[LabelRecord]]], codebooks: C
         key: {label_type.name: label_type.kind for label_type in record.labels} for key, record in codebooks.items()
     }
     Label.objects.bulk_create(
-        Label.of(row, label, kinds[row.codebook_version.codebook.name, row.codebook_version.number][label.label])
+        Label.of(
+            label, kinds[row.codebook_version.codebook.name, row.codebook_version.number][label.label], judgment=row
+        )
         for row, labels in new
         for label in labels
     )

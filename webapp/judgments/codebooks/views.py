@@ -14,8 +14,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from training.errors import BadInput
 from webapp.accounts.permissions import admins, annotators, current_user, get_or_404, researchers
 from webapp.core.http import accepted
-from webapp.judgments import services
-from webapp.judgments.forms import CodebookForm, JudgeForm, label_type_set, label_types_of
+from webapp.judgments.codebooks import services as codebooks
+from webapp.judgments.codebooks.forms import CodebookForm, JudgeForm, label_type_set, label_types_of
 from webapp.judgments.models import Codebook, CodebookVersion, JudgeModel
 
 
@@ -27,7 +27,7 @@ def codebook_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
         "version": version,
         "record": version.record(),
         "versions": version.codebook.versions.order_by("-number"),
-        "may_change": services.may_change_codebook(version.codebook, current_user(request)),
+        "may_change": codebooks.may_change_codebook(version.codebook, current_user(request)),
     }
     return render(request, "judgments/codebook.html", context)
 
@@ -38,7 +38,7 @@ def codebook_edit(request: HttpRequest, name: str) -> HttpResponseBase:
     """The next version of a codebook; of somebody else's, a copy under another name."""
     user = current_user(request)
     codebook = get_or_404(Codebook.objects.prefetch_related("versions"), name=name)
-    may_change = services.may_change_codebook(codebook, user)
+    may_change = codebooks.may_change_codebook(codebook, user)
     newest = codebook.newest()
     title = newest.title if may_change else f"{newest.title} (copy)"
     form = CodebookForm(request.POST or None, initial={"title": title, "guideline": newest.guideline})
@@ -80,7 +80,7 @@ def _save(
     request: HttpRequest, name: str, form: CodebookForm, labels: list[dict[str, object]]
 ) -> CodebookVersion | None:
     try:
-        version = services.save_codebook(name=name, labels=labels, by=current_user(request), **form.cleaned_data)
+        version = codebooks.save_codebook(name=name, labels=labels, by=current_user(request), **form.cleaned_data)
     except BadInput as error:
         form.add_error(None, str(error))
         return None
@@ -94,7 +94,7 @@ def judge_new(request: HttpRequest) -> HttpResponseBase:
     form = JudgeForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            judge = services.add_judge(**form.cleaned_data)
+            judge = codebooks.add_judge(**form.cleaned_data)
         except BadInput as error:
             form.add_error("name", error.why)
         else:
@@ -107,6 +107,6 @@ def judge_new(request: HttpRequest) -> HttpResponseBase:
 @admins
 def judge_delete(request: HttpRequest, pk: int) -> HttpResponseBase:
     judge = get_or_404(JudgeModel.objects.all(), pk=pk)
-    if accepted(request, partial(services.remove_judge, judge=judge)):
+    if accepted(request, partial(codebooks.remove_judge, judge=judge)):
         messages.success(request, f"{judge} was deleted.")
     return redirect("judgments:list")

@@ -16,10 +16,10 @@ from django.db.models import Exists, OuterRef
 
 from training.labels.codebooks import Codebook, LabelType
 from webapp.accounts.models import User
-from webapp.judgments.agreement import Agreement, alpha, kappa, overall
 from webapp.judgments.games import GameId
 from webapp.judgments.models import CodebookVersion, Judgment, JudgmentQuerySet, Queue, Target
-from webapp.judgments.results import Estimate, estimate
+from webapp.judgments.results.agreement import Agreement, alpha, kappa, overall
+from webapp.judgments.results.estimates import Estimate, estimate
 from webapp.scenarios.models import DatasetVersion
 
 MOST_PAIRS = 45

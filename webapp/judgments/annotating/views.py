@@ -22,9 +22,12 @@ from training.labels.codebooks import Codebook
 from training.records import Label
 from webapp.accounts.permissions import annotators, current_user, get_or_404
 from webapp.core.http import integer, render_page, wants_fragment
-from webapp.judgments import comparison, games, services, turns
-from webapp.judgments.forms import ValuesForm, form_value
+from webapp.judgments import games
+from webapp.judgments.annotating import services as annotating
+from webapp.judgments.annotating import turns
+from webapp.judgments.annotating.forms import ValuesForm, form_value
 from webapp.judgments.models import Judgment, Queue, Target
+from webapp.judgments.results import comparison
 
 VALUE = "value"
 """The prefix of a label type's name in the form, which avoids clashes with other fields."""
@@ -70,7 +73,7 @@ class Asked:
     def labels(self) -> list[Label]:
         """Return the labels of valid forms; those of turns are not among them."""
         return [
-            label for _, seat, form in self.forms for label in services.labels_of(form.codebook, form.values(), seat)
+            label for _, seat, form in self.forms for label in annotating.labels_of(form.codebook, form.values(), seat)
         ]
 
 
@@ -84,7 +87,7 @@ def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
     if unscored or asked.is_valid():
         try:
             labels = None if unscored else [*asked.labels(), *_marked(target, asked.marks)]
-            services.annotate(target=target, by=user, labels=labels, reason=reason)
+            annotating.annotate(target=target, by=user, labels=labels, reason=reason)
         except BadInput as error:
             refusal = f"{error.where.capitalize()}: {error.why}."
         else:
@@ -115,7 +118,7 @@ def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpRespons
     judgment = Judgment.objects.with_labels().get(target=target, author=current_user(request))
     entered: dict[str, Any] = {"reason": judgment.reason, "reopened": True}
     try:
-        services.check_changeable(judgment, queue)
+        annotating.check_changeable(judgment, queue)
     except BadInput as error:
         entered["closed"] = error.why
     return _page(request, queue, target, _asked(target, labels=judgment.records() or ()), entered)

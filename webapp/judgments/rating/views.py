@@ -30,16 +30,16 @@ from webapp.arena.play import probes
 from webapp.arena.play.services import MatchState
 from webapp.core.http import accepted
 from webapp.core.transcripts import Transcript, lines_of, transcript
-from webapp.judgments import services
-from webapp.judgments.forms import ValuesForm
+from webapp.judgments.annotating.forms import ValuesForm
 from webapp.judgments.models import CodebookVersion, Guess, role_at
+from webapp.judgments.rating import services as rating
 from webapp.runs.episodes.beliefs import SeatBeliefs, over_time
 
 GUESSES = {
-    "yes": ("surely a person", services.Answer(person=True)),
-    "rather_yes": ("rather a person", services.Answer(person=True, sure=False)),
-    "rather_no": ("rather a model", services.Answer(person=False, sure=False)),
-    "no": ("surely a model", services.Answer(person=False)),
+    "yes": ("surely a person", rating.Answer(person=True)),
+    "rather_yes": ("rather a person", rating.Answer(person=True, sure=False)),
+    "rather_no": ("rather a model", rating.Answer(person=False, sure=False)),
+    "no": ("surely a model", rating.Answer(person=False)),
 }
 """What can be answered about a seat: label and meaning. There is no middle, so that a guess is always one."""
 
@@ -53,7 +53,7 @@ class GuessForm(forms.Form):
         widget=forms.RadioSelect,
     )
 
-    def answer(self) -> services.Answer:
+    def answer(self) -> rating.Answer:
         """The guess of a valid form."""
         return GUESSES[self.cleaned_data["person"]][1]
 
@@ -96,14 +96,14 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
     if own_seat is None or match.state != Match.State.FINISHED or match.task or match.shown_as:
         raise Http404
     if request.method == "POST" and "reveal" in request.POST:
-        if accepted(request, partial(services.reveal_unrated, by=own_seat)):
+        if accepted(request, partial(rating.reveal_unrated, by=own_seat)):
             messages.info(request, "This is who sat at the table. No guess was recorded.")
         return redirect("judgments:rate", match.pk)
     version = codebook_after(match)
     others = _others(match, own_seat, version, request)
-    done = services.is_rated(own_seat)
+    done = rating.is_rated(own_seat)
     if request.method == "POST" and done:
-        accepted(request, partial(services.check_rateable, own_seat))
+        accepted(request, partial(rating.check_rateable, own_seat))
         return redirect("judgments:rate", match.pk)
     if request.method == "POST" and all(other.is_valid() for other in others):
         if accepted(request, partial(_store, own_seat, version, others)):
@@ -143,7 +143,7 @@ def codebook_after(match: Match) -> CodebookVersion | None:
 
 
 def _store(own_seat: MatchSeat, version: CodebookVersion | None, others: list[RatedSeat]) -> None:
-    services.rate(
+    rating.rate(
         by=own_seat,
         version=version,
         values={other.seat.seat: other.values.values() for other in others if other.values is not None},

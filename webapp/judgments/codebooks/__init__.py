@@ -1,0 +1,1 @@
+"""Codebooks and judge models: their pages and writes."""

@@ -1,0 +1,1 @@
+"""Judgments in and out: dataset versions, files."""

@@ -1,0 +1,46 @@
+"""What can be judged: a finished match, an episode of a run, or an imported conversation."""
+
+from __future__ import annotations
+
+from django.db.models import F, Func, TextField, Value
+from django.db.models.functions import Coalesce
+
+from webapp.arena.models import Match
+from webapp.runs.models import PlayedEpisode
+from webapp.scenarios.models import StoredConversation
+
+JudgedGame = Match | PlayedEpisode | StoredConversation
+"""What can be judged: a finished match, an episode of a run, or an imported conversation."""
+SITE_SOURCE = r"^(match:[0-9]+|run:[0-9]+/[0-9]+/[0-9]+)$"
+"""What `source_of` returns."""
+
+
+def source_of(game: Match | PlayedEpisode) -> str:
+    """Return the name of a game of this site in datasets: the `source` of the conversations that copy it."""
+    if isinstance(game, Match):
+        return f"match:{game.pk}"
+    return f"run:{game.run_id}/{game.step}/{game.number}"
+
+
+class _Joined(Func):
+    """Texts and numbers as one text; NULL if one of them is, which `Concat` takes for an empty text."""
+
+    template, arg_joiner, output_field = "(%(expressions)s)", " || ", TextField()
+
+
+def source_in_sql(row: type[F]) -> Coalesce:
+    """Return `source_of` the game of a target or judgment in SQL; of a conversation, the source that it came with."""
+    match = _Joined(Value("match:"), row("match"))
+    parts = row("episode__run"), Value("/"), row("episode__step"), Value("/"), row("episode__number")
+    return Coalesce(match, _Joined(Value("run:"), *parts), row("conversation__source"), output_field=TextField())
+
+
+def role_at(game: JudgedGame, seat: int) -> str:
+    """Return the role of a seat in a finished game; empty in a game without roles."""
+    if isinstance(game, Match):
+        roles = game.roles
+    elif isinstance(game, PlayedEpisode):
+        roles = game.summary.get("roles")
+    else:
+        roles = game.data.get("roles")
+    return str(roles[seat]) if roles and seat < len(roles) else ""

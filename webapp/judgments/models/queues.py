@@ -1,0 +1,288 @@
+"""Queues of targets, and who judges them."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models.functions import Now
+from django.db.models.lookups import IsNull
+
+from training.labels.codebooks import Codebook as CodebookRecord
+from webapp.accounts.models import User
+from webapp.judgments.models.codebooks import CodebookVersion, JudgeModel
+from webapp.judgments.models.judged import SITE_SOURCE, JudgedGame, role_at, source_in_sql
+from webapp.scenarios.models import StoredConversationQuerySet
+from webapp.scenarios.signals import WaitingQueue
+
+QUEUE_SORTS = {
+    "name": "name",
+    "codebook": "codebook_version__codebook__name",
+    "scored": "targets_scored",
+    "left": "targets_left",
+    "seats": "targets_all",
+    "owner": "owner__username",
+    "age": "-created_at",
+}
+"""The columns by which a list of queues can be sorted; a minus in front: the largest first."""
+LEASE = timedelta(minutes=15)
+"""How long a worker may take for one target before another tries it."""
+
+
+class QueueQuerySet(models.QuerySet["Queue"]):
+    """Reads of queues."""
+
+    def visible_to(self, user: User) -> QueueQuerySet:
+        """Researchers see every queue, annotators those that name them."""
+        if user.is_researcher:
+            return self
+        return self.filter(annotators=user) if user.is_annotator else self.none()
+
+    def assigned_to(self, user: User, *, unfinished: bool = False) -> QueueQuerySet:
+        """The queues that name this person as an annotator, newest first, with `left`: what they have not judged.
+
+        `unfinished`: only those in which something is left.
+        """
+        done = Exists(Target.objects.filter(pk=OuterRef("targets")).judged_by(user))
+        left = Count("targets", filter=~done, distinct=True)
+        queues = self.filter(annotators=user).annotate(left=left).order_by("-created_at")
+        return queues.filter(left__gt=0) if unfinished else queues
+
+    def changeable_by(self, user: User) -> QueueQuerySet:
+        """Researchers change their own queues, admins all."""
+        if user.is_admin:
+            return self
+        return self.filter(owner=user) if user.is_researcher else self.none()
+
+    def matching(self, *, text: str = "", by: str = "", left: bool = False) -> QueueQuerySet:
+        """Queues whose name contains the text or whose owner is it, judged by `people`, a `model` or a `rule`,
+        unfinished.
+        """
+        queues = self.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else self
+        if by in {"people", "model"}:
+            queues = queues.filter(judge__isnull=by == "people", rule="")
+        elif by == "rule":
+            queues = queues.exclude(rule="")
+        return queues.filter(Exists(Target.objects.filter(queue=OuterRef("pk"), state="pending"))) if left else queues
+
+    def listed(self) -> QueueQuerySet:
+        """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`, `targets_left`."""
+        return self.select_related("owner", "judge", "codebook_version__codebook").annotate(
+            targets_all=Count("targets", distinct=True),
+            targets_scored=Count("targets", filter=Q(targets__state="scored"), distinct=True),
+            targets_unscored=Count("targets", filter=Q(targets__state="unscored"), distinct=True),
+            targets_left=Count("targets", filter=Q(targets__state="pending"), distinct=True),
+        )
+
+
+class Queue(models.Model):
+    """A set of targets to be judged under one codebook version: by people, by one judge model, or by a rule.
+
+    A judgment that was last saved before `exported_at` is part of a dataset that its owner or an admin exported, and no
+    longer changes. Of people's queues, a paused one offers nothing until it is resumed, and a closed one never again.
+
+    Every annotator judges every target; with `overlap`, that many judge each: those to whom it was assigned
+    (`SHARED_OUT`), or those who open it first and for whom it is then reserved for `reserve_minutes` (`FIRST_COME`).
+    With `overlap_most`, a target whose annotators disagree is judged by one more until that many have judged it.
+    Targets of batches above `batches_open` wait. Annotators judge `qualify_items` gold targets first, and the others
+    once they answered the share `qualify_at` of those right.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        PAUSED = "paused"
+        CLOSED = "closed"
+
+    class Assignment(models.TextChoices):
+        FIRST_COME = "first_come", "first come"
+        SHARED_OUT = "shared_out", "shared out among the annotators"
+
+    class Order(models.TextChoices):
+        """Which targets are offered first."""
+
+        POSITION = "position", "in the order of the queue"
+        RANDOM = "random", "in a random order of each annotator"
+        DISAGREEMENT = "disagreement", "those on which annotators disagree"
+        UNCERTAINTY = "uncertainty", "those of whose suggestions the model is least sure"
+
+    name = models.CharField(max_length=120)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="queues")
+    codebook_version = models.ForeignKey(CodebookVersion, on_delete=models.PROTECT, related_name="queues")
+    judge = models.ForeignKey(JudgeModel, null=True, blank=True, on_delete=models.PROTECT, related_name="queues")
+    rule = models.CharField(max_length=60, blank=True, help_text="The name of a rule; see webapp.judgments.rules.")
+    state = models.CharField(max_length=6, choices=State, default=State.OPEN)
+    annotators = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="annotation_queues")
+    left_out = models.JSONField(
+        default=list, help_text="Seats that the codebook asks nothing about, one line per game."
+    )
+    overlap = models.PositiveSmallIntegerField(null=True, blank=True)
+    overlap_most = models.PositiveSmallIntegerField(null=True, blank=True)
+    assignment = models.CharField(max_length=10, choices=Assignment, default=Assignment.FIRST_COME)
+    reserve_minutes = models.PositiveSmallIntegerField(default=30)
+    order = models.CharField(max_length=12, choices=Order, default=Order.RANDOM)
+    batch_size = models.PositiveSmallIntegerField(null=True, blank=True)
+    batches_open = models.PositiveSmallIntegerField(null=True, blank=True, help_text="Empty: all.")
+    qualify_items = models.PositiveSmallIntegerField(default=0)
+    qualify_at = models.FloatField(default=0.8)
+    gold_feedback = models.BooleanField(default=True, help_text="Annotators see the right labels of gold targets.")
+    shows_hidden = models.BooleanField(
+        default=False, help_text="Annotators may read roles, private information and the board."
+    )
+    shows_suggestions = models.BooleanField(default=False)
+    selection = models.JSONField(default=dict, help_text="The filter over games that chose the targets.")
+    exported_at = models.DateTimeField(null=True, blank=True, help_text="When it was last exported.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = QueueQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TargetQuerySet(models.QuerySet["Target"]):
+    """Reads of targets."""
+
+    def for_models(self) -> TargetQuerySet:
+        """Targets that wait for a judge model and that no worker holds."""
+        free = Q(claimed_until=None) | Q(claimed_until__lt=Now())
+        return self.filter(free, state=Target.State.PENDING, queue__judge__isnull=False)
+
+    def open_for(self, user: User) -> TargetQuerySet:
+        """Targets of people's queues that are assigned to this person and that they have not judged yet, in order."""
+        assigned = self.filter(queue__judge=None, queue__annotators=user)
+        return assigned.exclude(pk__in=self.judged_by(user).values("pk")).order_by("queue", "position")
+
+    def judged_by(self, user: User) -> TargetQuerySet:
+        """Targets that this person has judged, in order."""
+        return self.filter(judgments__author=user, judgments__decides=False).order_by("queue", "position")
+
+    def with_games(self) -> TargetQuerySet:
+        """Load what reading the judged game needs."""
+        return self.select_related(
+            "match", "episode__run", "conversation__scenario__version__dataset", "queue__codebook_version__codebook"
+        )
+
+    def among(self, conversations: StoredConversationQuerySet) -> dict[int, WaitingQueue]:
+        """Return those of the conversations that are a game of these targets, or a copy of one, each with a queue."""
+        rows = self.order_by("-queue").values_list(
+            "queue", "queue__name", "conversation__episode_sha256", source_in_sql(F)
+        )
+        queues: dict[str, WaitingQueue] = {}
+        for pk, name, digest, source in rows.distinct():
+            names = [digest] * (digest is not None) + [source] * bool(re.fullmatch(SITE_SOURCE, source))
+            queues |= dict.fromkeys(names, WaitingQueue(pk, name))
+        if not queues:
+            return {}
+        same = conversations.filter(Q(episode_sha256__in=queues) | Q(source__in=queues))
+        return {
+            pk: queues.get(digest) or queues[source]
+            for pk, digest, source in same.values_list("pk", "episode_sha256", "source")
+        }
+
+
+class Target(models.Model):
+    """One seat (null: all) of one match, of one episode of a run or of one imported conversation, in a queue.
+
+    `state` is the progress of the judge model or of the annotators. `wanted` is how many annotators are to judge it
+    (None: all); of those that are offered next, the highest `priority` comes first. The labels of a `gold` target are
+    known: it has a judgment that decides.
+    """
+
+    class State(models.TextChoices):
+        PENDING = "pending"
+        SCORED = "scored"
+        UNSCORED = "unscored", "could not be scored"
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="targets")
+    match = models.ForeignKey("arena.Match", null=True, blank=True, on_delete=models.CASCADE, related_name="targets")
+    episode = models.ForeignKey(
+        "runs.PlayedEpisode", null=True, blank=True, on_delete=models.CASCADE, related_name="targets"
+    )
+    conversation = models.ForeignKey(
+        "scenarios.StoredConversation", null=True, blank=True, on_delete=models.CASCADE, related_name="targets"
+    )
+    seat = models.PositiveSmallIntegerField(null=True, blank=True)
+    turns = models.JSONField(
+        null=True, blank=True, help_text="Of a game: the moves that can be labelled as turns, once it was judged."
+    )
+    position = models.PositiveIntegerField()
+    batch = models.PositiveSmallIntegerField(default=1)
+    wanted = models.PositiveSmallIntegerField(null=True, blank=True)
+    priority = models.FloatField(default=0)
+    gold = models.BooleanField(default=False)
+    state = models.CharField(max_length=8, choices=State, default=State.PENDING)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+
+    objects = TargetQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["queue", "position"], name="target_position_once"),
+            models.CheckConstraint(
+                condition=Q(match__isnull=False, episode__isnull=True, conversation__isnull=True)
+                | Q(match__isnull=True, episode__isnull=False, conversation__isnull=True)
+                | Q(match__isnull=True, episode__isnull=True, conversation__isnull=False),
+                name="target_is_one_game",
+            ),
+        ]
+        indexes = [models.Index(fields=["state", "claimed_until"])]
+
+    @property
+    def game(self) -> JudgedGame:
+        """The judged match, episode or conversation."""
+        game = self.match or self.episode or self.conversation
+        assert game is not None, "a constraint of the table"
+        return game
+
+    def codebook(self) -> CodebookRecord:
+        """Return what the queue's codebook asks about this target. For targets loaded `with_games`."""
+        record = self.queue.codebook_version.record()
+        return record if self.seat is None else record.of(role_at(self.game, self.seat))
+
+
+class Assignment(models.Model):
+    """A target that an annotator is to judge: reserved until `expires_at`, or without end (None).
+
+    `skipped` is why the annotator put it aside; it is then no longer reserved.
+    """
+
+    target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="assignments")
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="assignments")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    skipped = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["target", "annotator"], name="assignment_once")]
+
+
+class Qualification(models.Model):
+    """Whether an annotator may judge more of a queue than its gold targets: by `right` of `items`, or by its owner."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="qualifications")
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="qualifications")
+    passed = models.BooleanField()
+    right = models.FloatField(default=0)
+    items = models.PositiveSmallIntegerField(default=0)
+    by_owner = models.BooleanField(default=False)
+    decided_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["queue", "annotator"], name="qualification_once")]
+
+
+def of_same_seat(rows: models.QuerySet[Any]) -> Q:
+    """The condition that one of these targets or judgments is about the same seat of the same game as an outer row, or
+    that one of both is about the whole game.
+
+    Two queues over one game have two targets of a seat. A game may be judged as the match or the episode that was
+    played, and as each of the conversations that copy it: those have its `source_of`, or the same scenario and moves.
+    """
+    rows = rows.filter(Q(seat=OuterRef("seat")) | Q(seat=None) | Q(IsNull(OuterRef("seat"), True)))
+    copies = rows.filter(conversation__episode_sha256=OuterRef("conversation__episode_sha256"))
+    named = rows.alias(source=source_in_sql(F)).filter(source__regex=SITE_SOURCE, source=source_in_sql(OuterRef))
+    return Q(Exists(copies)) | Q(Exists(named))

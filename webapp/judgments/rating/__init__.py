@@ -1,0 +1,1 @@
+"""Ratings by players after a game."""

@@ -1,0 +1,1 @@
+"""What judgments say: means, agreement, authors compared, behaviour by outcome."""
