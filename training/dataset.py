@@ -6,10 +6,12 @@ problem is reported with file, line and field; nothing is skipped silently.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -41,6 +43,17 @@ class DatasetLine(Record):
         Keys are sorted, so that equal lines have equal hashes.
         """
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True)
+
+
+def episode_hash(episode: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of an episode's scenario and moves, which all copies of a game share; it is JSON data.
+
+    Its other fields follow from them, and their form depends on the release. Keys are sorted, as the database keeps no
+    order of them.
+    """
+    played = {"scenario": episode["scenario"], "moves": episode["moves"]}
+    text = json.dumps(played, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def parse_line(text: str | bytes, where: str) -> DatasetLine:

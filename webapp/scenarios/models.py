@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -158,17 +155,6 @@ class StoredConversationQuerySet(models.QuerySet["StoredConversation"]):
         """
         answers: list[tuple[Any, Any]] = awaited.send(type(self), conversations=self, user=user)
         return {key: queue for _, queues in answers for key, queue in queues.items()}
-
-
-def episode_hash(episode: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of an episode's scenario and moves, which all copies of a game share.
-
-    Its other fields follow from them, and their form depends on the release. Keys are sorted, as the database keeps no
-    order of them.
-    """
-    played = {"scenario": episode["scenario"], "moves": episode["moves"]}
-    text = json.dumps(played, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class StoredConversation(models.Model):

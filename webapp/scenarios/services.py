@@ -9,13 +9,13 @@ from itertools import islice
 
 from django.db import IntegrityError, transaction
 
-from training.dataset import Conversation, DatasetLine
+from training.dataset import Conversation, DatasetLine, episode_hash
 from training.errors import BadInput
 from training.records import Scenario
 from webapp.accounts.models import User
 from webapp.core.deleting import refused_if_used
 from webapp.scenarios.importers.reading import check_line
-from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation, StoredScenario, episode_hash
+from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation, StoredScenario
 from webapp.scenarios.signals import version_stored
 from webapp.scenarios.titles import title_of
 

@@ -10,8 +10,9 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
 from tests.webapp.judgments.make import conversation, finished_match, imported
+from training.dataset import episode_hash
 from webapp.arena.models import Match
-from webapp.scenarios.models import StoredConversation, episode_hash
+from webapp.scenarios.models import StoredConversation
 from webapp.scenarios.services import fork
 
 OURS = [config for config in apps.get_app_configs() if config.name.startswith("webapp.") and any(config.get_models())]

@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 from tests.webapp.experiments import making
+from training import tables
 from webapp.accounts.models import User
 from webapp.arena.models import Match
-from webapp.core import csv_files
 from webapp.experiments import design, export, measures, participation, results, states
 from webapp.experiments.models import Experiment, Participant
 from webapp.experiments.states import Outcome
@@ -41,8 +41,8 @@ def study(owner: User) -> Experiment:
 
 
 def rows_of(experiment: Experiment, user: User) -> list[dict[str, str]]:
-    pieces = csv_files.written(export.columns(experiment), export.table(experiment, user))
-    return list(csv.DictReader(b"".join(pieces).decode().splitlines()))
+    pieces = tables.written(export.columns(experiment), export.table(experiment, user))
+    return list(csv.DictReader("".join(pieces).splitlines()))
 
 
 def test_arms_and_differences_equal_a_recomputation_from_the_export(researcher: User) -> None:

@@ -11,7 +11,7 @@ BATCH = 500
 
 
 def hash_episodes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Fill the column as `webapp.scenarios.models.episode_hash` does for rows that are stored from here on."""
+    """Fill the column as `training.dataset.episode_hash` does for rows that are stored from here on."""
     conversation = apps.get_model("scenarios", "StoredConversation")
     manager = conversation.objects.using(schema_editor.connection.alias)
     batch = []

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from webapp.core.csv_files import ROWS, cell, written
+from training.tables import ROWS, cell, written
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "\r=1", "＝1"])
@@ -22,6 +22,6 @@ def test_a_table_is_written_in_pieces_and_read_again() -> None:
     rows = [[number, f"name, {number}", None] for number in range(2 * ROWS + 1)]
     pieces = list(written(["=id", "name", "empty"], rows))
     assert len(pieces) == 3
-    read = list(csv.reader(io.StringIO(b"".join(pieces).decode(), newline="")))
+    read = list(csv.reader(io.StringIO("".join(pieces), newline="")))
     assert read[0] == ["'=id", "name", "empty"]
     assert read[1:] == [[str(number), f"name, {number}", ""] for number in range(2 * ROWS + 1)]
