@@ -1,7 +1,7 @@
 """Registration of the judgments app.
 
-The codebooks that come with Parley are loaded after every migrate; judgments that come with a stored dataset become
-rows.
+After every migrate, the codebooks that come with Parley are loaded, and what searches read of judged games is stored
+where it is missing. Judgments that come with a stored dataset become rows.
 """
 
 from typing import Any
@@ -16,6 +16,12 @@ def _load_codebooks(**_options: Any) -> None:
     from webapp.judgments.codebooks.services import load_codebooks
 
     load_codebooks()
+
+
+def _remember_games(**_options: Any) -> None:
+    from webapp.judgments.search.games import remember_missing
+
+    remember_missing()
 
 
 def _store_judgments(*, version: Any, **_options: Any) -> None:
@@ -39,5 +45,6 @@ class JudgmentsConfig(AppConfig):
     def ready(self) -> None:
         """Load the codebooks once the tables are there, and follow the datasets."""
         post_migrate.connect(_load_codebooks, sender=self)
+        post_migrate.connect(_remember_games, sender=self)
         version_stored.connect(_store_judgments, dispatch_uid="judgments.imported")
         awaited.connect(_awaited, dispatch_uid="judgments.awaited")

@@ -138,7 +138,11 @@ def seat_name(game: JudgedGame, seat: int) -> str:
 
 def game_of(target: Target) -> GameRecord:
     """Return the game that a target stands for."""
-    game = target.game
+    return of(target.game)
+
+
+def of(game: JudgedGame) -> GameRecord:
+    """Return a match, an episode of a run or an imported conversation."""
     if isinstance(game, Match):
         return of_match(game)
     return of_episode(game) if isinstance(game, PlayedEpisode) else of_conversation(game)

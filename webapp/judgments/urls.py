@@ -7,6 +7,7 @@ from webapp.judgments.annotating import views as annotating
 from webapp.judgments.codebooks import views as codebooks
 from webapp.judgments.queues import views as queues
 from webapp.judgments.rating import views as rating
+from webapp.judgments.search import views as search
 
 app_name = "judgments"
 urlpatterns = [
@@ -26,5 +27,9 @@ urlpatterns = [
     path("judges/<int:pk>/delete/", codebooks.judge_delete, name="judge-delete"),
     path("matches/<int:pk>/", display.of_match, name="of-match"),
     path("datasets/<slug:name>/v<int:number>/", display.of_version, name="of-version"),
+    path("search/", search.search, name="search"),
+    path("search/labels.csv", search.search_file, name="search-file"),
+    path("search/save/", search.save, name="save-search"),
+    path("search/saved/<int:pk>/delete/", search.forget, name="forget-search"),
     path("rate/<int:pk>/", rating.rate, name="rate"),
 ]

@@ -8,6 +8,7 @@ from tests.webapp.judgments.make import FIVES, finished_match, people_queue, ver
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import CodebookVersion, Target
 from webapp.judgments.rating import services as rating
+from webapp.judgments.search import services as searches
 from webapp.serving.models import RemoteModel
 
 
@@ -32,6 +33,10 @@ def codebook_version(owner: Any) -> dict[str, Any]:
 def judge(owner: Any) -> dict[str, Any]:
     remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
     return {"pk": codebooks.add_judge(name="a judge", remote=remote, temperature=0).pk}
+
+
+def saved_search(owner: Any) -> dict[str, Any]:
+    return {"pk": searches.save(owner=owner, name="lies", query="label=deception").pk}
 
 
 def played(owner: Any) -> dict[str, Any]:
@@ -77,6 +82,10 @@ ROUTES = [
     Route("judgments:judge-new", ADMIN, method="POST", data={"name": "a judge"}),
     Route("judgments:judge-delete", ADMIN, ADMIN, method="POST", make=judge),
     Route("judgments:of-match", ANNOTATORS, ADMIN, make=rated),
+    Route("judgments:search", RESEARCHERS),
+    Route("judgments:search-file", RESEARCHERS),
+    Route("judgments:save-search", RESEARCHERS, method="POST", data={"name": "lies", "query": "label=deception"}),
+    Route("judgments:forget-search", RESEARCHERS, NOBODY, method="POST", make=saved_search),
     Route("judgments:rate", EVERYONE, NOBODY, make=played),
     Route("judgments:rate", EVERYONE, NOBODY, method="POST", make=played, data={"guess1-person": "yes"}),
 ]

@@ -21,6 +21,7 @@ from webapp.judgments.models import (
     Queue,
     Target,
 )
+from webapp.judgments.search.games import remember
 
 MOST_CHANGES = 100
 """Changes of one judgment: all of them are stored with it."""
@@ -43,6 +44,7 @@ def store_labels(judgment: Judgment, labels: Iterable[LabelRecord]) -> None:
     judgment.labels.all().delete()
     kinds = {label_type.name: label_type.kind for label_type in judgment.codebook_version.record().labels}
     Label.objects.bulk_create(Label.of(record, kinds[record.label], judgment=judgment) for record in labels)
+    remember([judgment.game])
 
 
 @transaction.atomic

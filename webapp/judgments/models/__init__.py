@@ -19,7 +19,7 @@ from webapp.judgments.models.queues import (
     of_same_seat,
 )
 from webapp.judgments.models.ratings import GameRating, Guess
-from webapp.judgments.models.searches import SavedSearch
+from webapp.judgments.models.searches import LabelledGame, SavedSearch
 
 __all__ = [
     "LEASE",
@@ -38,6 +38,7 @@ __all__ = [
     "Judgment",
     "JudgmentQuerySet",
     "Label",
+    "LabelledGame",
     "Qualification",
     "Queue",
     "SavedSearch",

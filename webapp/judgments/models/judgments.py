@@ -13,6 +13,7 @@ from training.records import numbers_by_seat
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.judgments.models.codebooks import CodebookVersion, JudgeModel
+from webapp.judgments.models.judged import JudgedGame
 from webapp.judgments.models.queues import Queue, Target, of_same_seat
 
 
@@ -136,6 +137,13 @@ class Judgment(models.Model):
                 name="one_outside_judgment_a_seat",
             ),
         ]
+
+    @property
+    def game(self) -> JudgedGame:
+        """The judged match, episode or conversation."""
+        game = self.match or self.episode or self.conversation
+        assert game is not None, "every judgment is about a game"
+        return game
 
     def records(self) -> tuple[LabelRecord, ...] | None:
         """Return the labels as records; None for a target that could not be scored. Uses prefetched labels."""

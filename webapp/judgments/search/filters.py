@@ -1,0 +1,178 @@
+"""The filter of a search over labels, as the query string of its page holds it, and the labels that it selects.
+
+A label about a turn, words or a pair is of the seat that moved; one about a seat is of that seat.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.postgres.search import SearchQuery
+from django.db.models import CharField, Func, IntegerField, Q, QuerySet
+from django.db.models.expressions import Combinable, F
+from django.db.models.functions import Cast, Coalesce
+
+from webapp.accounts.models import User
+from webapp.arena.models import Match
+from webapp.judgments.models import Codebook, Judgment, Label, LabelledGame
+
+KINDS = ("match", "episode", "conversation")
+AUTHORS = (("people", "people"), ("model", "judge models"), ("rule", "rules"), ("import", "imports"))
+PLACES = (("game", "games"), ("seat", "seats"), ("turn", "turns"), ("span", "words"), ("pair", "pairs of turns"))
+
+
+class LabelFilter(forms.Form):
+    """What is searched for. An empty field restricts nothing; a wrong value selects nothing and says why."""
+
+    label = forms.CharField(required=False, max_length=130)
+    value = forms.CharField(required=False, max_length=80)
+    q = forms.CharField(required=False, max_length=200, strip=True)
+    game = forms.CharField(required=False, max_length=60)
+    role = forms.CharField(required=False, max_length=60)
+    outcome = forms.ChoiceField(
+        required=False,
+        choices=[("", ""), ("won", "won"), ("lost", "lost"), ("survived", "survived"), ("eliminated", "eliminated")],
+    )
+    run = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1)
+    first = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+    last = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+    queue = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1)
+    by = forms.ChoiceField(required=False, choices=[("", ""), *AUTHORS])
+    about = forms.ChoiceField(required=False, choices=[("", ""), *PLACES])
+
+    def clean_label(self) -> tuple[str, str] | None:
+        """The codebook's name and the label type's, which the field joins by a slash; the first may be left out."""
+        codebook, _, label = self.cleaned_data["label"].rpartition("/")
+        return (codebook, label) if label else None
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        first, last = cleaned.get("first"), cleaned.get("last")
+        if first is not None and last is not None and first > last:
+            self.add_error("last", "The last step is before the first.")
+        return cleaned
+
+    def labels(self, user: User) -> QuerySet[Label]:
+        """Return the labels of a valid filter that this person may read, with what is shown of each; newest first.
+
+        Of matches, those that the person may see as such: the words of a private game are not among them.
+        """
+        return of_filter(self.cleaned_data, readable(user))
+
+
+def readable(user: User) -> QuerySet[Label]:
+    """Return the labels of games that this person may see, without those that would prejudice them."""
+    judgments = Judgment.objects.readable_by(user).scored().values("pk")
+    visible = Q(judgment__match=None) | Q(judgment__match__in=Match.objects.visible_to(user).values("pk"))
+    return Label.objects.filter(visible, judgment__in=judgments)
+
+
+def of_filter(chosen: dict[str, Any], labels: QuerySet[Label]) -> QuerySet[Label]:
+    """Return those of the labels that the cleaned values of a `LabelFilter` select, newest first."""
+    labels = labels.annotate(
+        of_game=_of_game("game", CharField()),
+        of_seat=Coalesce(
+            "seat",
+            Cast(_entry("movers", F("turn")), IntegerField()),
+            "judgment__seat",
+            output_field=IntegerField(),
+        ),
+    )
+    if chosen.get("label"):
+        codebook, name = chosen["label"]
+        labels = labels.filter(name=name)
+        labels = labels.filter(judgment__codebook_version__codebook__name=codebook) if codebook else labels
+    if chosen.get("value"):
+        labels = labels.filter(_has_value(chosen["value"]))
+    if chosen.get("q"):
+        labels = labels.filter(_says(chosen["q"]))
+    if chosen.get("game"):
+        labels = labels.filter(of_game=chosen["game"])
+    if chosen.get("role"):
+        labels = labels.annotate(of_role=_entry("roles", F("of_seat"))).filter(of_role=chosen["role"])
+    if chosen.get("outcome"):
+        name, value = OUTCOMES[chosen["outcome"]]
+        labels = labels.annotate(outcome=_entry(name, F("of_seat"))).filter(outcome=value)
+    ranges = {
+        "judgment__episode__run": chosen.get("run"),
+        "judgment__episode__step__gte": chosen.get("first"),
+        "judgment__episode__step__lte": chosen.get("last"),
+        "judgment__target__queue": chosen.get("queue"),
+    }
+    labels = labels.filter(**{name: value for name, value in ranges.items() if value is not None})
+    if chosen.get("by"):
+        labels = labels.filter(AUTHOR_OF[chosen["by"]])
+    if chosen.get("about"):
+        labels = labels.filter(ABOUT_OF[chosen["about"]])
+    return labels.order_by("-judgment", "pk")
+
+
+OUTCOMES = {
+    "won": ("won", "true"),
+    "lost": ("won", "false"),
+    "survived": ("survived", "true"),
+    "eliminated": ("survived", "false"),
+}
+"""The column of a `LabelledGame` and its value for each outcome of a seat."""
+AUTHOR_OF = {
+    "people": Q(judgment__author__isnull=False),
+    "model": Q(judgment__judge__isnull=False),
+    "rule": ~Q(judgment__rule=""),
+    "import": ~Q(judgment__outside_author=""),
+}
+ABOUT_OF = {
+    "game": Q(turn=None, seat=None),
+    "seat": Q(turn=None, seat__isnull=False),
+    "turn": Q(turn__isnull=False, start=None, other_turn=None),
+    "span": Q(start__isnull=False),
+    "pair": Q(other_turn__isnull=False),
+}
+
+
+def _of_game(column: str, output: Any) -> Coalesce:
+    """A column of the label's `LabelledGame`, whichever kind of game it is."""
+    return Coalesce(*(f"judgment__{kind}__labelled_game__{column}" for kind in KINDS), output_field=output)
+
+
+class _Entry(Func):
+    """The entry of a JSON list at an index, as text; NULL where there is none."""
+
+    template, arg_joiner, output_field = "(%(expressions)s)", " ->> ", CharField()
+
+
+def _entry(column: str, index: Combinable) -> _Entry:
+    lists = LabelledGame._meta.get_field(column)
+    return _Entry(_of_game(column, lists), Cast(index, IntegerField()))
+
+
+def _has_value(value: str) -> Q:
+    """Yes and no for themselves, a number for itself, another word for an option or an entry of a text."""
+    match value.casefold():
+        case "yes":
+            return Q(value=True)
+        case "no":
+            return Q(value=False)
+    try:
+        number = float(value)
+    except ValueError:
+        return Q(value=value) | Q(value__contains=[value]) | Q(text__icontains=value)
+    return Q(value=number)
+
+
+def _says(words: str) -> Q:
+    """What was said in the game, or written with the label, contains the words."""
+    query = SearchQuery(words, config="simple", search_type="websearch")
+    said = [Q(**{f"judgment__{kind}__labelled_game__words": query}) for kind in KINDS]
+    return said[0] | said[1] | said[2] | Q(reason__icontains=words) | Q(text__icontains=words)
+
+
+def offered_labels(user: User) -> list[tuple[str, str]]:
+    """Return the label types to choose from, `codebook/name` with titles: those of each codebook's newest version."""
+    codebooks = Codebook.objects.visible_to(user).prefetch_related("versions__codebook").order_by("name")
+    return [
+        (f"{codebook.name}/{label['name']}", f"{version.title}: {label['title']}")
+        for codebook in codebooks
+        for version in [codebook.newest()]
+        for label in version.labels
+    ]
