@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from training.errors import BadInput
-from training.evaluate.agreement import cluster_sums, cohen, estimate, fleiss, gwet, krippendorff, percent
+from training.evaluate.agreement import cluster_sums, cohen, estimate, fleiss, gwet, krippendorff, masi, percent
 
 N = None
 # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), section C: four observers, twelve units.
@@ -296,3 +296,24 @@ def test_intervals_cover_alpha_with_few_clusters(clusters):
         result = estimate("krippendorff", ratings, groups)
         covered += result.low is not None and result.low <= 0.64 <= result.high
     assert 0.915 <= covered / 400 <= 0.985
+
+
+def masi_by_hand(a, b):
+    """Passonneau (2006), section 3."""
+    monotonicity = 1 if a == b else 2 / 3 if a < b or b < a else 1 / 3 if a & b else 0
+    return 1 - monotonicity * (len(a & b) / len(a | b) if a | b else 1)
+
+
+def test_sets_are_compared_by_masi():
+    one, both, other = frozenset("a"), frozenset("ab"), frozenset("bc")
+    assert [masi(one, both), masi(both, other), masi(one, other), masi(one, one)] == pytest.approx([2 / 3, 8 / 9, 1, 0])
+    assert masi(frozenset(), frozenset()) == 0
+    draw = random.Random(3)
+    rows = [[frozenset(draw.sample("abcd", draw.randint(0, 3))) for _ in range(30)] for _ in range(3)]
+    rows[0][4] = rows[2][7] = N
+    data = [(rater, unit, value) for rater, row in enumerate(rows) for unit, value in enumerate(row) if value is not N]
+    assert krippendorff(rows, "sets") == pytest.approx(AnnotationTask(data, distance=masi_by_hand).alpha(), abs=1e-12)
+    with pytest.raises(BadInput, match="needs sets"):
+        krippendorff([[1, 2], [1, 2]], "sets")
+    with pytest.raises(BadInput, match="does not compare sets"):
+        estimate("gwet", rows, level="sets")

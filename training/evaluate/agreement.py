@@ -12,7 +12,8 @@ the square of categories. Raises `BadInput` for ratings of unequal length, and f
 
 Sources: Krippendorff, Computing Krippendorff's Alpha-Reliability (2011); Cohen, A coefficient of agreement for nominal
 scales (1960); Fleiss, Measuring nominal scale agreement among many raters (1971); Gwet, Handbook of Inter-Rater
-Reliability (4th edition, 2014), chapters 2 to 5, also for Fleiss' kappa with missing values.
+Reliability (4th edition, 2014), chapters 2 to 5, also for Fleiss' kappa with missing values; Passonneau, Measuring
+agreement on set-valued items (2006), for the distance of sets.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = NDArray[np.int64]
 
-Value: TypeAlias = str | bool | int | float
+Value: TypeAlias = str | bool | int | float | frozenset[str]
 Ratings: TypeAlias = Sequence[Sequence[Value | None]]
-Level = Literal["nominal", "ordinal", "interval"]
+Level = Literal["nominal", "ordinal", "interval", "sets"]
+"""How far two values are apart; `sets` are compared by MASI, and only by `krippendorff`."""
 Coefficient = Literal["krippendorff", "cohen", "fleiss", "gwet", "percent"]
 FEWEST_CLUSTERS = 3
 """Of an interval."""
@@ -67,7 +69,7 @@ def krippendorff(ratings: Ratings, level: Level = "nominal") -> float | None:
     """Return Krippendorff's alpha: 1 - observed / expected disagreement over all pairs of values; None if not defined.
 
     A unit with a single value does not count. Distances: nominal, whether two values differ; ordinal, the square of how
-    many values lie between them, counting half of those at either end; interval, the squared difference.
+    many values lie between them, counting half of those at either end; interval, the squared difference; sets, MASI.
     """
     return _value(cluster_sums("krippendorff", ratings, level=level))
 
@@ -176,6 +178,8 @@ def cluster_sums(
     """Return the sums of a coefficient; units that say nothing about it, and clusters of such units, are left out."""
     if coefficient == "cohen" and len(ratings) != 2:
         raise BadInput(f"Cohen's kappa is of two raters, not {len(ratings)}", "ratings")
+    if level == "sets" and coefficient != "krippendorff":
+        raise BadInput(f"{coefficient} does not compare sets", "level")
     codes, scale = _codes(ratings, level, categories)
     rated = (codes >= 0).sum(axis=0)
     used = rated >= (1 if coefficient in {"fleiss", "gwet"} else 2)
@@ -187,6 +191,8 @@ def cluster_sums(
         columns, function = _of_pairs(codes, weights, coefficient)
     elif level == "interval":
         columns, function = _of_moments(codes, scale)
+    elif level == "sets":
+        columns, function = _of_sets(codes, scale)
     elif level == "ordinal":
         rows = _coincidences(codes, len(scale), groups)
         return ClusterSums(rows, _ordinal_alpha, int((rated > 1).sum()), len(ratings))
@@ -204,16 +210,21 @@ def _codes(ratings: Ratings, level: Level, categories: Sequence[Value] | None) -
         raise BadInput("every rater needs a value, or None, for each unit", "ratings")
     values: Iterable[Value] = (value for row in ratings for value in row if value is not None)
     scale = list(dict.fromkeys(categories if categories is not None else values))
-    if level != "nominal":
-        if any(isinstance(value, str) or not math.isfinite(value) for value in scale):
+    if level in {"ordinal", "interval"}:
+        numbers = _numbers(scale)
+        if not all(map(math.isfinite, numbers)) or len(numbers) < len(scale):
             raise BadInput(f"{level} agreement needs finite numbers", "ratings")
-        scale.sort(key=float)
+        scale = sorted(numbers)
     places: dict[Value | None, int] = {value: place for place, value in enumerate(scale)} | {None: -1}
     try:
         codes = [[places[value] for value in row] for row in ratings]
     except KeyError as error:
         raise BadInput(f"{error.args[0]!r} is none of the categories", "ratings") from error
     return np.array(codes, dtype=np.int64).reshape(len(ratings), -1 if lengths else 0), scale
+
+
+def _numbers(scale: Iterable[Value]) -> list[float]:
+    return [float(value) for value in scale if isinstance(value, int | float)]
 
 
 def _numbered(clusters: Sequence[Hashable] | None, used: NDArray[np.bool_]) -> Ints:
@@ -276,7 +287,7 @@ def _ordinal_alpha(sums: Floats) -> Floats:
 
 def _of_moments(codes: Ints, scale: Sequence[Value]) -> tuple[Floats, Callable[[Floats], Floats]]:
     """Return the sums of interval alpha: variance within a unit times its values, their number, sum and squares."""
-    numbers = np.array([*map(float, scale), np.nan])  # -1, missing, is the last
+    numbers = np.array([*_numbers(scale), np.nan])  # -1, missing, is the last
     values = numbers[codes] - (np.nanmean(numbers[codes]) if codes.size else 0.0)  # centred: no digits are lost
     present = codes >= 0
     count, total, squares = (np.where(present, each, 0.0).sum(axis=0) for each in (present, values, values**2))
@@ -290,6 +301,34 @@ def _interval_alpha(sums: Floats) -> Floats:
     expected = squares - total**2 / count
     result: Floats = 1 - (within / count) / (expected / (count - 1))
     return np.where(expected > LEAST_ERROR * squares, result, np.nan)
+
+
+def masi(first: frozenset[str], second: frozenset[str]) -> float:
+    """Return the distance of two sets, from 0 (the same) to 1 (nothing in common): 1 - Jaccard's coefficient times
+    2/3 where one set contains the other, and 1/3 where both have something of their own.
+    """
+    if first == second:
+        return 0.0
+    weight = 2 / 3 if first <= second or second <= first else 1 / 3
+    return 1 - weight * len(first & second) / len(first | second)
+
+
+def _of_sets(codes: Ints, scale: Sequence[Value]) -> tuple[Floats, Callable[[Floats], Floats]]:
+    """Return the sums of alpha with MASI: the distances within units, then how often each set occurs."""
+    sets = [value for value in scale if isinstance(value, frozenset)]
+    if len(sets) < len(scale):
+        raise BadInput("agreement on sets needs sets", "ratings")
+    distances = np.array([[masi(a, b) for b in sets] for a in sets]).reshape(len(sets), len(sets))
+    counts = _counts(codes, len(sets))
+    within = ((counts @ distances) * counts).sum(axis=1) / (counts.sum(axis=1) - 1)
+
+    def alpha(sums: Floats) -> Floats:
+        observed, times = sums[..., 0], sums[..., 1:]
+        expected = ((times @ distances) * times).sum(axis=-1)
+        result: Floats = 1 - (times.sum(axis=-1) - 1) * observed / expected
+        return result
+
+    return np.column_stack([within, counts]), alpha
 
 
 def _of_two(codes: Ints, categories: int) -> tuple[Floats, Callable[[Floats], Floats]]:
@@ -346,7 +385,7 @@ def _weights(scale: Sequence[Value], level: Level) -> Floats:
         apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
         distances = apart * (apart + 1) / 2
     else:
-        numbers = np.array([float(value) for value in scale])
+        numbers = np.array(_numbers(scale))
         distances = np.subtract.outer(numbers, numbers) ** 2
     result: Floats = 1 - distances / distances.max()
     return result
