@@ -517,6 +517,29 @@ class TargetOut(BaseModel):
     """
 
 
+class AnalysisOut(BaseModel):
+    """
+    An analysis of the judgments of a queue.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    state: str = Field(..., title="State")
+    """
+    ready, computing, failed
+    """
+    done: int = Field(..., title="Done")
+    """
+    Progress of a worker, of `total`.
+    """
+    total: int = Field(..., title="Total")
+    result: dict[str, Any] | None = Field(..., title="Result")
+    """
+    Once it is ready. Of agreement: `annotators`, `labels` (`coefficients`, `pairs`, `periods`), and `disagreements` (targets with how much annotators disagree, from 0 to 1).
+    """
+
+
 class ExperimentLineOut(BaseModel):
     """
     An experiment in a list.

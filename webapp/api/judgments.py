@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import Q
 from django.http import Http404, HttpRequest
 from ninja import Router, Status
+from ninja.errors import HttpError
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.records import Label as LabelRecord
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import caller
-from webapp.api.shapes import JudgmentIn, JudgmentOut, LabelShape, TargetOut
+from webapp.api.shapes import AnalysisOut, JudgmentIn, JudgmentOut, LabelShape, TargetOut
 from webapp.judgments.annotating import services as annotating
-from webapp.judgments.models import Judgment, JudgmentQuerySet, Target, TargetQuerySet
+from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target, TargetQuerySet
+from webapp.judgments.results import access, analyses
 
 router = Router(tags=["judgments"])
 
@@ -45,6 +49,30 @@ def list_targets(request: HttpRequest, queue: int | None = None) -> TargetQueryS
         raise Http404
     targets = Target.objects.open_for(user).with_games()
     return targets if queue is None else targets.filter(queue=queue)
+
+
+@router.get("/queues/{pk}/agreement", response=AnalysisOut)
+def agreement(request: HttpRequest, pk: int) -> dict[str, Any]:
+    """How far the annotators of a queue agree. A large queue is computed by a worker: ask again until it is `ready`."""
+    return _analysis(_readable(request, pk), "agreement")
+
+
+def _readable(request: HttpRequest, pk: int) -> Queue:
+    """A queue whose results the caller may read; 409 where they have yet to judge one of its seats."""
+    user = caller(request)
+    if not user.is_researcher:
+        raise Http404
+    queue = get_or_404(Queue.objects.visible_to(user).select_related("codebook_version__codebook"), pk=pk)
+    if awaited := access.awaited_in(queue, user):
+        raise HttpError(409, f"judge your remaining seats of queue {awaited.pk} first: these are judgments of others")
+    return queue
+
+
+def _analysis(queue: Queue, name: str) -> dict[str, Any]:
+    analysis = analyses.of_queue(queue, name)
+    state = "ready" if analysis.current else "failed" if analysis.failed else "computing"
+    result = analysis.result.to_dict() if analysis.current and analysis.result is not None else None
+    return {"state": state, "done": analysis.done, "total": analysis.total, "result": result}
 
 
 @router.post("", response={201: JudgmentOut})

@@ -388,6 +388,18 @@ class JudgmentIn(Schema):
     reason: str = ""
 
 
+class AnalysisOut(Schema):
+    """An analysis of the judgments of a queue."""
+
+    state: str = Field(description="ready, computing, failed")
+    done: int = Field(description="Progress of a worker, of `total`.")
+    total: int
+    result: dict[str, Any] | None = Field(
+        description="Once it is ready. Of agreement: `annotators`, `labels` (`coefficients`, `pairs`, `periods`), and "
+        "`disagreements` (targets with how much annotators disagree, from 0 to 1)."
+    )
+
+
 class ExperimentLineOut(Schema):
     """An experiment in a list."""
 

@@ -39,13 +39,14 @@ READ_IMPORT = Task("scenarios.read_import", "default")
 STORE_IMPORT = Task("scenarios.store_import", "default")
 BUILD_INDEX = Task("corpora.build_index", "default")
 JUDGE = Task("judgments.judge_target", "judge")
+ANALYSE_QUEUE = Task("judgments.analyse_queue", "default")
 RATE = Task("ladder.refit", "default")
 ALERT = Task("runs.send_alerts", "default")
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
         *(SUPERVISE, PLAY, ADVISE, PROBE, ANALYSE),
-        *(READ_IMPORT, STORE_IMPORT, BUILD_INDEX, JUDGE, RATE, ALERT),
+        *(READ_IMPORT, STORE_IMPORT, BUILD_INDEX, JUDGE, ANALYSE_QUEUE, RATE, ALERT),
     )
 }
 

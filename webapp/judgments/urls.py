@@ -8,6 +8,7 @@ from webapp.judgments.codebooks import views as codebooks
 from webapp.judgments.queues import views as queues
 from webapp.judgments.rating import views as rating
 from webapp.judgments.search import views as search
+from webapp.judgments.results import views as results
 
 app_name = "judgments"
 urlpatterns = [
@@ -18,6 +19,7 @@ urlpatterns = [
     path("queues/<int:pk>/cancel/", queues.queue_cancel, name="queue-cancel"),
     path("queues/<int:pk>/delete/", queues.queue_delete, name="queue-delete"),
     path("queues/<int:pk>/export/", queues.queue_export, name="queue-export"),
+    path("queues/<int:pk>/agreement/", results.agreement, name="agreement"),
     path("queues/<int:pk>/annotate/", annotating.annotate, name="annotate"),
     path("queues/<int:pk>/own/", display.own_judgments, name="own_judgments"),
     path("codebooks/new/", codebooks.codebook_new, name="codebook-new"),

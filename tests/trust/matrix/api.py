@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.trust.matrix import corpora, experiments, scenarios
 from tests.trust.matrix.base import ANNOTATORS, EVERYONE, MEMBERS, METHODS, NOBODY, RESEARCHERS, Route
+from tests.trust.matrix.judgments import queue
 from tests.webapp.judgments.make import finished_match
 from tests.webapp.runs.making import make_checkpoint, make_run
 from webapp.runs.models import Checkpoint, Run
@@ -79,6 +80,7 @@ ROUTES = [
     api("api:make_move", EVERYONE, ADMIN, method="POST", make=match, data={"turn": 0, "action": "accept"}),
     api("api:list_judgments", ANNOTATORS),
     api("api:list_targets", ANNOTATORS),
+    api("api:agreement", RESEARCHERS, RESEARCHERS, make=queue),
     # the target is in the body: whose it may be is tested with the API itself
     api("api:add_judgment", NOBODY, method="POST", data={"target": 0}),
     api("api:import_dataset", RESEARCHERS, method="POST"),

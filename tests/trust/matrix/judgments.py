@@ -67,6 +67,7 @@ ROUTES = [
     Route("judgments:queue-cancel", RESEARCHERS, ADMIN, method="POST", make=queue),
     Route("judgments:queue-delete", RESEARCHERS, ADMIN, method="POST", make=queue),
     Route("judgments:queue-export", RESEARCHERS, RESEARCHERS, method="POST", make=queue, data={"name": "judged"}),
+    Route("judgments:agreement", RESEARCHERS, RESEARCHERS, make=queue),
     Route("judgments:annotate", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:annotate", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
     Route("judgments:own_judgments", ANNOTATORS, NOBODY, make=assigned),

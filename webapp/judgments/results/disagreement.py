@@ -1,0 +1,78 @@
+"""How far the annotators of one target disagree, from 0 to 1: what adjudicators see first.
+
+It is the mean over what they were asked: of values the mean distance of two annotators (equal or not; on a scale their
+difference as a share of it; of sets MASI), of marks 1 - F1, of rankings (1 - tau) / 2, and whether it could be scored.
+A turn that nobody marked is no question. Texts do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+from training.evaluate.agreement import Value, masi
+from training.labels.codebooks import Codebook, LabelType
+from webapp.judgments.results.answers import Answer, Answers, Judged, Marks, Place, values_at
+from webapp.judgments.results.marked import overlap_f1, pair_f1, tau
+
+
+def disagreements(answers: Answers) -> list[tuple[int, float]]:
+    """Return the targets on which annotators disagree, those on which they disagree most first."""
+    scores = {
+        target: disagreement(answers.codebook, answers.targets[target], given)
+        for target, given in answers.given.items()
+        if len(given) > 1 and target in answers.targets
+    }
+    order = {target: place for place, target in enumerate(answers.targets)}
+    return sorted(
+        ((target, score) for target, score in scores.items() if score > 0),
+        key=lambda row: (-row[1], order[row[0]]),
+    )
+
+
+def disagreement(codebook: Codebook, target: Judged, given: Mapping[int, Answer]) -> float:
+    """Return how far the annotators of a target disagree."""
+    marks = [answer.marks for answer in given.values()]
+    could = [answer is not None for answer in marks]
+    parts = [_mean([a != b for a, b in combinations(could, 2)])] if not all(could) else []
+    scored = [each for each in marks if each is not None]
+    for label_type in codebook.labels:
+        parts += _parts(label_type, target, scored)
+    return _mean(parts)
+
+
+def _parts(label_type: LabelType, target: Judged, marks: Sequence[Marks]) -> Iterator[float]:
+    """Yield the disagreement at each place of a label type that two annotators judged."""
+    name = label_type.name
+    if label_type.kind in ("span", "relation"):
+        of = overlap_f1 if label_type.kind == "span" else pair_f1
+        found = [of(a.get(name, {}), b.get(name, {})) for a, b in combinations(marks, 2)]
+        if shares := [1 - value for value in found if value is not None]:
+            yield _mean(shares)
+    elif label_type.kind == "ranking":
+        found = [tau(a.get(name, {}), b.get(name, {})) for a, b in combinations(marks, 2)]
+        if shares := [(1 - value) / 2 for value in found if value is not None]:
+            yield _mean(shares)
+    elif label_type.kind != "text":
+        rows: dict[Place, list[Value]] = {}
+        for each in marks:
+            for place, value in values_at(label_type, target, each):
+                rows.setdefault(place, []).append(value)
+        for values in rows.values():
+            asked = len(values) > 1 and (label_type.about != "turn" or any(values))
+            if asked:
+                yield _mean([distance(label_type, a, b) for a, b in combinations(values, 2)])
+
+
+def distance(label_type: LabelType, first: Value, second: Value) -> float:
+    """Return how far two values of a label type are apart, from 0 to 1."""
+    if isinstance(first, frozenset) and isinstance(second, frozenset):
+        return masi(first, second)
+    if label_type.kind == "scale" and isinstance(first, float) and isinstance(second, float):
+        low, high = label_type.bounds
+        return abs(first - second) / (high - low)
+    return float(first != second)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
