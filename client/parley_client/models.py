@@ -540,6 +540,29 @@ class AnalysisOut(BaseModel):
     """
 
 
+class DecisionIn(BaseModel):
+    """
+    A decision over the judgments of one target.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    target: int = Field(..., title="Target")
+    labels: list[LabelShape] | None = Field(None, title="Labels")
+    """
+    Null: could not score.
+    """
+    note: str = Field("", title="Note")
+    """
+    Why; needed where no annotator gave one of the labels.
+    """
+    gold: bool | None = Field(None, title="Gold")
+    """
+    Whether it is in the gold set; null: as before.
+    """
+
+
 class ExperimentLineOut(BaseModel):
     """
     An experiment in a list.
@@ -1002,6 +1025,10 @@ class JudgmentOut(BaseModel):
     author: str = Field(..., title="Author")
     labels: list[LabelShape] | None = Field(..., title="Labels")
     reason: str = Field(..., title="Reason")
+    decides: bool = Field(..., title="Decides")
+    """
+    Whether it is an adjudicator's decision over the other judgments.
+    """
     prompt_sha256: str = Field(..., title="Prompt Sha256")
     created_at: AwareDatetime = Field(..., title="Created At")
     updated_at: AwareDatetime | None = Field(..., title="Updated At")

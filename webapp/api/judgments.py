@@ -13,10 +13,10 @@ from ninja.pagination import LimitOffsetPagination, paginate
 from training.records import Label as LabelRecord
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import caller
-from webapp.api.shapes import AnalysisOut, JudgmentIn, JudgmentOut, LabelShape, TargetOut
+from webapp.api.shapes import AnalysisOut, DecisionIn, JudgmentIn, JudgmentOut, LabelShape, TargetOut
 from webapp.judgments.annotating import services as annotating
 from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target, TargetQuerySet
-from webapp.judgments.results import access, analyses
+from webapp.judgments.results import access, analyses, decisions
 
 router = Router(tags=["judgments"])
 
@@ -55,6 +55,27 @@ def list_targets(request: HttpRequest, queue: int | None = None) -> TargetQueryS
 def agreement(request: HttpRequest, pk: int) -> dict[str, Any]:
     """How far the annotators of a queue agree. A large queue is computed by a worker: ask again until it is `ready`."""
     return _analysis(_readable(request, pk), "agreement")
+
+
+@router.get("/queues/{pk}/decisions", response=list[JudgmentOut])
+@paginate(LimitOffsetPagination)
+def list_decisions(request: HttpRequest, pk: int) -> JudgmentQuerySet:
+    """The decisions on targets of a queue that the caller may change, in order of creation."""
+    queue = get_or_404(Queue.objects.changeable_by(caller(request)), pk=pk)
+    return _visible(request).filter(target__queue=queue, decides=True)
+
+
+@router.post("/decisions", response={201: JudgmentOut})
+def decide(request: HttpRequest, data: DecisionIn) -> Status[Judgment]:
+    """Decide over the judgments of a target, in a queue that the caller may change; replaces an earlier decision."""
+    user, visible = caller(request), _visible(request)
+    targets = Target.objects.with_games().filter(queue__in=Queue.objects.changeable_by(user).values("pk"))
+    target = get_or_404(targets, pk=data.target)
+    labels = None if data.labels is None else [_label(shape, target) for shape in data.labels]
+    decision = decisions.decide(target=target, by=user, labels=labels, note=data.note)
+    if data.gold is not None:
+        decisions.set_gold(target=target, gold=data.gold)
+    return Status(201, get_or_404(visible, pk=decision.pk))
 
 
 def _readable(request: HttpRequest, pk: int) -> Queue:

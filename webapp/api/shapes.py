@@ -323,6 +323,7 @@ class JudgmentOut(Schema):
     author: str
     labels: list[LabelShape] | None
     reason: str
+    decides: bool = Field(description="Whether it is an adjudicator's decision over the other judgments.")
     prompt_sha256: str
     created_at: datetime
     updated_at: datetime | None = Field(description="When its author last saved it; null if an import does not say.")
@@ -386,6 +387,15 @@ class JudgmentIn(Schema):
     target: int
     labels: list[LabelShape] | None = Field(None, description="Null: could not score.")
     reason: str = ""
+
+
+class DecisionIn(Schema):
+    """A decision over the judgments of one target."""
+
+    target: int
+    labels: list[LabelShape] | None = Field(None, description="Null: could not score.")
+    note: str = Field("", description="Why; needed where no annotator gave one of the labels.")
+    gold: bool | None = Field(None, description="Whether it is in the gold set; null: as before.")
 
 
 class AnalysisOut(Schema):

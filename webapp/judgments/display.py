@@ -136,7 +136,7 @@ def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
     """What this person has judged in a queue, each with a way to change it; the latest comes first."""
     user = current_user(request)
     queue = get_or_404(Queue.objects.filter(annotators=user), pk=pk)
-    rows = Judgment.objects.filter(author=user).of_queue(queue).order_by("-updated_at", "-pk")
+    rows = Judgment.objects.filter(author=user, decides=False).of_queue(queue).order_by("-updated_at", "-pk")
     page = Paginator(rows.select_related("target__match", "target__episode__run"), PAGE).get_page(
         integer(request, "page", 1, low=1)
     )

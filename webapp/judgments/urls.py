@@ -7,8 +7,9 @@ from webapp.judgments.annotating import views as annotating
 from webapp.judgments.codebooks import views as codebooks
 from webapp.judgments.queues import views as queues
 from webapp.judgments.rating import views as rating
-from webapp.judgments.search import views as search
+from webapp.judgments.results import adjudication
 from webapp.judgments.results import views as results
+from webapp.judgments.search import views as search
 
 app_name = "judgments"
 urlpatterns = [
@@ -20,6 +21,9 @@ urlpatterns = [
     path("queues/<int:pk>/delete/", queues.queue_delete, name="queue-delete"),
     path("queues/<int:pk>/export/", queues.queue_export, name="queue-export"),
     path("queues/<int:pk>/agreement/", results.agreement, name="agreement"),
+    path("queues/<int:pk>/decisions/", adjudication.decision_list, name="decisions"),
+    path("queues/<int:pk>/decisions/<int:target_id>/", adjudication.decide, name="decide"),
+    path("queues/<int:pk>/decisions/<int:target_id>/gold/", adjudication.gold, name="gold"),
     path("queues/<int:pk>/annotate/", annotating.annotate, name="annotate"),
     path("queues/<int:pk>/own/", display.own_judgments, name="own_judgments"),
     path("codebooks/new/", codebooks.codebook_new, name="codebook-new"),

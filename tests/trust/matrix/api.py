@@ -81,6 +81,8 @@ ROUTES = [
     api("api:list_judgments", ANNOTATORS),
     api("api:list_targets", ANNOTATORS),
     api("api:agreement", RESEARCHERS, RESEARCHERS, make=queue),
+    api("api:list_decisions", RESEARCHERS, ADMIN, make=queue),
+    api("api:decide", NOBODY, method="POST", data={"target": 0}),
     # the target is in the body: whose it may be is tested with the API itself
     api("api:add_judgment", NOBODY, method="POST", data={"target": 0}),
     api("api:import_dataset", RESEARCHERS, method="POST"),

@@ -4,7 +4,8 @@ from typing import Any
 
 from tests.trust.matrix.base import ANNOTATORS, EVERYONE, NOBODY, RESEARCHERS, Route
 from tests.trust.matrix.scenarios import version as dataset_version
-from tests.webapp.judgments.make import FIVES, finished_match, people_queue, version
+from tests.webapp.judgments.make import FIVES, annotate, finished_match, people_queue, version
+from tests.webapp.judgments.make import rated as rated_by
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import CodebookVersion, Target
 from webapp.judgments.rating import services as rating
@@ -20,6 +21,17 @@ def assigned(owner: Any) -> dict[str, Any]:
     made = people_queue(owner=owner, match=finished_match(host=owner))
     made.annotators.set([owner])
     return {"pk": made.pk}
+
+
+def disputed(owner: Any) -> dict[str, Any]:
+    """A target that an annotator has judged, who is no longer to judge the others."""
+    made = people_queue(owner=owner, match=finished_match(host=owner))
+    target = made.targets.with_games().first()
+    assert target is not None
+    annotate(target=target, by=owner, values=FIVES)
+    made.annotators.clear()
+    rated_by(owner, target.match)
+    return {"pk": made.pk, "target_id": target.pk}
 
 
 def codebook(owner: Any) -> dict[str, Any]:
@@ -68,6 +80,10 @@ ROUTES = [
     Route("judgments:queue-delete", RESEARCHERS, ADMIN, method="POST", make=queue),
     Route("judgments:queue-export", RESEARCHERS, RESEARCHERS, method="POST", make=queue, data={"name": "judged"}),
     Route("judgments:agreement", RESEARCHERS, RESEARCHERS, make=queue),
+    Route("judgments:decisions", RESEARCHERS, ADMIN, make=queue),
+    Route("judgments:decide", RESEARCHERS, ADMIN, make=disputed),
+    Route("judgments:decide", RESEARCHERS, ADMIN, method="POST", make=disputed, data={"unscored": "1", "note": "cut"}),
+    Route("judgments:gold", RESEARCHERS, ADMIN, method="POST", make=disputed),
     Route("judgments:annotate", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:annotate", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
     Route("judgments:own_judgments", ANNOTATORS, NOBODY, make=assigned),

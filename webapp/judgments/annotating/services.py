@@ -64,7 +64,7 @@ def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, 
     locked = Target.objects.select_for_update().filter(pk=target.pk).first()  # its state depends on all its judgments
     if locked is None:
         raise BadInput("it was removed from the queue", "target")
-    judgment = locked.judgments.filter(author=by).first()
+    judgment = locked.judgments.filter(author=by, decides=False).first()
     if judgment is None:
         judgment = Judgment(
             target=locked, author=by, codebook_version=target.queue.codebook_version, seat=target.seat,
@@ -81,7 +81,7 @@ def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, 
     judgment.unscored, judgment.reason, judgment.updated_at = labels is None, comment, timezone.now()
     judgment.save()
     store_labels(judgment, labels or ())
-    scored = locked.judgments.filter(unscored=False).exists()
+    scored = locked.judgments.filter(unscored=False, decides=False).exists()
     locked.state = Target.State.SCORED if scored else Target.State.UNSCORED
     if scored and locked.seat is None and locked.turns is None:
         locked.turns = [line.turn for line in games.game_of(target).turn_lines() if line.turn is not None]

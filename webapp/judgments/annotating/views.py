@@ -115,7 +115,7 @@ def _marked(target: Target, marks: str) -> list[Label]:
 
 def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpResponse:
     """The page of a target with this person's answer, for them to change as long as it was not exported."""
-    judgment = Judgment.objects.with_labels().get(target=target, author=current_user(request))
+    judgment = Judgment.objects.with_labels().get(target=target, author=current_user(request), decides=False)
     entered: dict[str, Any] = {"reason": judgment.reason, "reopened": True}
     try:
         annotating.check_changeable(judgment, queue)

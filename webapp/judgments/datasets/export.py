@@ -114,7 +114,7 @@ def _conversation(targets: list[Target], names: Mapping[int, str]) -> Conversati
         JudgmentRecord(
             codebook=row.codebook_version.codebook.name, codebook_version=row.codebook_version.number, episode=digest,
             seat=row.seat, author=names.get(row.author_id or 0, row.by), prompt_sha256=row.prompt_sha256,
-            labels=row.records(), reason=row.reason, judged_at=_time(row),
+            labels=row.records(), reason=row.reason, judged_at=_time(row), decides=row.decides,
         )
         for row in rows
     )  # fmt: skip

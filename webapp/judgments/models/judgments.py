@@ -46,6 +46,11 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         """Judgments with labels: those of targets that could be scored."""
         return self.filter(unscored=False)
 
+    def deciding(self) -> JudgmentQuerySet:
+        """Decisions of adjudicators, and the judgments of targets without one: what counts as the truth."""
+        decided = Judgment.objects.filter(target=OuterRef("target"), decides=True)
+        return self.filter(Q(decides=True) | ~Exists(decided))
+
     def with_labels(self) -> JudgmentQuerySet:
         """Load the labels, in the order of their places."""
         return self.prefetch_related("labels")

@@ -131,6 +131,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
         "queue": queue,
         "left": remaining,
         "results": {} if remaining else estimates.of_queue(queue, user),
+        "decided": 0 if remaining else queue.targets.filter(judgments__decides=True).count(),
         "table": None if remaining else behaviours.of_queue(queue, user),
         "comparison": None if remaining else comparison.of_queue(queue, user),
         "enough": ENOUGH,

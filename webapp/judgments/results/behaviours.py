@@ -62,7 +62,7 @@ def _survived(roles: Sequence[str], metrics: Mapping[str, Mapping[str, float]]) 
 def _judgments(queue: Queue, codebook: Codebook, user: User | None) -> dict[GameId, list[JudgmentRecord]]:
     """Return the scored judgments of a queue by game, without others' of seats that `user` has yet to judge."""
     judgments: dict[GameId, list[JudgmentRecord]] = defaultdict(list)
-    rows = Judgment.objects.scored().not_awaited_by(user).filter(target__queue=queue)
+    rows = Judgment.objects.scored().deciding().not_awaited_by(user).filter(target__queue=queue)
     for row in rows.select_related("judge__remote").with_labels():
         game = (row.match_id, row.episode_id, row.conversation_id)
         record = JudgmentRecord(

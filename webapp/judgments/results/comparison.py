@@ -92,7 +92,7 @@ def of_queue(queue: Queue, user: User | None = None) -> Comparison:
 
     With a `user`, what others said of seats that they have yet to judge in another queue is left out.
     """
-    judgments = Judgment.objects.not_awaited_by(user)
+    judgments = Judgment.objects.not_awaited_by(user).filter(decides=False)
     same_seat = Target.objects.filter(queue=queue, conversation=OuterRef("conversation"), seat=OuterRef("seat"))
     outside = judgments.outside().filter(Exists(same_seat), codebook_version=queue.codebook_version)
     return compare(queue.codebook_version.record(), judgments.filter(target__queue=queue), outside)
@@ -103,7 +103,7 @@ def of_version(version: DatasetVersion, user: User) -> list[Comparison]:
 
     It holds what this person may read now.
     """
-    judgments = Judgment.objects.readable_by(user).filter(conversation__scenario__version=version)
+    judgments = Judgment.objects.readable_by(user).filter(conversation__scenario__version=version, decides=False)
     codebooks = CodebookVersion.objects.filter(pk__in=judgments.values("codebook_version")).select_related("codebook")
     return [
         compare(codebook.record(), judgments.filter(codebook_version=codebook))

@@ -1,7 +1,8 @@
 """Results of a queue's judgments: means by player and label type, with intervals and numbers of games.
 
-All authors' values for one seat are averaged first, then a player's seats in one game (several scripted players, say,
-or people), so the game is the unit: seats of one game are not independent. The interval (95 %) is Student's t over
+Where an adjudicator decided, the decision is a seat's only value. Else all authors' values for it are averaged first,
+then a player's seats in one game (several scripted players, say, or people), so the game is the unit: seats of one game
+are not independent. The interval (95 %) is Student's t over
 games, exact (Clopper-Pearson) for shares of games that all answer yes or no, wide enough for unseen values where all
 games have the same value, and absent for a single game.
 """
@@ -79,7 +80,7 @@ def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]
     """
     scored: dict[SeatOfTarget, list[Mapping[str, float]]] = defaultdict(list)
     game_of: dict[SeatOfTarget, GameId] = {}
-    rows = Judgment.objects.scored().not_awaited_by(user).filter(target__queue=queue)
+    rows = Judgment.objects.scored().deciding().not_awaited_by(user).filter(target__queue=queue)
     for row in rows.with_labels():
         for seat, numbers in row.numbers_by_seat().items():
             scored[row.target_id or 0, seat].append(numbers or {})
