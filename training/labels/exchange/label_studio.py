@@ -212,7 +212,7 @@ def _relation_names(label_type: LabelType) -> list[str]:
 
 def _labels(view: ET.Element, control: str, label: str, title: str = "") -> None:
     labels = ET.SubElement(view, "ParagraphLabels", name=control, toName=OBJECT)
-    ET.SubElement(labels, "Label", value=label, **({"hint": title} if title else {}))
+    ET.SubElement(labels, "Label", {"value": label} | ({"hint": title} if title else {}))
 
 
 def _control(view: ET.Element, label_type: LabelType, seat: int | None) -> None:
@@ -236,4 +236,4 @@ def _control(view: ET.Element, label_type: LabelType, seat: int | None) -> None:
             choices = ET.SubElement(view, "Choices", about, choice=choice)
             pairs = [(option.name, option.title) for option in label_type.options] or [("yes", ""), ("no", "")]
             for value, hint in pairs:
-                ET.SubElement(choices, "Choice", value=value, **({"hint": hint} if hint else {}))
+                ET.SubElement(choices, "Choice", {"value": value} | ({"hint": hint} if hint else {}))

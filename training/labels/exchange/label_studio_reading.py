@@ -299,7 +299,7 @@ def _paragraph(number: int | str, where: str) -> int:
 
 
 def _strings(data: Mapping[str, Any], key: str, where: str) -> list[str]:
-    values = need(data, key, list, where)
+    values: list[str] = need(data, key, list, where)
     if not values or not all(isinstance(value, str) for value in values):
         raise BadInput("expected a list of names", f"{where}.{key}")
     return values

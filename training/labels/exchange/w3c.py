@@ -42,13 +42,13 @@ def write(codebook: Codebook, scenarios: Iterable[LabelledScenario]) -> Iterator
     head = dumps({"@context": CONTEXT, "type": "AnnotationCollection", "label": f"Labels under {name}"})
     yield f'{head[:-1]},"first":{{"type":"AnnotationPage","startIndex":0,"items":['
     total = 0
-    for annotation in annotations(scenarios):
+    for annotation in _all(scenarios):
         yield f"{',' if total else ''}\n{dumps(annotation)}"
         total += 1
     yield f'\n]}},"total":{total}}}\n'
 
 
-def annotations(scenarios: Iterable[LabelledScenario]) -> Iterator[dict[str, Any]]:
+def _all(scenarios: Iterable[LabelledScenario]) -> Iterator[dict[str, Any]]:
     """Yield the annotations of all judgments."""
     for labelled in scenarios:
         for conversation in labelled.conversations:
