@@ -1,7 +1,8 @@
 """Registration of the judgments app.
 
 After every migrate, the codebooks that come with Parley are loaded, and what searches read of judged games is stored
-where it is missing. Judgments that come with a stored dataset become rows.
+where it is missing. Judgments that come with a stored dataset become rows, and files of labels are read under the
+codebooks.
 """
 
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-from webapp.scenarios.signals import WaitingQueue, awaited, version_stored
+from training.labels.codebooks import Codebook
+from webapp.scenarios.signals import WaitingQueue, awaited, codebook_wanted, version_stored
 
 
 def _load_codebooks(**_options: Any) -> None:
@@ -36,6 +38,12 @@ def _awaited(*, conversations: Any, user: Any, **_options: Any) -> dict[int, Wai
     return Target.objects.open_for(user).among(conversations)
 
 
+def _codebook(*, name: str, number: int | None, **_options: Any) -> Codebook:
+    from webapp.judgments.models import CodebookVersion
+
+    return CodebookVersion.objects.named(name, number).record()
+
+
 class JudgmentsConfig(AppConfig):
     """Codebooks, judgments and queues."""
 
@@ -48,3 +56,4 @@ class JudgmentsConfig(AppConfig):
         post_migrate.connect(_remember_games, sender=self)
         version_stored.connect(_store_judgments, dispatch_uid="judgments.imported")
         awaited.connect(_awaited, dispatch_uid="judgments.awaited")
+        codebook_wanted.connect(_codebook, dispatch_uid="judgments.codebook")

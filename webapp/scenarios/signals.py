@@ -26,3 +26,9 @@ awaited = Signal()
 Receivers return those of which this person has yet to judge a seat, as copies of a game or as the game itself: by
 primary key, a `WaitingQueue` that asks for it.
 """
+
+codebook_wanted = Signal()
+"""Sent by importers of labels, with `name` and `number`; None: the newest version.
+
+Receivers return its `training.labels.codebooks.Codebook`, or raise `BadInput` if there is none.
+"""

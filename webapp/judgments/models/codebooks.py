@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from training.errors import BadInput
 from training.labels.codebooks import Codebook as CodebookRecord
 from webapp.accounts.models import User
 
@@ -42,6 +43,21 @@ class Codebook(models.Model):
         return max(self.versions.all(), key=lambda version: version.number)
 
 
+class CodebookVersionQuerySet(models.QuerySet["CodebookVersion"]):
+    """Reads of versions."""
+
+    def named(self, name: str, number: int | None = None) -> CodebookVersion:
+        """Return a version of a codebook, the newest without a number; raise `BadInput` if there is none."""
+        versions = self.select_related("codebook").filter(codebook__name=name).order_by("-number")
+        if not versions:
+            known = ", ".join(Codebook.objects.order_by("name").values_list("name", flat=True)[:20])
+            raise BadInput(f"no codebook is named {name[:80]!r}; there are {known}", "codebook")
+        version = versions[0] if number is None else next((row for row in versions if row.number == number), None)
+        if version is None:
+            raise BadInput(f"{name} has no version {number}", "codebook")
+        return version
+
+
 class CodebookVersion(models.Model):
     """One immutable state of a codebook: its label types as `training.labels.codebooks` writes them."""
 
@@ -54,6 +70,8 @@ class CodebookVersion(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = CodebookVersionQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["codebook", "number"], name="codebook_number_once")]

@@ -18,6 +18,7 @@ from training.reading import explain
 from webapp.scenarios.importers import (
     casino,
     deal_or_no_deal,
+    labelled,
     parley_jsonl,
     question_sets,
     sotopia,
@@ -102,6 +103,15 @@ BUILT_IN = {
         "WebShop",
         "MIT",
         options=webshop.WebshopOptions,
+    ),
+    "label-studio": Format(
+        "Label Studio: labelled texts and dialogues, and games labelled there (JSON)",
+        labelled.read_label_studio,
+        "Label Studio",
+        options=labelled.LabelStudioOptions,
+    ),
+    "doccano": Format(
+        "doccano: labelled texts (JSONL)", labelled.read_doccano, "doccano", options=labelled.LabelOptions
     ),
     "jsonl": Format("Parley: JSONL of scenarios and conversations", parley_jsonl.read),
 }

@@ -33,6 +33,9 @@ class Command(BaseCommand):
             metavar="NAME=VALUE",
             help=f"option of the format; may be repeated. {_options()}",
         )
+        parser.add_argument(
+            "--codebook", default="", help="of files of labels: the codebook, such as negotiation-moves or “NAME v1”"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -43,7 +46,7 @@ class Command(BaseCommand):
             services.check_name(options["name"])
             reading, version = imports.import_path(
                 format=options["format"], path=options["path"], name=options["name"], owner=owner,
-                options=_chosen(options["option"]),
+                options=_chosen(options["option"], options["codebook"]),
             )  # fmt: skip
         except BadInput as error:
             reading.error(error)
@@ -74,9 +77,9 @@ def _options() -> str:
     return "; ".join(f"{option} ({', '.join(names)})" for option, names in formats.items())
 
 
-def _chosen(pairs: list[str]) -> dict[str, str]:
+def _chosen(pairs: list[str], codebook: str) -> dict[str, str]:
     """Return the options; raise `BadInput` for one without a value, or named twice."""
-    chosen: dict[str, str] = {}
+    chosen = {"codebook": codebook} if codebook else {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
         if not separator or name in chosen:
