@@ -118,6 +118,27 @@ def test_who_is_removed_reads_so_with_the_code_or_what_to_do(researcher: User, c
     assert ("GONE-7" in shown) == bool(code)
     assert ("ask the researchers about your payment" in shown) == (not code)
     assert ("WAITED" in shown, "DONE" in shown) == (False, False)
+    assert (f'<code class="token">{participant.pk}</code>' in shown) == (not code), "the export has this number"
+
+
+@pytest.mark.parametrize("code", ["", "GONE-7"])
+def test_no_page_shows_an_id_of_the_platform_to_the_next_person(researcher: User, client: Client, code: str) -> None:
+    """On a shared computer whoever opens the link without an id sees where the last person was."""
+    ids = {name: f"canary-{name.lower()}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")}
+    experiment = making.opened(researcher, code_removed=code)
+    link, query = f"/experiments/take/{experiment.token}/", "&".join(f"{name}={ids[name]}" for name in ids)
+    pages = [page(client, link)]
+    agree(client, experiment, query)
+    pages.append(page(client, link))
+    client.post(f"{link}heartbeat/", {"stage": "wait", "visible": "1"})
+    participant = Participant.objects.select_related("group__match", "user").get()
+    assert participant.external_id == ids["PROLIFIC_PID"]
+    assert participant.group is not None
+    pages.append(page(client, f"/play/{participant.group.match_id}/"))
+    facilitating.replace(participant=participant)
+    pages += [page(client, address) for address in (f"/play/{participant.group.match_id}/", link)]
+    assert "removed you from the study" in pages[-1]
+    assert not any(secret in shown for shown in pages for secret in ids.values())
 
 
 def test_no_page_after_the_game_says_who_the_others_were_before_the_debriefing(
