@@ -51,7 +51,7 @@ class Card:
 TEXTS = {
     "watch": (
         "Watch it learn",
-        "3 minutes",
+        "about 3 minutes on two free cores",
         "The tiny model bargains with itself and learns from it. Then it plays against the model it started from.",
         "Start the quick trial",
     ),
