@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +27,10 @@ GIVE_WAY = 0.002
 """A pause after each viewer's read, in which their sockets send the frame: threads share one core."""
 
 Reader = Callable[[int, Viewer], float | None]
-"""Reads a match for the sockets of a viewer in this process; returns the time of the read, None without sockets."""
+"""Reads a match for the sockets of a viewer in this process; returns the time of the read, None without sockets.
+
+It must not wait for another thread: the person who has moved waits for it.
+"""
 _readers: list[Reader] = []
 
 
@@ -74,9 +78,18 @@ def _read(match_id: int, viewers: Iterable[Viewer]) -> Iterator[Mapping[str, obj
     """Read for each viewer that has sockets in this process; yield the hint to these sockets."""
     for viewer in viewers:
         for read in _readers:
-            if (read_at := read(match_id, viewer)) is not None:
+            if (read_at := _read_alone(read, match_id, viewer)) is not None:
                 yield {"type": "changed", "viewers": (viewer,), "read_at": read_at}
                 time.sleep(GIVE_WAY)
+
+
+def _read_alone(read: Reader, match_id: int, viewer: Viewer) -> float | None:
+    """The time of a read; infinity if it fails, so that the sockets read themselves."""
+    try:
+        return read(match_id, viewer)
+    except Exception:  # the root of this viewer's read: the other viewers and processes still get their hint
+        logger.exception("match %s could not be read for viewer %s", match_id, viewer)
+        return math.inf
 
 
 def _send_now(group_name: str, message: Mapping[str, object], here: Iterable[Mapping[str, object]]) -> None:

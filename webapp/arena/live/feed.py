@@ -144,26 +144,38 @@ class MatchFeed:
         Raises `AccessLost` if there is no such match.
         """
         with self._reading:
-            at = time.monotonic()
-            facts, update = self._read()
-            self._facts, self._version = facts, update.version
-            self._rows += update.rows
-            self._advance(facts.match, update.moves)
-            stamp = (*facts.stamp, len(self._rows))
-            if self._snapshot is not None and self._snapshot.stamp == stamp:
-                self._snapshot = replace(self._snapshot, now=facts.now, at=at)
-                return self._snapshot
-            state = client_state.build(facts, self.viewer, self._match_state)
-            if self._snapshot is None:
-                self._snapshot = Snapshot(state, tuple(self._rows), stamp, facts.now, at)
-                return self._snapshot
-            # in this thread: rendering must not block the event loop
-            lines = {row.number: fragments.row_html(state, row) for row in update.rows}
-            snapshot = Snapshot(state, tuple(self._rows), stamp, facts.now, at, lines)
-            for rights in tuple(self._snapshot.rendered):  # the loop may add to it
-                snapshot.render(rights)
-            self._snapshot = snapshot
-            return snapshot
+            return self._see()
+
+    def see_unless_busy(self) -> Snapshot | None:
+        """The same; None, without waiting, while another thread reads."""
+        if not self._reading.acquire(blocking=False):
+            return None
+        try:
+            return self._see()
+        finally:
+            self._reading.release()
+
+    def _see(self) -> Snapshot:
+        at = time.monotonic()
+        facts, update = self._read()
+        self._facts, self._version = facts, update.version
+        self._rows += update.rows
+        self._advance(facts.match, update.moves)
+        stamp = (*facts.stamp, len(self._rows))
+        if self._snapshot is not None and self._snapshot.stamp == stamp:
+            self._snapshot = replace(self._snapshot, now=facts.now, at=at)
+            return self._snapshot
+        state = client_state.build(facts, self.viewer, self._match_state)
+        if self._snapshot is None:
+            self._snapshot = Snapshot(state, tuple(self._rows), stamp, facts.now, at)
+            return self._snapshot
+        # in this thread: rendering must not block the event loop
+        lines = {row.number: fragments.row_html(state, row) for row in update.rows}
+        snapshot = Snapshot(state, tuple(self._rows), stamp, facts.now, at, lines)
+        for rights in tuple(self._snapshot.rendered):  # the loop may add to it
+            snapshot.render(rights)
+        self._snapshot = snapshot
+        return snapshot
 
     def _read(self) -> tuple[client_state.Facts, Update]:
         """Read what is new: two statements while the game only moves on, else everything in a transaction."""
@@ -190,11 +202,15 @@ class MatchFeed:
 
 @hints.reader
 def read_now(match_id: int, viewer: Viewer) -> float | None:
-    """Read a match for the sockets of a viewpoint in this process; None if there are none, or the read fails."""
+    """Read a match for the sockets of a viewpoint in this process; None if there are none.
+
+    Infinity, which lets the sockets read themselves, if another thread is reading it or the database fails.
+    """
     feed = MatchFeed.open_at(match_id, viewer)
     if feed is None:
         return None
     try:
-        return feed.see().at
-    except (AccessLost, DatabaseError):  # the sockets read themselves, and close if it fails again
+        snapshot = feed.see_unless_busy()
+    except (AccessLost, DatabaseError):  # the sockets close if it fails again
         return math.inf
+    return math.inf if snapshot is None else snapshot.at
