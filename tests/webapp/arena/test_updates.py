@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from training.errors import IllegalMove
+from training.errors import BadInput, IllegalMove
 from training.records import Move, SeatMove
 from webapp.accounts.models import User
 from webapp.arena.live.feed import ClientVersions, MatchFeed
@@ -20,6 +20,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def talk(match: Match, step: int, text: str = "The food is what I need.") -> MatchMove:
     return services.submit(match_id=match.pk, seat=step % 2, step=step, move=Move(action="talk", text=text))
+
+
+TALK = Move(action="talk", text="The food is what I need.")
+
+
+def unreadable(*_: object) -> Move:
+    raise BadInput("this form has no move")
 
 
 def statements_of(read: Callable[[], object]) -> int:
@@ -115,6 +122,54 @@ def test_whoever_waited_for_the_lock_goes_on_from_the_state_that_was_kept_meanwh
     assert services.fold(two_people).moves == kept.moves == 2
     assert [row.message["text"] for row in two_people.rows.filter(viewer=0).order_by("number")][-1] == "and on"
     assert services.STATES.take(two_people.pk) == (created_at, kept)
+
+
+def paused(match: Match) -> None:
+    hosting.pause(match=match)
+    talk(match, 2)
+
+
+def resent(match: Match) -> None:
+    """Another move in the step of a stored one, as from a tab that did not get the answer."""
+    assert services.submit(match_id=match.pk, seat=1, step=1, move=TALK).move["text"] == "more"
+    raise IllegalMove("it was stored already")
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda match: talk(match, 5),  # the game has moved on
+        lambda match: services.submit(match_id=match.pk, seat=1, step=2, move=TALK),  # another seat's turn
+        lambda match: services.submit(match_id=match.pk, seat=0, step=2, move=Move(action="fly")),
+        lambda match: services.submit(match_id=match.pk, seat=0, step=2, move=unreadable),
+        paused,
+        resent,
+    ],
+)
+def test_a_refused_move_does_not_cost_the_next_one_a_replay(
+    two_people: Match, monkeypatch: pytest.MonkeyPatch, refused: Callable[[Match], None]
+) -> None:
+    """Else anybody could make every move replay the whole game, by sending what is refused."""
+    talk(two_people, 0)
+    talk(two_people, 1, "more")
+    with monkeypatch.context() as replays:
+        replays.setattr(services, "make", None)  # a game that is made anew fails
+        with pytest.raises((IllegalMove, BadInput)):
+            refused(two_people)
+        Match.objects.update(paused_at=None)
+        talk(two_people, 2, "and on")
+    assert services.STATES.take(two_people.pk)[1].moves == services.fold(two_people).moves == 3
+
+
+def test_a_state_with_moves_that_are_rolled_back_after_a_refusal_is_not_kept(two_people: Match) -> None:
+    talk(two_people, 0)
+    with transaction.atomic():
+        talk(two_people, 1, "this is rolled back")
+        with pytest.raises(IllegalMove, match="not your turn"):
+            services.submit(match_id=two_people.pk, seat=1, step=2, move=TALK)
+        transaction.set_rollback(True)
+    talk(two_people, 1, "this is not")
+    assert services.fold(two_people).game.observe(0).messages[-1].text == "this is not"
 
 
 def test_only_so_many_states_are_kept(two_people: Match) -> None:

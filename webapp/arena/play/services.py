@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from threading import Lock
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import F
 
-from training.errors import IllegalMove
+from training.errors import BadInput, IllegalMove
 from training.games import Game, Search, SearchingGame, advance, make
 from training.records import ALL, SPECTATOR, Move, Scenario, Seat, SeatMove, Viewer
 from training.seeding import rng
@@ -100,7 +100,7 @@ def catch_up(state: MatchState, moves: Sequence[SeatMove]) -> MatchState:
 
 class RecentStates:
     """The states of running matches after their last committed move in this process, so that the next move need not
-    replay the game. Whoever takes a state owns it: it is kept again only once the move has been committed.
+    replay the game. Whoever takes a state owns it: it is kept again once the move has been committed or refused.
     """
 
     MOST = 256
@@ -165,21 +165,16 @@ def submit(
         moves = moves[0 if state is None else state.moves :]
     if current:
         state = catch_up(state or MatchState(make(scenario_of(match))), moves)
-    elif state is not None and known is None:
-        STATES.keep(match, state)
     pending = state is not None and current and seat in state.pending
     if (not current or pending) and (stored := match.moves.filter(step=step, seat=seat).first()):
+        _keep_unchanged(match, None if known else state)
         return stored
-    if match.state != Match.State.RUNNING:
-        raise IllegalMove("this game is not running")
-    if match.paused_at is not None:
-        raise IllegalMove("the game is paused by its host: move when it resumes")
-    if state is None or not current:
-        raise IllegalMove("the game has moved on since you saw it: look again, then move")
-    if seat not in state.due():
-        raise IllegalMove("it is not your turn")
-    checked_move = move if isinstance(move, Move) else move(state, locked)
-    state.game.check(seat, checked_move)
+    try:
+        checked_move = _checked(match, state, seat, step, move, locked)
+    except (BadInput, IllegalMove):
+        _keep_unchanged(match, None if known else state)
+        raise
+    assert state is not None
     if known is None:  # before the hints: others who move in the same step may wait for the lock
         transaction.on_commit(partial(_keep_if_running, match, state))
     since = locked.due_since if checked_move.origin == "seat" else None
@@ -197,6 +192,37 @@ def submit(
         hints.send(match.pk, [seat])
         match.due.filter(seat=seat).delete()
     return stored
+
+
+def _checked(
+    match: Match,
+    state: MatchState | None,
+    seat: Seat,
+    step: int,
+    move: Move | Callable[[MatchState, Locked], Move],
+    locked: Locked,
+) -> Move:
+    """The move, if the seat may make it now; else raises `IllegalMove`, or `BadInput` if it cannot be read."""
+    if match.state != Match.State.RUNNING:
+        raise IllegalMove("this game is not running")
+    if match.paused_at is not None:
+        raise IllegalMove("the game is paused by its host: move when it resumes")
+    if state is None or step != match.step:
+        raise IllegalMove("the game has moved on since you saw it: look again, then move")
+    if seat not in state.due():
+        raise IllegalMove("it is not your turn")
+    checked = move if isinstance(move, Move) else move(state, locked)
+    state.game.check(seat, checked)
+    return checked
+
+
+def _keep_unchanged(match: Match, state: MatchState | None) -> None:
+    """Keep a state, if there is one, where no move is made; the match's lock must be held.
+
+    Within another transaction it is not kept: it may contain moves that this transaction takes back.
+    """
+    if state is not None and not connection.savepoint_ids:
+        _keep_if_running(match, state)
 
 
 def _keep_if_running(match: Match, state: MatchState) -> None:
