@@ -103,9 +103,8 @@ def lines(matches: Iterable[Match], user: User) -> list[MatchEntry]:
 
     def may_be_named(match: Match, seat: MatchSeat) -> bool:
         revealed = match.over and match.pk not in unrevealed
-        knows_free = match.host_id == user.pk and not (match.shuffled and match.countdown_s is not None)
-        sits = not knows_free and any(other.user_id == user.pk for other in match.seats.all())
-        free = seat.kind == MatchSeat.Kind.OPEN and not sits  # a seat that fills up later is a person's
+        sits = match.host_id != user.pk and any(other.user_id == user.pk for other in match.seats.all())
+        free = seat.kind == MatchSeat.Kind.OPEN and not sits and not match.hides_seats  # filled later: a person's
         return revealed or chose_seats(match, user) or seat.user_id == user.pk or free
 
     return [MatchEntry(match, [(seat, may_be_named(match, seat)) for seat in match.seats.all()]) for match in listed]

@@ -216,6 +216,9 @@ class Match(models.Model):
     countdown_ends_at = models.DateTimeField(
         null=True, blank=True, db_index=True, help_text="When its countdown ends; empty while none runs."
     )
+    countdown_stopped = models.BooleanField(
+        default=False, help_text="Whether its host stopped the countdown: the next answer does not start it again."
+    )
     countdown_model = models.ForeignKey(
         "serving.Deployment",
         null=True,
@@ -250,6 +253,15 @@ class Match(models.Model):
     def game_title(self) -> str:
         """The game's title."""
         return lookup(self.game).title
+
+    @property
+    def hides_seats(self) -> bool:
+        """Whether nobody sees before the game which seats are taken, since it would say how many players are bots.
+
+        It holds for everybody who could sit down, and for the host, at a table that draws the seats and counts down;
+        also once the countdown has been stopped.
+        """
+        return self.shuffled and self.countdown_s is not None
 
     @property
     def over(self) -> bool:

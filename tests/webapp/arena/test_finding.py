@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from tests.webapp.arena.conftest import negotiation
+from webapp.arena import clock
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play import services
 from webapp.arena.setup import finding, tables, waiting_room
@@ -33,6 +34,10 @@ def test_every_game_for_several_begins_after_one_answer(client_of, player, game)
         client.post(reverse("arena:consent", args=[match.pk]), {"consent": "no"})
     else:
         client.post(reverse("arena:fill", args=[match.pk]))
+        match.refresh_from_db()
+        assert match.countdown_ends_at <= services.database_now() + waiting_room.LAST_SEATS
+        Match.objects.update(countdown_ends_at=services.database_now())
+        assert clock.finish_countdowns() == 1
     match.refresh_from_db()
     assert (match.state, match.game) == (Match.State.RUNNING, game)
     kinds = sorted(match.seats.values_list("kind", flat=True))

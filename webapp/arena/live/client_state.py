@@ -98,11 +98,16 @@ class ClientState:
         """Whether the viewer may see which seats are free: the host and spectators, but not seated players.
 
         A seat that is filled later than others belongs to a person. Where a countdown fills the seats, a seated host
-        who did not choose the players may not see it either: it would reveal how many of them are bots.
+        who did not choose the players may not see it either. Some tables hide it from everybody: `Match.hides_seats`.
         """
-        if self.yours is None:
-            return True
+        if self.match.hides_seats or self.yours is None:
+            return not self.match.hides_seats
         return self.rights.hosting and (self.rights.knows_kinds or self.match.countdown_s is None)
+
+    @property
+    def offers_link(self) -> bool:
+        """Whether the host is offered a link to the table: if a seat is free, or nobody may see whether one is."""
+        return self.rights.hosting and (self.match.hides_seats or (bool(self.empty) and self.sees_free_seats))
 
     @property
     def asks_about_others(self) -> bool:
@@ -162,7 +167,7 @@ class Facts:
         match = self.match
         return (
             *(match.state, match.step, match.visibility, match.aborted_why, match.paused_at, match.unrated_why),
-            match.countdown_ends_at,
+            *(match.countdown_ends_at, match.countdown_stopped),
             *((seat.kind, seat.user_id, seat.consent, seat.ready, seat.stand_in, seat.notice) for seat in self.seats),
             *((*(model.state for model in seat.deployments), is_free(seat)) for seat in self.seats),
             *(self.back_by(seat) for seat in self.seats),
@@ -279,9 +284,10 @@ def _coaching(match_facts: Facts, viewer: Viewer, *, asks: bool) -> Coaching:
 
 
 def _asks_ready(seats: Sequence[MatchSeat], yours: MatchSeat | None) -> bool:
-    """Whether the viewer can press Ready: every seat is taken, and they have not pressed it yet."""
-    full = all(seat.kind != MatchSeat.Kind.OPEN for seat in seats)
-    return yours is not None and not yours.ready and full and waiting_room.needs_ready(seats)
+    """Whether the viewer can press Ready: every seat is taken or hidden, and they have not pressed it yet."""
+    if yours is None or yours.ready or not waiting_room.needs_ready(seats):
+        return False
+    return yours.match.hides_seats or all(seat.kind != MatchSeat.Kind.OPEN for seat in seats)
 
 
 def _chair(match_facts: Facts, seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat]) -> Chair:

@@ -46,7 +46,8 @@ def take_back(request: HttpRequest, match_id: int) -> HttpResponse:
 def fill(request: HttpRequest, match_id: int) -> HttpResponse:
     """Fill the empty seats with bots and begin: those of the table's countdown, else scripted players."""
     match = hosted_match(request, match_id)
-    begin = waiting_room.fill if match.countdown_ends_at is None else countdowns.end_early
+    counts_down = match.hides_seats or match.countdown_ends_at is not None
+    begin = countdowns.end_early if counts_down else waiting_room.fill
     return _done(request, match, partial(begin, match=match))
 
 

@@ -154,6 +154,8 @@ def _let_stand_in(match: Match, seat: MatchSeat) -> None:
 def kick(*, match: Match, number: Seat) -> None:
     """Remove the player of a seat: before the game the seat becomes open, during it a scripted player takes over.
 
+    Where seats are hidden before the game, nobody is removed then.
+
     Links to the seat are revoked. A removed person can no longer withdraw consent, so it is withdrawn for them.
     """
     locked = Match.objects.select_for_update().get(pk=match.pk)
@@ -162,6 +164,8 @@ def kick(*, match: Match, number: Seat) -> None:
     if locked.shown_as:
         raise BadInput("this is a table of an experiment: replace the participant in its monitor")
     seat = _sitting(locked, number)
+    if locked.state == Match.State.OPEN and locked.hides_seats:
+        raise BadInput("nobody may see who sits at this table before the game: remove players once it has begun")
     if locked.state == Match.State.OPEN:
         locked.join_hash = None  # or the removed player could return by the table's link
         locked.save(update_fields=["join_hash"])

@@ -6,6 +6,9 @@ nobody presses Ready: an earlier start would reveal that only people sit there. 
 stay hidden, the game waits for the countdown's model even if people have taken every seat. A person without an answer
 loses the seat, because nobody plays without consent.
 
+Where seats are drawn, nobody sees before the game which of them are taken (`Match.hides_seats`), and no action of the
+host has another outcome for it: the host can stop the countdown, or cut it to its last seconds, whoever sits there.
+
 Each function is one transaction; it raises `BadInput` without changing anything.
 """
 
@@ -73,32 +76,36 @@ def _finish(match: Match) -> bool:
 def stop(*, match: Match) -> None:
     """Stop the countdown of a table as its host: it then waits for people, who press Ready."""
     locked = waiting_room.still_open(match)
-    if locked.countdown_s is None:
+    if locked.countdown_s is None or (locked.countdown_stopped and locked.countdown_ends_at is None):
         raise BadInput("this table has no countdown")
-    locked.countdown_s = None
-    _clear(locked)
+    locked.countdown_stopped, locked.countdown_ends_at = True, None
+    locked.save(update_fields=["countdown_stopped", "countdown_ends_at"])
     waiting_room.begin_if_ready(locked)
     waiting_room.tell_everybody(locked)
 
 
 @transaction.atomic
 def end_early(*, match: Match) -> None:
-    """End the countdown now as the table's host; refused while somebody has not answered.
+    """End the countdown as the table's host: now, which is refused while somebody has not answered.
 
-    One that has ended stays as it is: to press again must not prolong the wait for a model.
+    Where seats are hidden it ends `LAST_SEATS` later, whoever sits there, even if it was stopped. A countdown that ends
+    sooner stays as it is: to press again must not prolong the wait for a model.
     """
     locked = waiting_room.still_open(match)
-    waiting_room.check_answers(locked)
-    now = services.database_now()
-    locked.countdown_ends_at = min(locked.countdown_ends_at or now, now)
+    ends_at = services.database_now()
+    if locked.hides_seats:
+        ends_at += waiting_room.LAST_SEATS
+    else:
+        waiting_room.check_answers(locked)
+    locked.countdown_ends_at = min(locked.countdown_ends_at or ends_at, ends_at)
     locked.save(update_fields=["countdown_ends_at"])
-    if not _finish(locked):  # it waits for its model: everybody sees that the countdown has ended
+    if not _finish(locked):  # it goes on, or waits for its model: everybody sees when it ends
         waiting_room.tell_everybody(locked)
 
 
 def _clear(match: Match) -> None:
     match.countdown_ends_at = None
-    match.save(update_fields=["countdown_ends_at", "countdown_s"])
+    match.save(update_fields=["countdown_ends_at"])
 
 
 def _fill(match: Match, bot: Place) -> None:

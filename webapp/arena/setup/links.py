@@ -20,8 +20,8 @@ from webapp.arena.setup.waiting_room import sit, still_open, take_seat, tell_eve
 def invite(*, match: Match, number: int) -> str:
     """Reserve an empty seat for a guest; return the link's token, which is shown once. Revokes an older link."""
     locked = still_open(match)
-    if locked.shuffled and locked.countdown_ends_at is not None and locked.seats.filter(user=locked.host).exists():
-        raise BadInput("stop the countdown first: the answer would say which seats are taken", "seat")
+    if locked.hides_seats:
+        raise BadInput("nobody may see which seats of this table are taken: send the link to the table", "seat")
     seat = locked.seats.filter(seat=number, kind=MatchSeat.Kind.OPEN).first()
     if seat is None:
         raise BadInput("this seat is taken", "seat")

@@ -95,11 +95,10 @@ def answer_consent(*, match: Match, user: User, agreed: bool) -> None:
 
 
 def start_countdown(match: Match) -> None:
-    """Start the countdown of a table with an empty seat once a person has answered about consent."""
-    if match.countdown_s is None or match.countdown_ends_at is not None:
+    """Start the countdown of a table once a person has answered about consent, unless its host has stopped it."""
+    if match.countdown_s is None or match.countdown_stopped or match.countdown_ends_at is not None:
         return
-    answered = match.seats.filter(kind=MatchSeat.Kind.PERSON, consent__isnull=False)
-    if answered.exists() and match.seats.filter(kind=MatchSeat.Kind.OPEN).exists():
+    if match.seats.filter(kind=MatchSeat.Kind.PERSON, consent__isnull=False).exists():
         match.countdown_ends_at = services.database_now() + timedelta(seconds=match.countdown_s)
         match.save(update_fields=["countdown_ends_at"])
 
@@ -108,18 +107,20 @@ def needs_ready(seats: Collection[MatchSeat]) -> bool:
     """Whether players must press Ready besides answering about consent.
 
     They must at tables with more than two seats, where the first players may wait long for the last, unless the host is
-    the only person. Another person must even if nobody else is there, because skipping Ready would reveal that. With a
-    countdown, nobody must.
+    the only person. Another person must even if nobody else is there, because skipping Ready would reveal that. During
+    a countdown nobody must; without one, everybody at a table that hides its seats, whoever sits there.
     """
     if any(seat.match.countdown_ends_at is not None for seat in seats):
         return False
+    if any(seat.match.hides_seats for seat in seats):
+        return True
     people = [seat for seat in seats if seat.kind == MatchSeat.Kind.PERSON]
     return len(seats) > 2 and any(seat.user_id != seat.match.host_id for seat in people)
 
 
 @transaction.atomic
 def say_ready(*, match: Match, user: User) -> None:
-    """Mark the user as ready, once every seat is taken; the game begins when all are."""
+    """Mark the user as ready, once every seat is taken or hidden; the game begins when all are taken and ready."""
     locked = still_open(match)
     seat = locked.seats.filter(user=user).first()
     if seat is None:
@@ -128,7 +129,7 @@ def say_ready(*, match: Match, user: User) -> None:
         raise BadInput("answer the question about consent first")
     if locked.countdown_ends_at is not None:  # another answer would say whether a bot takes a seat
         raise BadInput("the game begins when its countdown ends")
-    if locked.seats.filter(kind=MatchSeat.Kind.OPEN).exists():
+    if not locked.hides_seats and locked.seats.filter(kind=MatchSeat.Kind.OPEN).exists():
         raise BadInput("there are empty seats: wait until somebody sits there")
     seat.ready = True
     seat.save(update_fields=["ready"])
@@ -224,13 +225,14 @@ def leave(*, match: Match, user: User) -> None:
 
 
 def free(match: Match, seat: MatchSeat) -> None:
-    """Empty a seat of a locked match before its game; all players must press Ready again."""
-    seat.kind, seat.user, seat.scripted = MatchSeat.Kind.OPEN, None, ""
+    """Empty a seat of a locked match before its game; all players who can see it must press Ready again."""
+    seat.kind, seat.user, seat.scripted, seat.ready = MatchSeat.Kind.OPEN, None, "", False
     seat.consent = seat.consented_at = None
-    changed_fields = ["kind", "user", "scripted", "consent", "consented_at", *seat.dismiss_models()]
+    changed_fields = ["kind", "user", "scripted", "ready", "consent", "consented_at", *seat.dismiss_models()]
     seat.save(update_fields=changed_fields)
     GuestLink.objects.filter(seat=seat).delete()
-    match.seats.update(ready=False)
+    if not match.hides_seats:
+        match.seats.update(ready=False)
     tell_everybody(match)
 
 
