@@ -23,9 +23,11 @@ from bench.rows import stored_row
 from training import bases
 from training.errors import BadInput
 from training.labels import classifier
-from training.labels.classifier import LabelledTurns, best_thresholds, cross_validated, folds, ranking
-from training.labels.embedding import Pooling, embed_all
+from training.labels.classifier import best_thresholds, cross_validated, folds, ranking
+from training.labels.embedding import embed_all
+from training.labels.info import Pooling
 from training.labels.prevalence import accuracy, rate, true_share
+from training.labels.turns import LabelledTurns
 from training.seeding import rng
 from training.store import sha256
 from webapp.scenarios.importers.casino_annotations import STRATEGIES, align

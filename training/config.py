@@ -25,7 +25,7 @@ from training.methods.omar import OmarConfig
 from training.opponent_sections import MIRROR, PAST, SPEAKER, LeagueSection, Opponent, of_learner
 from training.phases import Phase
 from training.reading import NO_FIELD, Record, Version
-from training.reward_section import RewardSection
+from training.reward_section import LabelReward, RewardSection
 from training.run_sections import (
     SELF,
     CalibrationSection,
@@ -250,6 +250,9 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
         for place, part in enumerate(config.mixture)
     )
     updated["opponents"] = _opponents(config.opponents, folder)
+    updated["reward"] = config.reward.model_copy(
+        update={"labels": tuple(_label(entry, folder) for entry in config.reward.labels)}
+    )
     updated["phases"] = tuple(_phase(phase, folder) for phase in config.phases)
     return config.model_copy(update=updated)
 
@@ -318,6 +321,16 @@ def _opponents(entries: Sequence[Opponent], folder: Path) -> tuple[Opponent, ...
         entry.model_copy(update={field: resolved(source) for field, source in entry.sources.items()})
         for entry in entries
     )
+
+
+def _label(entry: LabelReward, folder: Path) -> LabelReward:
+    """Return a label with the absolute path of its classifier, or of its codebook's file, beside the configuration."""
+    changes = {
+        name: str(beside.absolute())
+        for name in ("classifier", "codebook")
+        if (value := getattr(entry, name)) and (beside := folder / value).exists()
+    }
+    return entry.model_copy(update=changes)
 
 
 def _model(base: str, folder: Path) -> str:

@@ -5,12 +5,58 @@ Plain pydantic without torch, like `run_sections`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from training.engines.base import LONGEST_REPLY
 from training.reading import Record
+
+
+class LabelReward(Record):
+    """A label of turns or seats as a reward, or as a filter of turns."""
+
+    label: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")] = Field(description="The label's name.")
+    classifier: str = Field(
+        default="", max_length=500, description="Folder of the classifier that labels turns; on the site, its name."
+    )
+    codebook: str = Field(
+        default="",
+        max_length=500,
+        description="In place of a classifier: the codebook under which the judge scores each seat, by name or file.",
+    )
+    use: Literal["reward", "require", "exclude"] = Field(
+        default="reward",
+        description="reward = the label adds to the reward. require = turns without it fail the quality filter. "
+        "exclude = turns with it fail.",
+    )
+    per: Literal["turn", "seat"] = Field(
+        default="turn",
+        description="turn = every turn with the label earns the weight. seat = the seat's return rises by the weight "
+        "times the share of its turns that have the label, or times a judge's value from 0 to 1.",
+    )
+    weight: float = Field(default=1.0, ge=-100, le=100, description="What the label is worth; below 0, a penalty.")
+    agreement: float | None = Field(
+        default=None,
+        ge=-1,
+        le=1,
+        description="How well the judge agrees with people on this label, as κ or α. A classifier states its own.",
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if bool(self.classifier) == bool(self.codebook):
+            raise ValueError("name either a classifier or a codebook")
+        if self.codebook and (self.use, self.per) != ("reward", "seat"):
+            raise ValueError('a judge gives one value per seat: write use = "reward" and per = "seat"')
+        if self.classifier and self.agreement is not None:
+            raise ValueError("a classifier states its own agreement: leave it out")
+        return self
+
+    @property
+    def source(self) -> str:
+        """The classifier or the codebook."""
+        return self.classifier or self.codebook
 
 
 class RewardSection(Record):
@@ -89,6 +135,26 @@ class RewardSection(Record):
         default=False,
         description="The judge also decides whether each turn is natural and reasoned; other turns fail.",
     )
+
+    labels: tuple[LabelReward, ...] = Field(
+        default=(),
+        max_length=20,
+        description="Labels of turns and seats as rewards or filters, each by a classifier or by the judge.",
+    )
+    least_agreement: float = Field(
+        default=0.6,
+        ge=0,
+        le=1,
+        description="A run warns of a label on which its classifier (F1) or judge (κ or α) agrees less with people.",
+    )
+
+    @field_validator("labels")
+    @classmethod
+    def _labels_differ(cls, value: tuple[LabelReward, ...]) -> tuple[LabelReward, ...]:
+        names = [entry.label for entry in value if entry.use == "reward"]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"two rewards are named {twice}")
+        return value
 
     @field_validator("length_max")
     @classmethod

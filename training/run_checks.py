@@ -13,6 +13,7 @@ from training.errors import BadInput
 from training.games.log import check_settings
 from training.opponent_sections import MIRROR, SPEAKER, of_learner
 from training.records import LEARNER
+from training.rewards import labels
 from training.run_sections import MOST_GAMES
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def _check_training(config: RunConfig) -> None:
 
 
 def _check_reward(config: RunConfig) -> None:
+    _check_labels(config)
     for part in config.parts:
         spec = games.lookup(part.game)
         if config.reward.source == "outcome" and spec.judged:
@@ -99,6 +101,17 @@ def _check_reward(config: RunConfig) -> None:
         raise BadInput("this run's reward or filter needs a judge: give its address and model", "judge")
     if config.reward.process == "judge" and not config.speaker.source:
         raise BadInput("the judge lists strategies: name a speaker.source, or use rule", "reward.process")
+
+
+def _check_labels(config: RunConfig) -> None:
+    """Raise `BadInput` for a label that a judge cannot score; those of classifiers are checked as they are read."""
+    for place, entry in enumerate(config.reward.labels):
+        if entry.codebook and config.judge is None:
+            raise BadInput("this run's label needs a judge: give its address and model", "judge")
+        try:
+            labels.check(entry)
+        except BadInput as error:
+            raise BadInput(error.why, f"reward.labels.{place}.{error.where}") from error
 
 
 def _check_speaker(config: RunConfig) -> None:

@@ -30,7 +30,7 @@ class AttemptDir:
     def events(self) -> Path:
         """One line per event: `{"at", "kind", …}`.
 
-        Kinds: started, checkpoint, warning, error, watchdog, evaluation, suite, league, calibration, finished.
+        Kinds: started, labels, checkpoint, warning, error, watchdog, evaluation, suite, league, calibration, finished.
         """
         return self.root / "events.jsonl"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from training.cli import index, main
+from training.cli import main, reporter
 from training.retrieval.bm25 import Bm25Settings
 from training.retrieval.index import build
 
@@ -84,8 +84,8 @@ def test_a_passage_gives_the_terminal_no_orders(capsys, corpus):
 
 def test_the_status_file_has_the_phases_and_how_it_ended(corpus, tmp_path, monkeypatch):
     status, seen = tmp_path / "status.json", []
-    write = index.write_json
-    monkeypatch.setattr(index, "write_json", lambda path, data: seen.append(data) or write(path, data))
+    write = reporter.write_json
+    monkeypatch.setattr(reporter, "write_json", lambda path, data: seen.append(data) or write(path, data))
     assert main(["index", str(corpus), "--status", str(status)]) == 0
     end = json.loads(status.read_text())
     assert (end["phase"], end["passages"], end["built"]) == ("finished", 2, True)
@@ -104,14 +104,14 @@ def test_the_status_file_has_the_phases_and_how_it_ended(corpus, tmp_path, monke
 def test_an_index_whose_supervisor_is_gone_ends_and_leaves_nothing(corpus, tmp_path):
     code = (
         "import os, sys\n"
-        "from training.cli import index, main\n"
-        "write = index._Reporter.write\n"
+        "from training.cli import main, reporter\n"
+        "write = reporter.Reporter.write\n"
         "def go_on(report, status):\n"
         "    write(report, status)\n"
         "    if status['phase'] == 'words':\n"
         "        os.write(2, b'words\\n')\n"
         "        os.read(0, 1)\n"  # until the other end is closed
-        "index._Reporter.write = go_on\n"
+        "reporter.Reporter.write = go_on\n"
         "sys.exit(main(['index', sys.argv[1], '--status', sys.argv[2]]))\n"
     )
     command = [sys.executable, "-c", code, str(corpus), str(tmp_path / "status.json")]

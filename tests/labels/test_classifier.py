@@ -13,7 +13,6 @@ from tests.toy_models import write_random_llama
 from training.errors import BadInput
 from training.labels import classifier
 from training.labels.classifier import (
-    LabelledTurns,
     best_thresholds,
     calibration,
     candidates,
@@ -23,8 +22,9 @@ from training.labels.classifier import (
     train,
     train_on,
 )
-from training.labels.embedding import Pooling
+from training.labels.info import Pooling
 from training.labels.prevalence import accuracy
+from training.labels.turns import LabelledTurns
 from training.store import MANIFEST, sha256, write_json
 
 NAMES = ("asks", "offers")

@@ -8,7 +8,8 @@ from transformers import AutoModelForCausalLM
 from tests.toy_models import write_random_llama
 from training.errors import BadInput
 from training.labels import embedding
-from training.labels.embedding import Passage, Pooling, batches, embed, embed_all, passages
+from training.labels.embedding import Passage, batches, embed, embed_all, passages
+from training.labels.info import Pooling
 
 TEXTS = ["first", "second turn", "", "a third one", "other talk", "ends"]
 DIALOGUES = ["a", "a", "a", "a", "b", "b"]

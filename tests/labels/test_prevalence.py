@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from training.errors import BadInput
-from training.labels.prevalence import Accuracy, Rate, accuracy, rate, true_share
+from training.labels.prevalence import Accuracy, Rate, accuracy, agreement, rate, true_share
 
 MANY = 1e12
 
@@ -130,3 +130,33 @@ def test_intervals_of_dialogues_cover_the_true_share(share, sensitivity, specifi
     # of 400 intervals at 95 % fewer than 93 % cover with a chance of about 3 %, and the simulation has one seed
     assert by_dialogue >= 0.93
     assert by_turn < by_dialogue - 0.02  # turns of a dialogue are not independent
+
+
+def test_agreement_by_hand():
+    # ten turns of two dialogues: 3 both, 1 seen alone, 2 missed, 4 neither
+    seen = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
+    true = [1, 1, 1, 0, 1, 1, 0, 0, 0, 0]
+    measured = agreement(seen, true, ["a", "b"] * 5)
+    assert measured.f1.share == pytest.approx(6 / 9)
+    assert measured.right.share == pytest.approx(0.7)
+    # by chance: 0.5·0.4 + 0.5·0.6 = 0.5, so that κ = 0.2 / 0.5
+    assert measured.kappa == pytest.approx(0.4)
+    assert (measured.share, measured.majority) == (0.5, 0.5)
+    assert measured.always == pytest.approx(2 / 3)
+    assert measured.f1.low < 6 / 9 < measured.f1.high
+
+
+def test_the_interval_of_f1_covers_what_more_dialogues_would_show():
+    # labels cluster in dialogues; the expected F1 is that of 40 000 dialogues of the same kind
+    rng = np.random.default_rng(5)
+
+    def drawn(dialogues):
+        rates = rng.beta(1, 3, dialogues).repeat(8)
+        true = rng.random(len(rates)) < rates
+        seen = np.where(true, rng.random(len(rates)) < 0.7, rng.random(len(rates)) < 0.1)
+        return seen, true, np.arange(dialogues).repeat(8)
+
+    expected = agreement(*drawn(40_000)).f1.share
+    intervals = [agreement(*drawn(60)).f1 for _ in range(400)]
+    covered = np.mean([each.low <= expected <= each.high for each in intervals])
+    assert 0.92 <= covered <= 0.99  # 0.95 and three standard errors of 400 draws

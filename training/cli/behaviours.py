@@ -7,29 +7,22 @@ several files, for instance because people and a model judged it, counts once, w
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from argparse import Namespace
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from training import dataset
 from training.errors import BadInput
 from training.evaluate.behaviours import JudgedGame, Share, judged_game, report
 from training.evaluate.intervals import Interval
 from training.labels.codebooks import BEHAVIOURS
+from training.labels.turns import merged, read
 from training.records import Episode, Judgment
-from training.store import dumps, loads
-
-Judged = tuple[Episode, Sequence[Judgment]]
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
     """Return the report and the number of games that were left out; raise `BadInput` if no game remains."""
     games, left_out = [], 0
-    for episode, judgments in _merged(_read(path) for path in arguments.files):
+    for episode, judgments in merged(read(path) for path in arguments.files):
         try:
             games.append(_game(episode, judgments))
         except BadInput:
@@ -43,43 +36,6 @@ def _game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
     if episode.error or not any(BEHAVIOURS.asks(role) for role in episode.roles):
         raise BadInput("it failed, or is another game", "episode")
     return judged_game(episode, judgments)
-
-
-def _merged(files: Iterable[Iterable[Judged]]) -> Iterator[Judged]:
-    """Yield each game once with the judgments of all files; equal games within one file stay separate."""
-    games_by_content: dict[tuple[str, int], tuple[Episode, list[Judgment]]] = {}
-    for games in files:
-        repeats: Counter[str] = Counter()
-        for episode, judgments in games:
-            content = dumps([episode.scenario.to_dict(), [move.to_dict() for move in episode.moves]])
-            _, merged = games_by_content.setdefault((content, repeats[content]), (episode, []))
-            merged += [judgment for judgment in judgments if judgment not in merged]
-            repeats[content] += 1
-    yield from games_by_content.values()
-
-
-def _read(path: Path) -> Iterator[Judged]:
-    if not path.is_file():
-        raise BadInput("no such file", str(path))
-    if path.suffix == ".gz":
-        yield from _episodes(path)
-        return
-    for line in dataset.read(path):
-        yield from ((conversation.episode, conversation.judgments) for conversation in line.conversations)
-
-
-def _episodes(path: Path) -> Iterator[Judged]:
-    """Yield the episodes of a run's file."""
-    try:
-        with gzip.open(path) as file:
-            for number, text in enumerate(file, 1):
-                record = loads(text)
-                if not isinstance(record, dict) or "episode" not in record:
-                    raise BadInput("not an episode of a run", f"{path.name} line {number}")
-                judgments = [Judgment.from_dict(judgment) for judgment in record.get("judgments", ())]
-                yield Episode.from_dict(record["episode"]), judgments
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise BadInput(f"cannot be read: {error}", str(path)) from error
 
 
 def show(result: dict[str, Any]) -> str:

@@ -247,6 +247,34 @@ def _behaviours(parser: ArgumentParser) -> None:
     )
 
 
+def _labels(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    train = actions.add_parser("train", help="train a classifier on the turns that people labelled")
+    train.add_argument(
+        "files", type=Path, nargs="+", metavar="LABELS", help="judged games: datasets (JSONL) or a run's episodes (.gz)"
+    )
+    train.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the classifier, a new one")
+    train.add_argument("--model", default="smollm2-135m", metavar="NAME", help="base model or folder (smollm2-135m)")
+    train.add_argument(
+        "--codebook", metavar="NAME:VERSION", help="whose labels are learned, where the games have several"
+    )
+    train.add_argument("--labels", metavar="A,B", help="the labels to learn (all that a turn has)")
+    train.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
+    label = actions.add_parser("label", help="label the turns of games with a classifier")
+    label.add_argument(
+        "source", type=Path, metavar="SOURCE", help="dataset (JSONL), run directory, or its episodes (.gz)"
+    )
+    label.add_argument("--classifier", type=Path, required=True, metavar="DIR", help="folder of the classifier")
+    label.add_argument("--out", type=Path, required=True, metavar="FILE", help="the labels (JSONL), a new file")
+    for parser_, action in ((train, "train"), (label, "label")):
+        parser_.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where the model runs (cpu)")
+        parser_.add_argument(
+            "--status", type=Path, metavar="FILE", help="also write the progress to this file, as JSON"
+        )
+        parser_.add_argument("--json", action="store_true", default=SUPPRESS, help="print one JSON object")
+        parser_.set_defaults(action=action)
+
+
 def _export_metrics(parser: ArgumentParser) -> None:
     parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the run directory")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the event file")
@@ -350,6 +378,7 @@ COMMANDS: tuple[tuple[str, str, str, Callable[[ArgumentParser], None]], ...] = (
         "behaviours",
         _behaviours,
     ),
+    ("labels", "train a classifier of turns on people's labels, or label games with one", "labels", _labels),
     ("export-metrics", "write a run's metrics for TensorBoard and W&B", "export_metrics", _export_metrics),
     ("models", "list or prepare base models", "models", _models),
     ("corpus", "write the passages of a question set as a corpus", "corpus", _corpus),

@@ -8,23 +8,22 @@ labels, and for a stored classifier that is incomplete, changed or of another fo
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field
 
 from training import bases
 from training.errors import BadInput
-from training.labels.embedding import Pooling, embed, embed_all
-from training.labels.prevalence import Accuracy, accuracy
-from training.reading import Record
+from training.labels.embedding import Embedder
+from training.labels.info import INFO, WEIGHTS, ClassifierInfo, Pooling, read_info
+from training.labels.prevalence import accuracy, agreement
+from training.labels.turns import LabelledTurns
 from training.seeding import derive
-from training.store import atomic_directory, dumps, from_json, verify_directory, write_json
+from training.store import atomic_directory, from_json, write_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-INFO, WEIGHTS = "classifier.json", "classifier.safetensors"
 FOLDS = 5
 """Parts of the training dialogues for strength, calibration, thresholds and errors."""
 COARSE_FOLDS = 3
@@ -50,45 +48,6 @@ DEPTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 @dataclass(frozen=True)
-class LabelledTurns:
-    """Turns in the order of their dialogues, with labels.
-
-    `labels` has a row of flags for each turn (n, L); `rated` (n,) says which turns were labelled. The other turns are
-    context alone.
-    """
-
-    texts: Sequence[str]
-    dialogues: Sequence[str]
-    names: tuple[str, ...]
-    labels: Flags
-    rated: Flags
-
-    def digest(self) -> str:
-        """Return the hex SHA-256 of the texts, dialogues and labels."""
-        rows = zip(self.texts, self.dialogues, self.labels.tolist(), self.rated.tolist(), strict=True)
-        return hashlib.sha256(dumps([self.names, *rows]).encode()).hexdigest()
-
-
-class ClassifierInfo(Record):
-    """What is stored beside the weights: one threshold and one `Accuracy` per label, and what they come from.
-
-    `data` is the digest of the training turns, `turns` and `dialogues` are their numbers; `strength` is C.
-    """
-
-    version: int = 1
-    labels: tuple[str, ...] = Field(min_length=1)
-    base: str
-    pooling: Pooling
-    strength: float
-    thresholds: tuple[float, ...]
-    accuracy: tuple[Accuracy, ...]
-    data: str
-    turns: int
-    dialogues: int
-    seed: int
-
-
-@dataclass(frozen=True)
 class Classifier:
     """Weights (L, d) and biases (L,) of the labels; their logistic function is the calibrated probability."""
 
@@ -98,7 +57,7 @@ class Classifier:
 
     def predict(self, texts: Sequence[str], dialogues: Sequence[Hashable] | None = None, device: str = "cpu") -> Floats:
         """Return the probability (n, L) of each label in each turn; `dialogues` as in `embed_all`."""
-        return self.probabilities(embed(texts, self.info.base, self.info.pooling, dialogues, device))
+        return Labeller(self, device).predict(texts, dialogues)
 
     def probabilities(self, embeddings: States) -> Floats:
         """Return the probability (n, L) of each label from the turns' embeddings (n, d)."""
@@ -120,20 +79,35 @@ class Classifier:
             save_file({"weights": self.weights, "biases": self.biases}, temporary / WEIGHTS)
 
 
+class Labeller:
+    """A classifier with its base model in memory, for as many calls as are wanted."""
+
+    def __init__(self, classifier: Classifier, device: str = "cpu") -> None:
+        self.classifier = classifier
+        self._embedder = Embedder(classifier.info.base, device)
+
+    @property
+    def info(self) -> ClassifierInfo:
+        """What the classifier says of itself."""
+        return self.classifier.info
+
+    def predict(
+        self,
+        texts: Sequence[str],
+        dialogues: Sequence[Hashable] | None = None,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Floats:
+        """Return the probability (n, L) of each label in each turn; arguments as in `Embedder.embed`."""
+        pooling = self.info.pooling
+        return self.classifier.probabilities(self._embedder.embed(texts, [pooling], dialogues, progress)[pooling])
+
+
 def load(folder: Path) -> Classifier:
     """Return a stored classifier; raise `BadInput` naming the place for one that does not fit together."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    verify_directory(folder)
-    for name in (INFO, WEIGHTS):
-        if not (folder / name).is_file():
-            raise BadInput("missing: this is no classifier", str(folder / name))
-    place = str(folder / INFO)
-    try:
-        info = ClassifierInfo.from_dict(from_json((folder / INFO).read_bytes(), place))
-    except BadInput as error:
-        raise BadInput(error.why, f"{place}, {error.where}" if error.where != place else place) from error
+    info = read_info(folder)
     try:
         tensors = load_file(folder / WEIGHTS)
     except SafetensorError as error:
@@ -143,11 +117,8 @@ def load(folder: Path) -> Classifier:
 
 
 def _check(info: ClassifierInfo, tensors: Mapping[str, Any], folder: Path) -> None:
-    """Raise `BadInput` unless the lists, the shapes and the base model fit together."""
+    """Raise `BadInput` unless the shapes and the base model fit together."""
     count = len(info.labels)
-    for name in ("thresholds", "accuracy"):
-        if len(getattr(info, name)) != count:
-            raise BadInput(f"expected {count}, one per label", f"{folder / INFO}, {name}")
     if bases.find(info.base) is None and not bases.is_folder(info.base):
         raise BadInput(f"unknown model {info.base!r}", f"{folder / INFO}, base")
     width = int(_config(info.base)["hidden_size"])
@@ -178,12 +149,21 @@ def candidates(base: str) -> list[Pooling]:
     ]
 
 
-def train(turns: LabelledTurns, base: str, *, seed: int = 0, device: str = "cpu") -> Classifier:
+def train(
+    turns: LabelledTurns,
+    base: str,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Classifier:
     """Return a classifier of the turns' labels on a base model (a registered name or a folder).
 
-    Raises `BadInput` for a label that too few dialogues have or lack.
+    Raises `BadInput` for a label that too few dialogues have or lack. `progress` as in `Embedder.embed`.
     """
-    embeddings = embed_all(turns.texts, base, candidates(base), turns.dialogues, device)
+    rated = [name for name, use in zip(turns.dialogues, turns.rated, strict=True) if use]
+    check_enough(turns.names, turns.labels[turns.rated], rated)
+    embeddings = Embedder(base, device).embed(turns.texts, candidates(base), turns.dialogues, progress)
     return train_on(embeddings, turns, base, seed=seed)
 
 
@@ -199,9 +179,7 @@ def train_on(embeddings: Mapping[Pooling, States], turns: LabelledTurns, base: s
     slopes, offsets = calibration(held_out, targets)
     probabilities = _logistic(held_out * slopes + offsets)
     thresholds = best_thresholds(probabilities, targets)
-    errors = [
-        accuracy(probabilities[:, at] >= thresholds[at], targets[:, at], dialogues) for at in range(len(turns.names))
-    ]
+    seen = probabilities >= thresholds
     weights, biases = _linear(_head(strength).fit(features, targets))
     info = ClassifierInfo(
         labels=turns.names,
@@ -209,7 +187,10 @@ def train_on(embeddings: Mapping[Pooling, States], turns: LabelledTurns, base: s
         pooling=pooling,
         strength=strength,
         thresholds=tuple(thresholds.tolist()),
-        accuracy=tuple(errors),
+        accuracy=tuple(accuracy(seen[:, at], targets[:, at], dialogues) for at in range(len(turns.names))),
+        agreement=tuple(agreement(seen[:, at], targets[:, at], dialogues) for at in range(len(turns.names))),
+        codebook=turns.codebook,
+        codebook_version=turns.codebook_version,
         data=turns.digest(),
         turns=len(targets),
         dialogues=len(set(dialogues)),

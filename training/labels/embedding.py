@@ -5,14 +5,14 @@ Raises `BadInput` for a model that is not prepared, and for a layer that it does
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from training.errors import BadInput
-from training.reading import Record
+from training.labels.info import Pooling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,19 +26,6 @@ PASSAGE_TOKENS = 2 * TURN_TOKENS + 1
 """With the context `dialogue`, a longer dialogue is read in passages of at most this many tokens, one by one."""
 BATCH_TOKENS = 2048
 """Tokens of a forward pass, with padding; a single passage may be longer."""
-
-
-class Pooling(Record):
-    """Which hidden states of a turn are its embedding.
-
-    `layer` is 0 for the token embeddings and the number of layers for the last one, after the final norm. `how` is the
-    mean over the turn's tokens, or the state of its last one. `context` is what the model reads before the turn:
-    nothing, the previous turn of the dialogue, or all turns before it.
-    """
-
-    layer: int
-    how: Literal["mean", "last"]
-    context: Literal["none", "previous", "dialogue"]
 
 
 class Passage(NamedTuple):
@@ -68,32 +55,61 @@ def embed_all(
 ) -> dict[Pooling, States]:
     """Return the embeddings (n, d) of n turns by pooling, from one pass of the model for each kind of context.
 
-    `base` is a registered model or a folder. `dialogues` names the dialogue of every turn; the turns of a dialogue
-    stand next to each other, in their order. Without it every turn is a dialogue of its own.
+    See `Embedder.embed` for `dialogues`.
     """
-    import torch
+    return Embedder(base, device).embed(texts, poolings, dialogues)
 
-    from training.engines.local.loading import load_merged, load_tokenizer
 
-    model, tokenizer = load_merged(base, "float32").to(device), load_tokenizer(base)
-    layers = int(model.config.num_hidden_layers)
-    for pooling in poolings:
-        if not 0 <= pooling.layer <= layers:
-            raise BadInput(f"{base} has layers 0 to {layers}, not {pooling.layer}", "layer")
-    # a line break ends every turn: a turn without text has a token, too
-    turns = [tokenizer.encode(f"{text}\n", add_special_tokens=False)[-TURN_TOKENS:] for text in texts]
-    first = [tokenizer.bos_token_id] if tokenizer.bos_token_id is not None else tokenizer.encode("\n")
-    embeddings = {pooling: np.empty((len(texts), int(model.config.hidden_size)), np.float32) for pooling in poolings}
-    for context in dict.fromkeys(pooling.context for pooling in poolings):
-        wanted = {pooling: rows for pooling, rows in embeddings.items() if pooling.context == context}
-        for batch in batches(list(passages(turns, dialogues or range(len(turns)), context, first))):
-            width = max(len(passage.tokens) for passage in batch)
-            # attention is causal, so that padding on the right changes nothing before it
-            ids = torch.tensor([passage.tokens + [0] * (width - len(passage.tokens)) for passage in batch])
-            with torch.no_grad():
-                output = model.base_model(input_ids=ids.to(device), use_cache=False, output_hidden_states=True)
-            _pool(output.hidden_states, batch, wanted)
-    return embeddings
+class Embedder:
+    """A frozen model in memory, for as many calls as are wanted; `base` is a registered model or a folder."""
+
+    def __init__(self, base: str, device: str = "cpu") -> None:
+        from training.engines.local.loading import load_merged, load_tokenizer
+
+        self._base, self._device = base, device
+        self._model, self._tokenizer = load_merged(base, "float32").to(device), load_tokenizer(base)
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        poolings: Sequence[Pooling],
+        dialogues: Sequence[Hashable] | None = None,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> dict[Pooling, States]:
+        """Return the embeddings (n, d) of n turns by pooling, from one pass for each kind of context.
+
+        `dialogues` names the dialogue of every turn; the turns of a dialogue stand next to each other, in their order.
+        Without it every turn is a dialogue of its own. `progress` is called with the number of turns that were read,
+        each once for a kind of context, and of all.
+        """
+        import torch
+
+        model, tokenizer = self._model, self._tokenizer
+        layers = int(model.config.num_hidden_layers)
+        for pooling in poolings:
+            if not 0 <= pooling.layer <= layers:
+                raise BadInput(f"{self._base} has layers 0 to {layers}, not {pooling.layer}", "layer")
+        # a line break ends every turn: a turn without text has a token, too
+        turns = [tokenizer.encode(f"{text}\n", add_special_tokens=False)[-TURN_TOKENS:] for text in texts]
+        first = [tokenizer.bos_token_id] if tokenizer.bos_token_id is not None else tokenizer.encode("\n")
+        width = int(model.config.hidden_size)
+        embeddings = {pooling: np.empty((len(texts), width), np.float32) for pooling in poolings}
+        contexts = dict.fromkeys(pooling.context for pooling in poolings)
+        done, total = 0, len(contexts) * len(texts)
+        for context in contexts:
+            wanted = {pooling: rows for pooling, rows in embeddings.items() if pooling.context == context}
+            for batch in batches(list(passages(turns, dialogues or range(len(turns)), context, first))):
+                longest = max(len(passage.tokens) for passage in batch)
+                # attention is causal, so that padding on the right changes nothing before it
+                ids = torch.tensor([passage.tokens + [0] * (longest - len(passage.tokens)) for passage in batch])
+                with torch.no_grad():
+                    output = model.base_model(
+                        input_ids=ids.to(self._device), use_cache=False, output_hidden_states=True
+                    )
+                _pool(output.hidden_states, batch, wanted)
+                done += sum(len(passage.spans) for passage in batch)
+                progress(done, total)
+        return embeddings
 
 
 def _pool(hidden: Sequence[Tensor], batch: Sequence[Passage], wanted: dict[Pooling, States]) -> None:

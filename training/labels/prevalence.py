@@ -38,6 +38,29 @@ class Accuracy(Record):
     specificity: Rate
 
 
+class Agreement(Record):
+    """How well a classifier agrees with people on turns from which it did not learn.
+
+    `f1` = 2TP / (2TP + FP + FN); `right` is the share of turns in which both say the same, `kappa` Cohen's κ, and
+    `share` the share of turns that have the label.
+    """
+
+    f1: Rate
+    right: Rate
+    kappa: float
+    share: float = Field(ge=0, le=1)
+
+    @property
+    def majority(self) -> float:
+        """The share of turns that are right by whoever always gives the more frequent answer."""
+        return max(self.share, 1 - self.share)
+
+    @property
+    def always(self) -> float:
+        """The F1 of whoever sees the label in every turn: 2p / (1 + p) of its share p."""
+        return 2 * self.share / (1 + self.share)
+
+
 class TrueShare(Record):
     """The estimated share of turns that have a label, with its interval."""
 
@@ -87,6 +110,30 @@ def accuracy(seen: Any, true: Any, dialogues: Sequence[object]) -> Accuracy:
         return rate([(int(hits), int(turns)) for hits, turns in zip(*counts, strict=True)])
 
     return Accuracy(sensitivity=over(seen, true), specificity=over(~seen, ~true))
+
+
+def agreement(seen: Any, true: Any, dialogues: Sequence[object]) -> Agreement:
+    """Return how well a classifier agrees with people: `seen` and `true` say of each turn whether it has the label.
+
+    F1 is a ratio of two sums over dialogues, so that its interval is that of `rate`, too. Raises `BadInput` unless at
+    least two dialogues have turns that either sees the label in.
+    """
+    seen, true = np.asarray(seen, dtype=bool), np.asarray(true, dtype=bool)
+    _, number = np.unique(np.asarray([str(name) for name in dialogues]), return_inverse=True)
+
+    def over(counted: Any, of: Any) -> Rate:
+        counts = np.bincount(number, counted), np.bincount(number, of)
+        return rate([(int(hits), int(turns)) for hits, turns in zip(*counts, strict=True)])
+
+    both = seen & true
+    right, share, positive = float((seen == true).mean()), float(true.mean()), float(seen.mean())
+    chance = share * positive + (1 - share) * (1 - positive)
+    return Agreement(
+        f1=over(2 * both, seen.astype(int) + true),
+        right=over(seen == true, np.ones(len(true))),
+        kappa=(right - chance) / (1 - chance) if chance < 1 else 1.0,
+        share=share,
+    )
 
 
 def true_share(observed: Rate, errors: Accuracy, level: float = LEVEL) -> TrueShare:

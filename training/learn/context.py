@@ -6,7 +6,7 @@ Raises `BadInput` for whatever in the configuration, the data or the checkpoint 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ from training.config import RunConfig
 from training.engines.base import Engine, Sampling
 from training.errors import BadInput, EngineError
 from training.games import Game, SearchingGame
+from training.labels import classifier
+from training.labels.classifier import Labeller
 from training.learn import checkpoint, policy, scenarios
 from training.learn.checkpoint import TrainerState
 from training.learn.league import League
@@ -37,6 +39,7 @@ from training.records import Episode, ErrorRecord, Move, Scenario, Seat
 from training.rewards import Reward
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
+from training.rewards.labels import Measured, measured
 from training.rollout import Job, Tool
 from training.rollout.listed import lists_moves
 from training.rollout.search import search_tool
@@ -71,6 +74,7 @@ class TrainingContext:
     info: bases.ModelInfo
     adapter_only: bool
     judge: Judge | None = None
+    labels: tuple[Measured, ...] = ()
     tool: Tool | None = None
     step: int = 0
     engine_step: int = 0
@@ -182,7 +186,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     chat = ChatTokenizer(model.tokenizer)
     for start in {start.game: start for start in starts.scenarios}.values():
         check_choices(chat, config.sampling, start)
-    remote_judge = judge(config)
+    remote_judge, labellers = judge(config), _labellers(config, device)
     context = TrainingContext(
         config=config,
         run_dir=run_dir,
@@ -193,7 +197,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         method=method,
         engine=_engine(config, device),
         chat=chat,
-        reward=_reward(config, remote_judge),
+        reward=_reward(config, remote_judge, labellers),
         starts=starts,
         opponents=opponents,
         league=league,
@@ -201,6 +205,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         info=_info(config, run_dir, files),
         adapter_only=policy.saves_adapter_only(config.model.base, config.learn),
         judge=remote_judge,
+        labels=_measured(config, labellers),
         tool=tool_of(config, starts.scenarios, remote_judge),
         step=step,
         resumed=resumed,
@@ -255,10 +260,35 @@ def _policy(config: RunConfig, active: RunConfig, device: str, weights: Path | N
     )
 
 
-def _reward(config: RunConfig, remote_judge: Judge | None) -> Reward:
+def _reward(config: RunConfig, remote_judge: Judge | None, labellers: Mapping[str, Labeller]) -> Reward:
     return rewards.PerGame(
-        {part.game: rewards.build(config.reward, games.lookup(part.game), remote_judge) for part in config.parts}
+        {
+            part.game: rewards.build(config.reward, games.lookup(part.game), remote_judge, labellers)
+            for part in config.parts
+        }
     )
+
+
+def _labellers(config: RunConfig, device: str) -> dict[str, Labeller]:
+    """Return the classifiers that the reward names; raise `BadInput` naming the field and what is wrong in the folder.
+
+    Two that stand on one base model have it twice in memory.
+    """
+    opened: dict[str, Labeller] = {}
+    for place, entry in enumerate(config.reward.labels):
+        if entry.classifier and entry.classifier not in opened:
+            try:
+                opened[entry.classifier] = Labeller(classifier.load(Path(entry.classifier)), device)
+            except BadInput as error:
+                raise BadInput(f"{error.why} ({error.where})", f"reward.labels.{place}.classifier") from error
+    return opened
+
+
+def _measured(config: RunConfig, labellers: Mapping[str, Labeller]) -> tuple[Measured, ...]:
+    """Return how well the sources of the reward's labels agree with people."""
+    infos = {name: labeller.info for name, labeller in labellers.items()}
+    section = config.reward
+    return tuple(measured(entry, section.least_agreement, infos.get(entry.classifier)) for entry in section.labels)
 
 
 def _info(config: RunConfig, run_dir: RunDir, files: list[Path]) -> bases.ModelInfo:

@@ -45,6 +45,7 @@ async def play(
     for scored, job in zip(rollouts, jobs, strict=True):
         scored.policies = job.policies
     metrics = report.outcome_metrics(rollouts, by_game=bool(config.mixture))
+    metrics |= {f"agreement_{label.label}": label.agreement for label in context.labels if label.agreement is not None}
     if context.judge and spent:
         total = context.judge.spent
         metrics["judge_calls"] = float(total.calls - spent.calls)

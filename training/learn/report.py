@@ -66,7 +66,8 @@ def _by_seat(episode: Episode) -> dict[str, float]:
 def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
     """Return rewards and shares of turns of the learner's seats, and all numbers of a seat by role.
 
-    `reward` is a seat's return; what its turns earn is beside it, each component as the sum over a seat's turns.
+    `reward` is a seat's return; what its turns earn is beside it, each component as the sum over a seat's turns. A
+    component of the return itself, such as a label's, is beside it, too.
     """
     returns: dict[int, list[float]] = {}
     seated: list[tuple[Episode, dict[Seat, Numbers]]] = []
@@ -85,6 +86,8 @@ def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
             for name, row in score.parts.items():
                 earned = [value for turn, value in zip(episode.turns, row, strict=True) if turn.seat == seat]
                 parts.setdefault(name, []).append(sum(earned))
+            for name, values in score.seat_parts.items():
+                parts.setdefault(name, []).append(values.get(seat, 0.0))
         turns = [at for at, turn in enumerate(episode.turns) if turn.seat in rollout.learners]
         legal += [episode.turns[at].passed for at in turns]
         passed += [score.passed[at] for at in turns]

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from training import games, phases, rewards
@@ -377,6 +378,12 @@ def _unwatched(config: RunConfig, place: int) -> str:
 def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
     if why := _unwatched(trainer.config, trainer.context.place):
         progress.event("warning", step=trainer.step, why=why)
+    if labels := trainer.context.labels:
+        progress.event("labels", step=trainer.step, labels=[asdict(label) for label in labels])
+        for label in labels:
+            if label.warning:
+                log.warning("reward.labels: %s", label.warning)
+                progress.event("warning", step=trainer.step, why=label.warning)
 
     async def main() -> tuple[Result, str]:
         try:

@@ -11,10 +11,11 @@ from training.games import GameSpec
 from training.labels.codebooks import SOTOPIA
 from training.records import Episode
 from training.reward_section import RewardSection
-from training.rewards import components
+from training.rewards import components, labels
 from training.rewards.base import Reward, Score
 from training.rewards.judge import Judge
 from training.rewards.judged import Judged, QualityFiltered
+from training.rewards.labels import Labelled, Labeller
 from training.rewards.outcome import Outcome
 from training.rewards.process import Process
 from training.rewards.rules import Bounds, Ruled, Settings, factor, scaled
@@ -65,13 +66,15 @@ def per_return(section: RewardSection, spec: GameSpec, settings: Settings) -> fl
 
 
 def lowest(section: RewardSection, spec: GameSpec, settings: Settings, longest: int) -> float:
-    """Return the lower bound of one reward of a seat: at the end of a game, on the way, or for a reply.
+    """Return the lower bound of one reward of a seat: at the end of a game, on the way, or for a reply and its labels.
 
     `longest` bounds a reply, in tokens. A game that pays on the way may take all of it back.
     """
     bounds = REGISTRY[source(section, spec)].bounds(spec, settings)
     on_the_way = factor(section, bounds) * (bounds[0] - bounds[1]) if spec.pays else 0.0
-    return min(scaled(section, bounds[0], bounds), on_the_way, components.lowest(section, longest))
+    of_turn, of_seat = labels.lowest(section)
+    at_end = scaled(section, bounds[0], bounds) + of_seat
+    return min(at_end, on_the_way, components.lowest(section, longest, of_turn))
 
 
 class PerGame:
@@ -85,10 +88,20 @@ class PerGame:
         return await self._rewards[episode.scenario.game].score(episode, seed)
 
 
-def build(section: RewardSection, spec: GameSpec, judge: Judge | None = None) -> Reward:
-    """Return the reward of a run for the game `spec`; raise `BadInput` if it needs another game or a judge."""
+def build(
+    section: RewardSection,
+    spec: GameSpec,
+    judge: Judge | None = None,
+    labellers: Mapping[str, Labeller] | None = None,
+) -> Reward:
+    """Return the reward of a run for the game `spec`; raise `BadInput` if it needs another game or a judge.
+
+    `labellers` are the classifiers that the section names.
+    """
     entry = REGISTRY[source(section, spec)]
     reward: Reward = Ruled(entry.make(spec, judge), section, partial(entry.bounds, spec))
+    if section.labels:
+        reward = Labelled(reward, section, labellers or {}, judge)
     if section.judge_filter:
         reward = QualityFiltered(reward, _needed(judge))
     if section.process == "none":

@@ -17,13 +17,15 @@ class Score:
     """An episode's score: a return per seat, `passed` per turn, what each turn earned, and the judgments, if any.
 
     `parts` are the components of the turns' rewards by name, each with one number per turn (`Episode.turns`). What
-    the game paid before its end is the part `EARNED`; `returns` contain it, but none of the other parts.
+    the game paid before its end is the part `EARNED`; `returns` contain it, but none of the other parts. `seat_parts`
+    are components of the returns themselves, by name and seat.
     """
 
     returns: Mapping[Seat, float]
     passed: tuple[bool, ...]
     parts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     judgments: tuple[Judgment, ...] = ()
+    seat_parts: Mapping[str, Mapping[Seat, float]] = field(default_factory=dict)
 
     @property
     def turn_rewards(self) -> tuple[float, ...]:
@@ -44,6 +46,9 @@ class Score:
             "passed": list(self.passed),
             "parts": {name: list(row) for name, row in self.parts.items()},
             "judgments": [judgment.to_dict() for judgment in self.judgments],
+            "seat_parts": {
+                name: {str(seat): value for seat, value in values.items()} for name, values in self.seat_parts.items()
+            },
         }
 
     @classmethod
@@ -54,6 +59,10 @@ class Score:
             tuple(bool(each) for each in data["passed"]),
             {name: tuple(float(each) for each in row) for name, row in data["parts"].items()},
             tuple(Judgment.from_dict(each) for each in data["judgments"]),
+            {
+                name: {int(seat): float(value) for seat, value in values.items()}
+                for name, values in data.get("seat_parts", {}).items()  # not in files of earlier releases
+            },
         )
 
 

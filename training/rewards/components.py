@@ -57,6 +57,9 @@ def parts(episode: Episode, section: RewardSection) -> Mapping[str, PerTurn]:
     return {name: component(episode, section) for name, (on, component) in switched_on.items() if on}
 
 
-def lowest(section: RewardSection, longest: int) -> float:
-    """Return the least that one turn may earn by its form and length; `longest` bounds a reply, in tokens."""
-    return min(section.malformed, of_length(longest, section) if section.length == "penalty" else 0.0)
+def lowest(section: RewardSection, longest: int, of_labels: float = 0.0) -> float:
+    """Return the least that one turn may earn by its form and length; `longest` bounds a reply, in tokens.
+
+    `of_labels` is the least that a legal turn earns beside.
+    """
+    return min(section.malformed, of_labels + (of_length(longest, section) if section.length == "penalty" else 0.0))
