@@ -1,20 +1,24 @@
-"""Judgments over the API: read judgments, list the assigned seats, add judgments."""
+"""Judgments over the API: read judgments, list the assigned seats, add judgments, export the labels of a queue."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from django.db.models import Q
 from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from ninja import Router, Status
 from ninja.errors import HttpError
 from ninja.pagination import LimitOffsetPagination, paginate
 
+from training.errors import BadInput
+from training.labels.exchange import format_named
 from training.records import Label as LabelRecord
 from webapp.accounts.permissions import get_or_404
-from webapp.api.access import caller
+from webapp.api.access import Key, caller
 from webapp.api.shapes import AnalysisOut, DecisionIn, JudgmentIn, JudgmentOut, LabelShape, TargetOut
 from webapp.judgments.annotating import services as annotating
+from webapp.judgments.datasets import files
 from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target, TargetQuerySet
 from webapp.judgments.results import access, analyses, decisions
 
@@ -104,6 +108,20 @@ def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
     labels = None if data.labels is None else [_label(shape, target) for shape in data.labels]
     judgment = annotating.annotate(target=target, by=user, labels=labels, reason=data.reason)
     return Status(201, get_or_404(visible, pk=judgment.pk))
+
+
+@router.get("/queues/{int:pk}/labels", response=str, auth=Key(researchers=True))
+def export_labels(
+    request: HttpRequest, pk: int, format: Literal["jsonl", "csv", "label-studio", "w3c"] = "jsonl"
+) -> HttpResponseBase:
+    """The labels of a queue as a file; 409 while the caller has yet to judge what others judged in it."""
+    user = caller(request)
+    queue = get_or_404(Queue.objects.visible_to(user), pk=pk)
+    try:
+        labels = files.labels_of(queue, format_named(format), user)
+    except BadInput as error:
+        raise HttpError(409, error.why) from error
+    return files.download(request, labels)
 
 
 def _label(shape: LabelShape, target: Target) -> LabelRecord:

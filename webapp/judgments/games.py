@@ -102,6 +102,13 @@ def reference(game: JudgedGame) -> dict[str, JudgedGame]:
     return {"episode": game} if isinstance(game, PlayedEpisode) else {"conversation": game}
 
 
+def scenario_of(game: JudgedGame) -> Scenario:
+    """Return the scenario that was played; raise `BadInput` if an episode's file cannot be read."""
+    if isinstance(game, Match):
+        return Scenario.from_dict(game.scenario)
+    return of_episode(game).scenario if isinstance(game, PlayedEpisode) else Scenario.from_dict(game.data["scenario"])
+
+
 def label(game: JudgedGame) -> str:
     """Return a game's name for pages and messages."""
     if isinstance(game, Match):

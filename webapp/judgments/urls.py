@@ -24,6 +24,7 @@ urlpatterns = [
     path("queues/<int:pk>/decisions/", adjudication.decision_list, name="decisions"),
     path("queues/<int:pk>/decisions/<int:target_id>/", adjudication.decide, name="decide"),
     path("queues/<int:pk>/decisions/<int:target_id>/gold/", adjudication.gold, name="gold"),
+    path("queues/<int:pk>/labels/", queues.queue_labels, name="queue-labels"),
     path("queues/<int:pk>/annotate/", annotating.annotate, name="annotate"),
     path("queues/<int:pk>/own/", display.own_judgments, name="own_judgments"),
     path("codebooks/new/", codebooks.codebook_new, name="codebook-new"),

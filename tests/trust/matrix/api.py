@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from tests.trust.matrix import corpora, experiments, scenarios
+from tests.trust.matrix import corpora, experiments, judgments, scenarios
 from tests.trust.matrix.base import ANNOTATORS, EVERYONE, MEMBERS, METHODS, NOBODY, RESEARCHERS, Route
 from tests.trust.matrix.judgments import queue
 from tests.webapp.judgments.make import finished_match
@@ -79,6 +79,7 @@ ROUTES = [
     api("api:ask_for_advice", EVERYONE, ADMIN, method="POST", make=match, data={"turn": 0, "coach": "scripted"}),
     api("api:make_move", EVERYONE, ADMIN, method="POST", make=match, data={"turn": 0, "action": "accept"}),
     api("api:list_judgments", ANNOTATORS),
+    api("api:export_labels", RESEARCHERS, RESEARCHERS, make=judgments.queue),
     api("api:list_targets", ANNOTATORS),
     api("api:agreement", RESEARCHERS, RESEARCHERS, make=queue),
     api("api:list_decisions", RESEARCHERS, ADMIN, make=queue),

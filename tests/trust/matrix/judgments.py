@@ -84,6 +84,7 @@ ROUTES = [
     Route("judgments:decide", RESEARCHERS, ADMIN, make=disputed),
     Route("judgments:decide", RESEARCHERS, ADMIN, method="POST", make=disputed, data={"unscored": "1", "note": "cut"}),
     Route("judgments:gold", RESEARCHERS, ADMIN, method="POST", make=disputed),
+    Route("judgments:queue-labels", RESEARCHERS, RESEARCHERS, make=queue),
     Route("judgments:annotate", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:annotate", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
     Route("judgments:own_judgments", ANNOTATORS, NOBODY, make=assigned),

@@ -7,20 +7,20 @@ its conversations; a scenario that was changed since gets a line of its own. Peo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC
-from itertools import count, groupby
+from itertools import chain, count, groupby, islice
+from operator import itemgetter
 
 from django.db import transaction
-from django.db.models import Min, Q
+from django.db.models import Max, Min, Q
 from django.utils import timezone
 
 from training.dataset import Conversation, DatasetLine
 from training.errors import BadInput
 from training.evaluate.behaviours import PERSON
+from training.labels.exchange import LabelledScenario
 from training.records import Judgment as JudgmentRecord
-from training.records import Scenario
 from training.store import dumps
 from webapp.accounts.models import User
 from webapp.arena.models import Match
@@ -30,41 +30,121 @@ from webapp.scenarios.models import Dataset, DatasetVersion
 from webapp.scenarios.services import add_version, create_dataset
 
 CHUNK = 200
-"""Targets that are in memory at once."""
+"""Games that are in memory at once."""
 
 
-@dataclass
 class Export:
-    """The lines of an export and what was left out, with the reason of each."""
+    """A queue's judged games as scenarios with their conversations, in the order of the queue.
 
-    lines: list[DatasetLine] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    `by` exports, without the games whose players are not yet revealed to them; None: the site's operator, who may read
+    everything. `left_out` says of each game that is left out why, as far as `scenarios` has read. Judgments made after
+    the beginning are not part of it.
+    """
+
+    def __init__(self, queue: Queue, by: User | None) -> None:
+        self.left_out: list[str] = []
+        self._queue = queue
+        self._last = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+        self._names = _names(queue)  # afterwards, so that every author of a judgment up to the last has one
+        self._games = self._plan(by)
+
+    def __bool__(self) -> bool:
+        """Whether a game may be exported, as far as is known before it is read."""
+        return bool(self._games)
+
+    def scenarios(self) -> Iterator[LabelledScenario]:
+        """Yield every scenario with its conversations, which are read before the next scenario is."""
+        used: set[str] = set()
+        for key, pairs in groupby(self._read(), itemgetter(0)):
+            yield _labelled(key, map(itemgetter(1), pairs), used)
+
+    def lines(self) -> list[DatasetLine]:
+        """Return all of it as dataset lines."""
+        return [
+            DatasetLine(scenario=each.scenario, conversations=tuple(each.conversations)) for each in self.scenarios()
+        ]
+
+    def _plan(self, by: User | None) -> list[tuple[str, list[int]]]:
+        """Return the targets of each game by the hash of its scenario, games of one scenario after each other."""
+        queue = self._queue
+        matches = Match.objects.filter(targets__queue=queue)
+        unrated = set() if by is None else set(matches.unrevealed_to(by).values_list("pk", flat=True))
+        scored = set(Judgment.objects.filter(target__queue=queue).scored().values_list("target", flat=True))
+        by_scenario: dict[str, list[list[int]]] = {}
+        for targets in _by_game(queue):
+            try:
+                if targets[0].match_id in unrated:
+                    raise BadInput("rate it first, as you sat there")
+                if not any(target.pk in scored for target in targets):
+                    raise BadInput("not scored")
+                scenario = games.scenario_of(targets[0].game).with_seed(0)
+            except BadInput as error:
+                self.left_out.append(f"{games.label(targets[0].game)}: {error.why}")
+                continue
+            key = hashlib.sha256(dumps(scenario.to_dict()).encode()).hexdigest()
+            by_scenario.setdefault(key, []).append([target.pk for target in targets])
+        return [(key, pks) for key, planned in by_scenario.items() for pks in planned]
+
+    def _read(self) -> Iterator[tuple[str, Conversation]]:
+        """Yield the planned games, some at a time, each with the hash of its scenario."""
+        planned = iter(self._games)
+        while chunk := list(islice(planned, CHUNK)):
+            rows = Target.objects.with_games().in_bulk([pk for _, pks in chunk for pk in pks])
+            judgments = _judgments(rows.values(), self._last)
+            for key, pks in chunk:
+                targets = [rows[pk] for pk in pks if pk in rows]
+                if not targets:  # the queue was changed meanwhile
+                    continue
+                try:
+                    yield key, self._conversation(targets, judgments)
+                except BadInput as error:
+                    self.left_out.append(f"{games.label(targets[0].game)}: {error.why}")
+
+    def _conversation(self, targets: list[Target], judgments: Mapping[tuple[str, int], list[Judgment]]) -> Conversation:
+        first = targets[0]
+        game = games.judgeable(first)
+        rows = [row for target in targets for row in judgments.get(("target", target.pk), ())]
+        rows.sort(key=lambda row: row.pk)
+        if (
+            first.match_id is not None or first.conversation_id is not None
+        ):  # players' and outside authors' travel along
+            kind = "match" if first.match_id is not None else "conversation"
+            rows += judgments.get((kind, first.match_id or first.conversation_id or 0), ())
+        episode = game.episode()
+        digest = hashlib.sha256(dumps(episode.to_dict()).encode()).hexdigest()
+        records = tuple(self._record(row, digest) for row in rows)
+        return Conversation(source=game.source, episode=episode, judgments=records)
+
+    def _record(self, row: Judgment, digest: str) -> JudgmentRecord:
+        return JudgmentRecord(
+            codebook=row.codebook_version.codebook.name, codebook_version=row.codebook_version.number, episode=digest,
+            seat=row.seat, author=self._names.get(row.author_id or 0, row.by), prompt_sha256=row.prompt_sha256,
+            labels=row.records(), reason=row.reason, judged_at=_time(row), seconds=row.seconds,
+            suggestions_shown=row.suggestions_shown, unsure=row.unsure, decides=row.decides,
+        )  # fmt: skip
 
 
-def collect(queue: Queue, by: User) -> Export:
-    """Return a queue's judged games as dataset lines, without those whose players are not yet revealed to `by`."""
-    export = Export()
-    unrated = set(Match.objects.filter(targets__queue=queue).unrevealed_to(by).values_list("pk", flat=True))
-    names = _names(queue)
-    by_scenario: dict[str, tuple[Scenario, list[Conversation]]] = {}
-    for targets in _by_game(queue):
-        try:
-            if targets[0].match_id in unrated:
-                raise BadInput("rate it first, as you sat there")
-            conversation = _conversation(targets, names)
-        except BadInput as error:
-            export.left_out.append(f"{games.label(targets[0].game)}: {error.why}")
-            continue
-        scenario = conversation.episode.scenario.with_seed(0)
-        key = hashlib.sha256(dumps(scenario.to_dict()).encode()).hexdigest()
-        by_scenario.setdefault(key, (conversation.episode.scenario, []))[1].append(conversation)
-    used: set[str] = set()
-    for key, (scenario, conversations) in by_scenario.items():
-        name = scenario.id if scenario.id not in used else f"{scenario.id[:191]}-{key[:8]}"
-        used.add(name)
-        line = DatasetLine(scenario=scenario.model_copy(update={"id": name}), conversations=tuple(conversations))
-        export.lines.append(line)
-    return export
+def _labelled(key: str, conversations: Iterator[Conversation], used: set[str]) -> LabelledScenario:
+    """Return a scenario under an id that is not `used` yet, and becomes it."""
+    first = next(conversations)
+    scenario = first.episode.scenario
+    name = scenario.id if scenario.id not in used else f"{scenario.id[:191]}-{key[:8]}"
+    used.add(name)
+    return LabelledScenario(scenario.model_copy(update={"id": name}), chain((first,), conversations))
+
+
+def _judgments(targets: Iterable[Target], last: int) -> dict[tuple[str, int], list[Judgment]]:
+    """Return the judgments of targets, by target, and those beside the queue, by match or conversation."""
+    rows = list(targets)
+    matches = {row.match_id for row in rows if row.match_id is not None}
+    conversations = {row.conversation_id for row in rows if row.conversation_id is not None}
+    beside = Q(target=None) & (Q(match__in=matches) | Q(conversation__in=conversations))
+    found = Judgment.objects.with_authors().filter(Q(target__in=rows) | beside, pk__lte=last)
+    by_place: dict[tuple[str, int], list[Judgment]] = {}
+    for row in found:
+        kind = "target" if row.target_id is not None else "match" if row.match_id is not None else "conversation"
+        by_place.setdefault((kind, row.target_id or row.match_id or row.conversation_id or 0), []).append(row)
+    return by_place
 
 
 def _by_game(queue: Queue) -> Iterator[list[Target]]:
@@ -100,32 +180,11 @@ def _names(queue: Queue) -> dict[int, str]:
     return dict(zip(people.values_list("author", flat=True), free, strict=False))
 
 
-def _conversation(targets: list[Target], names: Mapping[int, str]) -> Conversation:
-    first = targets[0]
-    rows = list(Judgment.objects.with_authors().filter(target__in=targets))
-    if all(row.unscored for row in rows):
-        raise BadInput("not scored")
-    game = games.judgeable(first)
-    if first.episode_id is None:  # what players or outside authors said of it travels along
-        rows += Judgment.objects.with_authors().filter(target=None, **games.reference(first.game))
-    episode = game.episode()
-    digest = hashlib.sha256(dumps(episode.to_dict()).encode()).hexdigest()
-    records = tuple(
-        JudgmentRecord(
-            codebook=row.codebook_version.codebook.name, codebook_version=row.codebook_version.number, episode=digest,
-            seat=row.seat, author=names.get(row.author_id or 0, row.by), prompt_sha256=row.prompt_sha256,
-            labels=row.records(), reason=row.reason, judged_at=_time(row), decides=row.decides,
-        )
-        for row in rows
-    )  # fmt: skip
-    return Conversation(source=game.source, episode=episode, judgments=records)
-
-
 def _time(row: Judgment) -> str:
     return "" if row.updated_at is None else row.updated_at.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _check_judged(queue: Queue, by: User) -> None:
+def check_judged(queue: Queue, by: User) -> None:
     """Raise `BadInput` naming the queue in which `by` has yet to judge a seat of this export."""
     if queue.targets.open_for(by).exists():
         raise BadInput("judge your remaining seats first: the export contains the judgments of others", "queue")
@@ -146,22 +205,28 @@ def store(*, queue: Queue, name: str, by: User) -> tuple[DatasetVersion, list[st
     judgments the export would tell.
     """
     list(queue.targets.select_for_update().values_list("pk"))  # a judgment that is being saved is complete after this
-    _check_judged(queue, by)
+    check_judged(queue, by)
     if by.may_change(queue.owner_id):
         Queue.objects.filter(pk=queue.pk).update(exported_at=timezone.now())
-    export = collect(queue, by)
-    if not export.lines:
-        why = "; ".join(export.left_out[:3]) or "the queue is empty"
-        raise BadInput(f"no judged game may be exported ({why})", "queue")
+    export = Export(queue, by)
+    lines = export.lines()
+    if not lines:
+        raise nothing(export)
     note = f"judged games of queue “{queue.name}” under {queue.codebook_version}"
     existing = Dataset.objects.filter(name=name).first()
     if existing is not None:
         if not by.may_change(existing.owner_id):
             raise BadInput("this dataset is somebody else's; choose another name", "name")
-        return add_version(dataset=existing, by=by, lines=export.lines, note=note), export.left_out
+        return add_version(dataset=existing, by=by, lines=lines, note=note), export.left_out
     source, licence = _origin(queue)
-    version = create_dataset(name=name, owner=by, lines=export.lines, source=source, licence=licence, note=note)
+    version = create_dataset(name=name, owner=by, lines=lines, source=source, licence=licence, note=note)
     return version, export.left_out
+
+
+def nothing(export: Export) -> BadInput:
+    """Return the error of an export without a game."""
+    why = "; ".join(export.left_out[:3]) or "the queue is empty"
+    return BadInput(f"no judged game may be exported ({why})", "queue")
 
 
 def _origin(queue: Queue) -> tuple[str, str]:

@@ -90,7 +90,8 @@ def judgment_fields(
         yield key, labels or (), {
             "seat": record.seat, "outside_author": author if count == 1 else f"{author} ({count})",
             "prompt_sha256": record.prompt_sha256[:64], "unscored": labels is None, "reason": reason,
-            "updated_at": _time(record.judged_at),
+            "updated_at": _time(record.judged_at), "seconds": record.seconds, "unsure": record.unsure,
+            "suggestions_shown": record.suggestions_shown, "decides": record.decides,
         }  # fmt: skip
 
 
@@ -113,7 +114,9 @@ def _answer(
         check_turns(labels, texts, len(episode["scenario"]["seats"]))
     except BadInput as error:
         return None, f"the imported labels do not fit the codebook: {error}"
-    return (labels, record.reason) if labels else (None, "the imported file gives no label")
+    if not labels and asked.about_seats:
+        return None, "the imported file gives no label"
+    return labels, record.reason  # of a whole game, an author may mark nothing
 
 
 def _time(text: str) -> datetime | None:

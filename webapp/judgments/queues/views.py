@@ -16,13 +16,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from training.errors import BadInput
 from training.evaluate.intervals import ENOUGH
+from training.labels.exchange import FORMATS, format_named
 from webapp.accounts.models import User
 from webapp.accounts.permissions import annotators, current_user, get_or_404, researchers
 from webapp.arena.models import Match
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, render_page, wants_fragment
 from webapp.core.sorting import Order
 from webapp.judgments import display
-from webapp.judgments.datasets import export
+from webapp.judgments.datasets import export, files
 from webapp.judgments.models import QUEUE_SORTS, Codebook, JudgeModel, Judgment, Queue, Target
 from webapp.judgments.queues import services as queues
 from webapp.judgments.queues.forms import QueueForm
@@ -141,6 +142,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
         "judgments": display.shown_judgments(page),
         "annotators": queue.annotators.order_by("username"),
         "may_change": user.may_change(queue.owner_id),
+        "formats": FORMATS.values(),
         "export_form": DatasetNameForm(initial={"name": f"judged-{queue.pk}"}),
     }
 
@@ -190,3 +192,17 @@ def queue_export(request: HttpRequest, pk: int) -> HttpResponseBase:
                 messages.warning(request, f"{len(left_out)} games were left out: {'; '.join(left_out[:5])}.")
             return redirect("scenarios:version", version.dataset.name, version.number)
     return render(request, "judgments/export.html", {"form": form, "queue": queue}, status=400)
+
+
+@require_GET
+@researchers
+def queue_labels(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The labels as a file in the format that `?format=` names."""
+    user = current_user(request)
+    queue = get_or_404(Queue.objects.visible_to(user), pk=pk)
+    try:
+        labels = files.labels_of(queue, format_named(request.GET.get("format", "")), user)
+    except BadInput as error:
+        messages.error(request, f"No file was made: {error.why}.")
+        return redirect("judgments:queue", queue.pk)
+    return files.download(request, labels)
