@@ -1,8 +1,10 @@
-"""Judgments: read those of people and models, and add some."""
+"""Judgments: read those of people and models, add some, and download the labels of a queue."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
 
 from parley_client.models import JudgmentIn, JudgmentOut, LabelShape, TargetOut
 from parley_client.transport import Transport
@@ -35,3 +37,9 @@ class Judgments:
             labels = [LabelShape.model_validate({"label": name, "value": value}) for name, value in labels.items()]
         body = JudgmentIn(target=target, labels=None if labels is None else list(labels), reason=reason)
         return self._transport.model(JudgmentOut, "POST", "judgments", json=body.model_dump(mode="json"))
+
+    def download(
+        self, queue: int, target: str | Path, *, format: Literal["jsonl", "csv", "label-studio", "w3c"] = "jsonl"
+    ) -> Path:
+        """Write the labels of a queue to a file."""
+        return self._transport.download(f"judgments/queues/{queue}/labels?format={format}", target)

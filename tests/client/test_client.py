@@ -140,7 +140,7 @@ def test_an_experiment_is_read_and_downloaded(client_for, researcher, tmp_path):
     assert json.loads(client.experiments.download(made.pk, tmp_path / "study.jsonl").read_text())["analysed"] is True
 
 
-def test_what_is_assigned_is_judged(client_for, researcher, annotator):
+def test_what_is_assigned_is_judged(client_for, researcher, annotator, tmp_path):
     queue = people_queue(researcher, rated(finished_match(researcher), researcher), [annotator])
     client = client_for(annotator)
     first, second = client.judgments.targets(queue=queue.pk)
@@ -154,6 +154,8 @@ def test_what_is_assigned_is_judged(client_for, researcher, annotator):
         client.judgments.add(first.id, {**values, "mutual_benefit": 99})
     again = [LabelShape(label=name, value=7.0, seat=first.seat) for name in values]
     assert {label.value for label in client.judgments.add(first.id, again).labels} == {7.0}
+    table = client_for(researcher).judgments.download(queue.pk, tmp_path / "labels.csv", format="csv")
+    assert table.read_text().count("person:1,fine-grained") == len(CONDUCT.labels) + 1
 
 
 def test_a_checkpoint_without_files_is_a_conflict(client_for, researcher, player, settings, tmp_path):
