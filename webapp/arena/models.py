@@ -6,11 +6,11 @@ Reads are QuerySet methods; every write is a function of `webapp.arena.play` or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils.functional import cached_property
 
 from training.games import REGISTRY, lookup
@@ -111,11 +111,9 @@ class MatchQuerySet(models.QuerySet["Match"]):
         """
         seats = MatchSeat.objects.filter(match=OuterRef("pk"), user=user)
         withheld = Q(Exists(seats.filter(guesses__isnull=True, game_rating__isnull=True)), task="")
-        if user.is_annotator:
-            assigned = Match.objects.filter(pk=OuterRef("pk"), targets__queue__annotators=user)
-            judged = Count("targets__judgments", filter=Q(targets__judgments__author=user), distinct=True)
-            unjudged = assigned.annotate(assigned=Count("targets", distinct=True), judged=judged)
-            withheld |= ~Q(Exists(seats)) & Q(Exists(unjudged.filter(judged__lt=F("assigned"))))
+        targets: Any = Match._meta.get_field("targets").related_model
+        awaited = targets.objects.awaited_by(user).filter(match=OuterRef("pk"))
+        withheld |= ~Q(Exists(seats)) & Q(Exists(awaited))
         in_experiment = Q(Exists(seats), state__in=[Match.State.FINISHED, Match.State.ABORTED]) & ~Q(shown_as="")
         return self.filter(Q(withheld, state=Match.State.FINISHED) | in_experiment)  # its debriefing says who they were
 

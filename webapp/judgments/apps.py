@@ -35,7 +35,7 @@ def _store_judgments(*, version: Any, **_options: Any) -> None:
 def _awaited(*, conversations: Any, user: Any, **_options: Any) -> dict[int, WaitingQueue]:
     from webapp.judgments.models import Target
 
-    return Target.objects.open_for(user).among(conversations)
+    return Target.objects.awaited_by(user).among(conversations)
 
 
 def _codebook(*, name: str, number: int | None, **_options: Any) -> Codebook:

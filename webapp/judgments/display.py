@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET
 from training.errors import BadInput
 from training.labels.codebooks import LabelType
 from training.records import Label
-from webapp.accounts.permissions import annotators, current_user, get_or_404, researchers
+from webapp.accounts.permissions import annotators, current_user, get_or_404, members, researchers
 from webapp.arena import access
 from webapp.arena.models import Match
 from webapp.core.http import integer, render_page
@@ -131,11 +131,11 @@ def of_version(request: HttpRequest, name: str, number: int) -> HttpResponse:
 
 
 @require_GET
-@annotators
+@members
 def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
     """What this person has judged in a queue, each with a way to change it; the latest comes first."""
     user = current_user(request)
-    queue = get_or_404(Queue.objects.filter(annotators=user), pk=pk)
+    queue = get_or_404(Queue.objects.annotated_by(user), pk=pk)
     rows = Judgment.objects.filter(author=user, decides=False).of_queue(queue).order_by("-updated_at", "-pk")
     page = Paginator(rows.select_related("target__match", "target__episode__run"), PAGE).get_page(
         integer(request, "page", 1, low=1)

@@ -31,10 +31,10 @@ from webapp.arena.models import Match
 from webapp.arena.play import services as arena
 from webapp.arena.setup import tables
 from webapp.core import choices
-from webapp.judgments import views
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Codebook, Guess, JudgeModel, Judgment, Queue
 from webapp.judgments.queues import services as queues
+from webapp.judgments.queues import views as queue_views
 from webapp.judgments.rating import services as rating
 from webapp.scenarios.models import Dataset
 from webapp.serving import services as serving
@@ -181,7 +181,7 @@ def test_a_match_that_one_may_not_see_shows_no_names(client_of, researcher, othe
 
 
 def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
-    monkeypatch.setattr(views, "JUDGMENTS", 1)
+    monkeypatch.setattr(queue_views, "JUDGMENTS", 1)
     queue = judged_by_a_model(researcher, rated(finished_match(researcher), researcher))
     address = reverse("judgments:queue", args=[queue.pk])
     for query, seat in (("", "Ann (seat 1)"), ("?page=2", "Ben (seat 2)")):

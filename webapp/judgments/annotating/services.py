@@ -21,6 +21,7 @@ from webapp.judgments.models import (
     Queue,
     Target,
 )
+from webapp.judgments.queues import reservations
 from webapp.judgments.search.games import remember
 
 MOST_CHANGES = 100
@@ -66,6 +67,7 @@ def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, 
         raise BadInput("it was removed from the queue", "target")
     judgment = locked.judgments.filter(author=by, decides=False).first()
     if judgment is None:
+        reservations.check_open(locked, by)
         judgment = Judgment(
             target=locked, author=by, codebook_version=target.queue.codebook_version, seat=target.seat,
             **games.reference(target.game),
@@ -86,6 +88,7 @@ def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, 
     if scored and locked.seat is None and locked.turns is None:
         locked.turns = [line.turn for line in games.game_of(target).turn_lines() if line.turn is not None]
     locked.save(update_fields=["state", "turns"])
+    reservations.judgment_stored(locked, judgment)
     return judgment
 
 

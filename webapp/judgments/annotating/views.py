@@ -20,13 +20,14 @@ from django.views.decorators.http import require_http_methods
 from training.errors import BadInput
 from training.labels.codebooks import Codebook
 from training.records import Label
-from webapp.accounts.permissions import annotators, current_user, get_or_404
+from webapp.accounts.permissions import current_user, get_or_404, members
 from webapp.core.http import integer, render_page, wants_fragment
 from webapp.judgments import games
 from webapp.judgments.annotating import services as annotating
 from webapp.judgments.annotating import turns
 from webapp.judgments.annotating.forms import ValuesForm, form_value
 from webapp.judgments.models import Judgment, Queue, Target
+from webapp.judgments.queues import reservations
 from webapp.judgments.results import comparison
 
 VALUE = "value"
@@ -34,24 +35,23 @@ VALUE = "value"
 
 
 @require_http_methods(["GET", "POST"])
-@annotators
+@members
 def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The next target of a queue for this user; `?after=` requests the one after a target, `?target=` a judged one,
     to change it.
     """
     user = current_user(request)
-    queue = get_or_404(Queue.objects.filter(annotators=user).select_related("codebook_version__codebook"), pk=pk)
-    waiting = queue.targets.open_for(user).with_games()
+    queue = get_or_404(Queue.objects.annotated_by(user).select_related("codebook_version__codebook"), pk=pk)
     if request.method == "POST":
         return _judged(request, queue)
     after, reopened = integer(request, "after", 0), integer(request, "target", 0)
     if after and wants_fragment(request):
-        following = waiting.exclude(pk=after).first()
+        following = reservations.offer(queue=queue, user=user, besides=after)
         context = {"queue": queue, "after": after, **(_target(following) if following else {})}
         return render(request, "judgments/annotate_next.html", context)
     if reopened:
         return _reopened(request, queue, get_or_404(queue.targets.judged_by(user).with_games(), pk=reopened))
-    return _page(request, queue, waiting.first())
+    return _page(request, queue, reservations.offer(queue=queue, user=user))
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
                 return redirect("judgments:own_judgments", queue.pk)
             if not wants_fragment(request):
                 return redirect("judgments:annotate", queue.pk)
-            following = queue.targets.open_for(user).with_games().first()
+            following = reservations.offer(queue=queue, user=user)
             preloaded = following is not None and request.POST.get("next") == str(following.pk)
             return _page(request, queue, following, preloaded=preloaded)
     # htmx swaps successful responses only
@@ -167,9 +167,9 @@ def _page(
 ) -> HttpResponse:
     user = current_user(request)
     total = queue.targets.count()
-    remaining = queue.targets.open_for(user).count()
+    remaining, awaited = queue.targets.open_for(user).count(), queue.targets.awaited_by(user).exists()
     context: dict[str, Any] = {"queue": queue, "total": total, "done": total - remaining, "preloaded": preloaded}
-    context |= {"comparison": None if remaining else comparison.of_queue(queue, user), **(entered or {})}
+    context |= {"comparison": None if awaited else comparison.of_queue(queue, user), **(entered or {})}
     if target is not None:
         context |= {"following": remaining > 1 and not context.get("reopened"), "target": target}
         context |= {} if preloaded else _target(target, asked)

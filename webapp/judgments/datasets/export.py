@@ -186,10 +186,10 @@ def _time(row: Judgment) -> str:
 
 def check_judged(queue: Queue, by: User) -> None:
     """Raise `BadInput` naming the queue in which `by` has yet to judge a seat of this export."""
-    if queue.targets.open_for(by).exists():
+    if queue.targets.awaited_by(by).exists():
         raise BadInput("judge your remaining seats first: the export contains the judgments of others", "queue")
     others_judged = of_same_seat(_exported(queue).exclude(author=by))
-    waiting = Target.objects.open_for(by).filter(others_judged).select_related("queue").first()
+    waiting = Target.objects.awaited_by(by).filter(others_judged).select_related("queue").first()
     if waiting is not None:
         why = f"judge your remaining seats of queue “{waiting.queue.name}” first: the export contains what others said"
         raise BadInput(f"{why} of the same seats", "queue")

@@ -21,13 +21,13 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
     """Reads of judgments."""
 
     def readable_by(self, user: User) -> JudgmentQuerySet:
-        """Annotators read their own judgments; researchers read all but those that would prejudice them.
+        """People read their own judgments; researchers read all but those that would prejudice them.
 
         Withheld from a researcher are judgments of a seat that they have yet to judge, and of a match in which they
         played and have neither rated the others nor asked to see who they were.
         """
         if not user.is_researcher:
-            return self.filter(author=user) if user.is_annotator else self.none()
+            return self.filter(author=user)
         unrated = Exists(Match.objects.unrevealed_to(user).filter(pk=OuterRef("match")))
         return self.not_awaited_by(user).filter(Q(author=user) | ~unrated)
 
@@ -35,7 +35,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         """All but others' judgments of seats that this person has yet to judge in any queue; without a person, all."""
         if user is None:
             return self
-        return self.filter(Q(author=user) | ~of_same_seat(Target.objects.open_for(user)))
+        return self.filter(Q(author=user) | ~of_same_seat(Target.objects.awaited_by(user)))
 
     def saying(self, text: str) -> JudgmentQuerySet:
         """Judgments whose comment, or a label's reason or text, contains the text."""

@@ -8,12 +8,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, Exists, F, OuterRef, Q
-from django.db.models.functions import Now
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, Subquery, Value, When
+from django.db.models.functions import MD5, Cast, Coalesce, Concat, Now
 from django.db.models.lookups import IsNull
 
 from training.labels.codebooks import Codebook as CodebookRecord
 from webapp.accounts.models import User
+from webapp.arena.models import Match
 from webapp.judgments.models.codebooks import CodebookVersion, JudgeModel
 from webapp.judgments.models.judged import SITE_SOURCE, JudgedGame, role_at, source_in_sql
 from webapp.scenarios.models import StoredConversationQuerySet
@@ -37,19 +38,28 @@ class QueueQuerySet(models.QuerySet["Queue"]):
     """Reads of queues."""
 
     def visible_to(self, user: User) -> QueueQuerySet:
-        """Researchers see every queue, annotators those that name them."""
-        if user.is_researcher:
-            return self
-        return self.filter(annotators=user) if user.is_annotator else self.none()
+        """Researchers see every queue, others those in which they may judge."""
+        return self if user.is_researcher else self.annotated_by(user)
+
+    def annotated_by(self, user: User) -> QueueQuerySet:
+        """Queues in which this person may judge: those that name them.
+
+        Whoever does not have the role of an annotator judges in queues whose invitation they accepted, only.
+        """
+        named = self.filter(annotators=user)
+        if user.is_annotator:
+            return named
+        invited = Queue.objects.filter(pk=OuterRef("pk"), invitations__accepted_by=user)
+        return self.none() if user.is_guest else named.filter(Exists(invited))
 
     def assigned_to(self, user: User, *, unfinished: bool = False) -> QueueQuerySet:
-        """The queues that name this person as an annotator, newest first, with `left`: what they have not judged.
+        """The queues in which this person may judge, newest first, with `left`: how many targets are open for them.
 
         `unfinished`: only those in which something is left.
         """
-        done = Exists(Target.objects.filter(pk=OuterRef("targets")).judged_by(user))
-        left = Count("targets", filter=~done, distinct=True)
-        queues = self.filter(annotators=user).annotate(left=left).order_by("-created_at")
+        waiting = Target.objects.open_for(user).filter(queue=OuterRef("pk")).order_by().values("queue")
+        left = Coalesce(Subquery(waiting.annotate(number=Count("pk")).values("number")), 0)
+        queues = self.annotated_by(user).annotate(left=left).order_by("-created_at")
         return queues.filter(left__gt=0) if unfinished else queues
 
     def changeable_by(self, user: User) -> QueueQuerySet:
@@ -152,9 +162,60 @@ class TargetQuerySet(models.QuerySet["Target"]):
         return self.filter(free, state=Target.State.PENDING, queue__judge__isnull=False)
 
     def open_for(self, user: User) -> TargetQuerySet:
-        """Targets of people's queues that are assigned to this person and that they have not judged yet, in order."""
-        assigned = self.filter(queue__judge=None, queue__annotators=user)
-        return assigned.exclude(pk__in=self.judged_by(user).values("pk")).order_by("queue", "position")
+        """Targets of open queues that are offered to this person now, in the order in which they are.
+
+        Left out are closed batches, what they have judged or put aside, what is reserved for others or judged by
+        enough, and, before they have qualified, all but gold targets. Gold targets are offered to everybody.
+        """
+        own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
+        qualifications = Qualification.objects.filter(queue=OuterRef("queue"), annotator=user)
+        passed = Q(queue__qualify_items=0) | Exists(qualifications.filter(passed=True))
+        in_training = Q(gold=True) & ~Exists(qualifications.failed())
+        shared_out = Q(queue__assignment=Queue.Assignment.SHARED_OUT) & Exists(own)
+        room = Q(queue__assignment=Queue.Assignment.FIRST_COME) & (
+            Q(Exists(own.reserved())) | Q(wanted__gt=_judgments() + _reservations(besides=user))
+        )
+        opened = Q(queue__batches_open=None) | Q(batch__lte=F("queue__batches_open"))
+        offered = self._unjudged_by(user).filter(
+            opened,
+            ~Exists(own.exclude(skipped="")),
+            passed | in_training,
+            Q(gold=True) | Q(wanted=None) | shared_out | room,
+            queue__state=Queue.State.OPEN,
+        )
+        return _in_order_of(offered, user)
+
+    def awaited_by(self, user: User) -> TargetQuerySet:
+        """Targets that this person may still come to judge, whether or not they are offered now.
+
+        Also those of paused queues and closed batches, those put aside, and of first-come targets all that are not
+        judged by enough. What others said of their seats is withheld from this person.
+        """
+        own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
+        shared_out = Q(queue__assignment=Queue.Assignment.SHARED_OUT) & Exists(own)
+        room = Q(queue__assignment=Queue.Assignment.FIRST_COME) & (
+            Q(Exists(own.reserved())) | Q(wanted__gt=_judgments())
+        )
+        unjudged = self._unjudged_by(user).exclude(queue__state=Queue.State.CLOSED)
+        return unjudged.filter(Q(gold=True) | Q(wanted=None) | shared_out | room).order_by("queue", "position")
+
+    def skipped_by(self, user: User) -> TargetQuerySet:
+        """Targets that this person put aside and has not judged, with `why`, the latest first."""
+        own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user).exclude(skipped="")
+        skipped = self._unjudged_by(user).exclude(queue__state=Queue.State.CLOSED).filter(Exists(own))
+        why, at = Subquery(own.values("skipped")), Subquery(own.values("created_at"))
+        return skipped.annotate(why=why, skipped_at=at).order_by("-skipped_at")
+
+    def _unjudged_by(self, user: User) -> TargetQuerySet:
+        """Targets of the queues in which this person may judge, without those that they judged, and without matches
+        of which a player refused that they are judged.
+        """
+        judged = Target.objects.filter(pk=OuterRef("pk")).judged_by(user).order_by()
+        named = self.filter(queue__judge=None, queue__annotators=user)
+        if not user.is_annotator:
+            named = named.filter(queue__in=Queue.objects.annotated_by(user).values("pk"))
+        agreed = Exists(Match.objects.exportable().filter(pk=OuterRef("match")))
+        return named.filter(~Exists(judged)).filter(Q(match=None) | agreed)
 
     def judged_by(self, user: User) -> TargetQuerySet:
         """Targets that this person has judged, in order."""
@@ -244,6 +305,47 @@ class Target(models.Model):
         return record if self.seat is None else record.of(role_at(self.game, self.seat))
 
 
+def _in_order_of(rows: TargetQuerySet, user: User) -> TargetQuerySet:
+    """Sort by queue, and in each by its order; what is reserved for this person comes first."""
+    reserved = Assignment.objects.filter(target=OuterRef("pk"), annotator=user).reserved()
+    by_priority = Q(queue__order__in=[Queue.Order.DISAGREEMENT, Queue.Order.UNCERTAINTY])
+    drawn = MD5(Concat(Cast("pk", models.TextField()), Value(f" {user.pk}"), output_field=models.TextField()))
+    return rows.order_by(
+        "queue",
+        Case(When(Exists(reserved), then=0), default=1),
+        Case(When(by_priority, then=-F("priority")), default=0.0),
+        Case(When(queue__order=Queue.Order.POSITION, then=Value("")), default=drawn, output_field=models.TextField()),
+        "position",
+    )
+
+
+def _judgments() -> Coalesce:
+    """How many judgments a target of an outer query has, without a decision."""
+    rows = Target.objects.filter(pk=OuterRef("pk"), judgments__decides=False).order_by().values("pk")
+    return Coalesce(Subquery(rows.annotate(number=Count("judgments")).values("number")), 0)
+
+
+def _reservations(besides: User) -> Coalesce:
+    """For how many others a target of an outer query is reserved."""
+    rows = Assignment.objects.filter(target=OuterRef("pk")).reserved().exclude(annotator=besides)
+    return Coalesce(Subquery(rows.values("target").annotate(number=Count("pk")).values("number")), 0)
+
+
+class AssignmentQuerySet(models.QuerySet["Assignment"]):
+    """Reads of assignments."""
+
+    def reserved(self) -> AssignmentQuerySet:
+        """Reservations that have not lapsed."""
+        return self.filter(expires_at__gt=Now(), skipped="")
+
+    def unjudged(self) -> AssignmentQuerySet:
+        """Assignments whose annotator has not judged the target."""
+        done = Target.objects.filter(
+            pk=OuterRef("target"), judgments__author=OuterRef("annotator"), judgments__decides=False
+        )
+        return self.filter(~Exists(done))
+
+
 class Assignment(models.Model):
     """A target that an annotator is to judge: reserved until `expires_at`, or without end (None).
 
@@ -256,12 +358,24 @@ class Assignment(models.Model):
     skipped = models.CharField(max_length=300, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = AssignmentQuerySet.as_manager()
+
     class Meta:
         constraints = [models.UniqueConstraint(fields=["target", "annotator"], name="assignment_once")]
 
 
+class QualificationQuerySet(models.QuerySet["Qualification"]):
+    """Reads of qualifications."""
+
+    def failed(self) -> QualificationQuerySet:
+        """Of annotators who failed, and whom the owner has not allowed another try."""
+        return self.filter(passed=False, by_owner=False)
+
+
 class Qualification(models.Model):
-    """Whether an annotator may judge more of a queue than its gold targets: by `right` of `items`, or by its owner."""
+    """Whether an annotator may judge more of a queue than its gold targets: by `right`, the share of `items` that they
+    answered right, or by its owner. Not passed by its owner: another try, with the gold targets judged from then on.
+    """
 
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="qualifications")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="qualifications")
@@ -270,6 +384,8 @@ class Qualification(models.Model):
     items = models.PositiveSmallIntegerField(default=0)
     by_owner = models.BooleanField(default=False)
     decided_at = models.DateTimeField(auto_now=True)
+
+    objects = QualificationQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "annotator"], name="qualification_once")]

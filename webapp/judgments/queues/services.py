@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 
 from django.db import transaction
+from django.db.models import Max
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -28,15 +30,60 @@ from webapp.judgments.models import (
     Target,
     role_at,
 )
+from webapp.judgments.queues.selection import EVERYTHING, Selection
+from webapp.judgments.queues.sharing import share_out
 from webapp.runs.models import PlayedEpisode
 from webapp.scenarios.models import StoredConversation
 
 MOST_TARGETS = 20_000
+MOST_OVERLAP = 50
+MOST_MINUTES = 24 * 60
+MOST_GOLD = 200
 LEFT_OUT_SHOWN = 20
 
 
+@dataclass(frozen=True)
+class QueueSettings:
+    """How a queue of people works; see the fields of `Queue`. `selection` is the filter that chose the games."""
+
+    overlap: int | None = None
+    overlap_most: int | None = None
+    assignment: str = Queue.Assignment.FIRST_COME
+    reserve_minutes: int = 30
+    order: str = Queue.Order.RANDOM
+    batch_size: int | None = None
+    qualify_items: int = 0
+    qualify_at: float = 0.8
+    gold_feedback: bool = True
+    shows_hidden: bool = False
+    shows_suggestions: bool = False
+    selection: Selection = EVERYTHING
+
+    def check(self, annotators: int) -> None:
+        """Raise `BadInput` for values that are impossible or do not fit each other, or that many annotators."""
+        if self.assignment not in Queue.Assignment.values or self.order not in Queue.Order.values:
+            raise BadInput("there is no such way to assign or to order", "assignment")
+        if self.overlap is not None and not 1 <= self.overlap <= MOST_OVERLAP:
+            raise BadInput(f"between 1 and {MOST_OVERLAP} annotators can judge each", "overlap")
+        if self.overlap_most is not None and self.overlap is None:
+            raise BadInput("without a number of annotators, all judge each already", "overlap_most")
+        if self.overlap_most is not None and not (self.overlap or 0) < self.overlap_most <= MOST_OVERLAP:
+            raise BadInput(f"it must be above {self.overlap} and at most {MOST_OVERLAP}", "overlap_most")
+        if self.assignment == Queue.Assignment.SHARED_OUT:
+            if self.overlap is None:
+                raise BadInput("say how many annotators judge each, to share them out", "overlap")
+            if max(self.overlap, self.overlap_most or 0) > annotators:
+                raise BadInput(f"to be judged by so many, choose more annotators than {annotators}", "annotators")
+        if not 1 <= self.reserve_minutes <= MOST_MINUTES:
+            raise BadInput(f"between 1 and {MOST_MINUTES} minutes", "reserve_minutes")
+        if self.batch_size is not None and not 1 <= self.batch_size <= MOST_TARGETS:
+            raise BadInput(f"between 1 and {MOST_TARGETS}", "batch_size")
+        if not 0 <= self.qualify_items <= MOST_GOLD or not 0 < self.qualify_at <= 1:
+            raise BadInput(f"at most {MOST_GOLD} gold targets, of which a share up to 1 must be right", "qualify_items")
+
+
 @transaction.atomic
-def create_queue(
+def create_queue(  # noqa: PLR0913  # the three kinds of games
     *,
     name: str,
     owner: User,
@@ -46,18 +93,16 @@ def create_queue(
     conversations: Iterable[StoredConversation] = (),
     judge: JudgeModel | None = None,
     annotators: Iterable[User] = (),
+    how: QueueSettings = QueueSettings(),
 ) -> Queue:
     """Queue every seat of these games that the codebook asks about; `left_out` of the queue names all others.
 
-    Under a codebook that asks about more than seats, whole games are queued.
+    Under a codebook that asks about more than seats, whole games are queued. Games that the selection of `how` leaves
+    out, and seats that it does not ask for, are not.
     """
     quotas.spend(user=owner, quota="queues_per_hour")
     people, matches = list(annotators), list(matches)
-    offered = Match.objects.judgeable_by(owner).filter(pk__in=[match.pk for match in matches])
-    judgeable = set(offered.values_list("pk", flat=True))
-    if refused := [match.pk for match in matches if match.pk not in judgeable]:
-        why = "is not over, a player did not agree to be rated, or its experiment still runs"
-        raise BadInput(f"match {refused[0]} {why}", "matches")
+    _check_judgeable(owner, matches)
     if (judge is None) == (not people):
         raise BadInput("choose either a judge model or at least one annotator", "judge")
     judged_games: list[JudgedGame] = [*matches, *episodes, *conversations]
@@ -69,22 +114,154 @@ def create_queue(
         )
     if people:
         _check_markable(codebook_version.record())
-    seats, left_out = _asked_seats(codebook_version.record(), judged_games)
-    if not seats:
-        raise BadInput(f"{codebook_version} asks about roles that nobody had in these games", "codebook_version")
-    if len(seats) > MOST_TARGETS:
-        raise BadInput(f"{len(seats)} seats or games are more than the {MOST_TARGETS} of one queue", "games")
+        how.check(len(people))
+    settings = {each.name: getattr(how, each.name) for each in fields(how)}
     queue = Queue.objects.create(
-        name=name, owner=owner, codebook_version=codebook_version, judge=judge, left_out=left_out
+        name=name,
+        owner=owner,
+        codebook_version=codebook_version,
+        judge=judge,
+        batches_open=1 if how.batch_size is not None else None,
+        **settings | {"selection": how.selection.to_dict()},
     )
     queue.annotators.set(people)
-    Target.objects.bulk_create(
-        Target(queue=queue, seat=seat, position=position, **games.reference(game))
-        for position, (game, seat) in enumerate(seats)
-    )
+    _add_targets(queue, judged_games, how.selection)
     if judge is not None:
         hint(queue)
     return queue
+
+
+def _check_judgeable(owner: User, matches: Iterable[Match]) -> None:
+    """Raise `BadInput` for a match that this person may not have judged."""
+    keys = [match.pk for match in matches]
+    judgeable = set(Match.objects.judgeable_by(owner).filter(pk__in=keys).values_list("pk", flat=True))
+    if refused := [pk for pk in keys if pk not in judgeable]:
+        why = "is not over, a player did not agree to be rated, or its experiment still runs"
+        raise BadInput(f"match {refused[0]} {why}", "matches")
+
+
+def _add_targets(queue: Queue, judged_games: Sequence[JudgedGame], selection: Selection) -> list[Target]:
+    """Append the targets of these games, in the batches that follow the last one; share them out if the queue does."""
+    codebook = queue.codebook_version.record()
+    chosen = [(game, seats) for game in judged_games if (seats := selection.seats(game)) is not None]
+    if not chosen:
+        raise BadInput("no game matches the filter", "selection")
+    asked, left_out = _asked_seats(codebook, [game for game, _ in chosen])
+    wanted = {id(game): seats for game, seats in chosen}
+    asked = [(game, seat) for game, seat in asked if seat is None or seat in wanted[id(game)]]
+    if not asked:
+        raise BadInput(f"{queue.codebook_version} asks about roles that nobody had in these games", "codebook_version")
+    last = queue.targets.aggregate(position=Max("position"), batch=Max("batch"))
+    first = 0 if last["position"] is None else last["position"] + 1
+    if first + len(asked) > MOST_TARGETS:
+        raise BadInput(f"{first + len(asked)} seats or games are more than the {MOST_TARGETS} of one queue", "games")
+    size, batch = queue.batch_size or len(asked), (last["batch"] or 0) + 1
+    targets = Target.objects.bulk_create(
+        [
+            Target(
+                queue=queue, seat=seat, position=first + number, batch=batch + number // size,
+                wanted=queue.overlap, **games.reference(game),
+            )
+            for number, (game, seat) in enumerate(asked)
+        ],
+        batch_size=1000,
+    )  # fmt: skip
+    queue.left_out = [*queue.left_out, *left_out][:LEFT_OUT_SHOWN]
+    queue.save(update_fields=["left_out"])
+    if queue.assignment == Queue.Assignment.SHARED_OUT:
+        share_out(queue, targets)
+    return targets
+
+
+@transaction.atomic
+def add_games(
+    *,
+    queue: Queue,
+    by: User,
+    matches: Iterable[Match] = (),
+    episodes: Iterable[PlayedEpisode] = (),
+    conversations: Iterable[StoredConversation] = (),
+    selection: Selection = EVERYTHING,
+) -> int:
+    """Append games to a queue as its next batch; return how many targets they make. Games that it has are left out.
+
+    In a queue of batches the new ones wait until they are opened.
+    """
+    locked = _locked(queue)
+    if locked.rule:
+        raise BadInput("a rule judges this queue, which is complete", "queue")
+    if locked.state == Queue.State.CLOSED:
+        raise BadInput("the queue is closed", "queue")
+    matches = list(matches)
+    _check_judgeable(by, matches)
+    present = {
+        name: set(locked.targets.exclude(**{name: None}).values_list(name, flat=True))
+        for name in ("match", "episode", "conversation")
+    }
+    judged_games: list[JudgedGame] = [
+        game
+        for name, rows in (("match", matches), ("episode", episodes), ("conversation", conversations))
+        for game in rows
+        if game.pk not in present[name]
+    ]
+    if not judged_games:
+        raise BadInput("the queue has these games already, or none was chosen", "games")
+    targets = _add_targets(locked, judged_games, selection)
+    if locked.judge is not None:
+        hint(locked)
+    return len(targets)
+
+
+def _locked(queue: Queue) -> Queue:
+    return Queue.objects.select_for_update(of=("self",)).select_related("codebook_version__codebook").get(pk=queue.pk)
+
+
+def _of_people(queue: Queue) -> Queue:
+    """The queue, locked; `BadInput` unless people judge it and it is not closed."""
+    locked = _locked(queue)
+    if locked.judge_id is not None or locked.rule:
+        raise BadInput("no person judges this queue", "queue")
+    if locked.state == Queue.State.CLOSED:
+        raise BadInput("the queue is closed for good", "queue")
+    return locked
+
+
+def _to_state(queue: Queue, state: Queue.State) -> None:
+    locked = _of_people(queue)
+    if locked.state == state:
+        raise BadInput(f"the queue is {locked.get_state_display().lower()} already", "queue")
+    Queue.objects.filter(pk=locked.pk).update(state=state)
+
+
+@transaction.atomic
+def pause(*, queue: Queue) -> None:
+    """Offer nothing of a queue until it is resumed; judgments that are under way are still stored."""
+    _to_state(queue, Queue.State.PAUSED)
+
+
+@transaction.atomic
+def resume(*, queue: Queue) -> None:
+    """Offer the targets of a paused queue again."""
+    _to_state(queue, Queue.State.OPEN)
+
+
+@transaction.atomic
+def close(*, queue: Queue) -> None:
+    """End a queue for good: it takes no more judgments, and its annotators read what others said."""
+    _to_state(queue, Queue.State.CLOSED)
+    queue.invitations.filter(accepted_by=None).delete()
+
+
+@transaction.atomic
+def open_batch(*, queue: Queue) -> int:
+    """Open the next batch of a queue; return its number."""
+    locked = _of_people(queue)
+    last = locked.targets.aggregate(last=Max("batch"))["last"] or 0
+    if locked.batches_open is None or locked.batches_open >= last:
+        raise BadInput("all batches are open", "queue")
+    locked.batches_open += 1
+    locked.save(update_fields=["batches_open"])
+    return locked.batches_open
 
 
 def _asked_seats(

@@ -123,7 +123,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     readable = Judgment.objects.readable_by(user)
     unscored = queue.targets.filter(state=Target.State.UNSCORED).select_related("conversation__scenario")
     unscored = unscored.prefetch_related(Prefetch("judgments", readable))[:50]
-    remaining = queue.targets.open_for(user).count()
+    waiting, remaining = queue.targets.open_for(user).count(), queue.targets.awaited_by(user).count()
     scored = Judgment.objects.none() if remaining else readable.scored().of_queue(queue)
     page = Paginator(scored, JUDGMENTS).get_page(integer(request, "page", 1, low=1))
     match_ids = [*(target.match_id for target in unscored), *(row.match_id for row in page)]
@@ -131,6 +131,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     return {
         "queue": queue,
         "left": remaining,
+        "waiting": waiting,
         "results": {} if remaining else estimates.of_queue(queue, user),
         "decided": 0 if remaining else queue.targets.filter(judgments__decides=True).count(),
         "table": None if remaining else behaviours.of_queue(queue, user),

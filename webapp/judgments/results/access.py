@@ -8,7 +8,7 @@ from webapp.judgments.models import Queue, Target, of_same_seat
 
 def awaited_in(queue: Queue, user: User) -> Queue | None:
     """Return the queue in which this person has yet to judge a seat of `queue`; None if they may read its results."""
-    waiting = Target.objects.open_for(user)
+    waiting = Target.objects.awaited_by(user)
     if waiting.filter(queue=queue).exists():
         return queue
     others = waiting.exclude(queue=queue)

@@ -44,21 +44,21 @@ def _row(game: JudgedGame) -> LabelledGame | None:
         record = games.of(game)
     except BadInput:
         return None
-    facts = _facts(game)
+    facts = facts_of(game)
     seats = len(record.scenario.seats)
     text = "\n".join(entry.move.text for entry in record.moves).replace("\0", "")
     return LabelledGame(
         **games.reference(game),
         game=record.scenario.game,
         roles=list(facts.get("roles") or ()),
-        won=_won(facts.get("returns") or {}, seats),
-        survived=_survived(facts.get("seat_metrics") or {}, seats),
+        won=won(facts, seats),
+        survived=survived(facts, seats),
         movers=[entry.seat for entry in record.moves],
         text=text[:MOST_TEXT],
     )
 
 
-def _facts(game: JudgedGame) -> Mapping[str, Any]:
+def facts_of(game: JudgedGame) -> Mapping[str, Any]:
     """Return roles, returns and the seats' metrics as they are stored with the game."""
     if isinstance(game, Match):
         return {"roles": game.roles, "returns": game.returns, "seat_metrics": game.seat_metrics}
@@ -69,15 +69,20 @@ def _facts(game: JudgedGame) -> Mapping[str, Any]:
     return {**facts, "seat_metrics": {str(seat): metrics for seat, metrics in by_seat.items()}}
 
 
-def _won(returns: Mapping[str, float | None], seats: int) -> list[bool]:
-    """Return which seats got the highest return; empty where a return is missing or all are the same."""
-    values = [returns.get(str(seat)) for seat in range(seats)]
+def won(facts: Mapping[str, Any], seats: int) -> list[bool]:
+    """Return which seats won, or got the highest return in a game without sides; empty where a return is missing or all
+    are the same.
+    """
+    returns, metrics = facts.get("returns") or {}, facts.get("seat_metrics") or {}
+    values = [metrics.get(str(seat), {}).get("won", returns.get(str(seat))) for seat in range(seats)]
     known = [value for value in values if value is not None]
     if len(known) < seats or len(set(known)) < 2:
         return []
     return [value == max(known) for value in known]
 
 
-def _survived(metrics: Mapping[str, Mapping[str, float]], seats: int) -> list[bool]:
+def survived(facts: Mapping[str, Any], seats: int) -> list[bool]:
+    """Return which seats lived to the end of the game; empty where the game does not say."""
+    metrics = facts.get("seat_metrics") or {}
     values: Sequence[float | None] = [metrics.get(str(seat), {}).get("survived") for seat in range(seats)]
     return [] if None in values else [bool(value) for value in values]

@@ -1,0 +1,98 @@
+"""How far two judgments of one target say the same, over all kinds of labels. Numbers in, numbers out.
+
+A judgment is a sequence of label records, or None where the author could not score the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import combinations
+from statistics import mean
+
+from training.labels.codebooks import Codebook, LabelType
+from training.records import Label
+
+Labels = Sequence[Label] | None
+MARKS_ALIKE = 0.8
+"""The share of equal marks from which labels of turns, words and pairs count as right."""
+
+
+def alike(first: Labels, second: Labels, codebook: Codebook) -> float:
+    """Return the mean likeness over the label types that either judgment uses, from 0 to 1; 1 where neither has any.
+
+    Of values about seats or the game, the likeness of a type is the share of seats with equal values; two numbers of a
+    scale are as unlike as their distance is of the scale. Of turns, words and pairs it is the share of equal marks
+    among all marks of both (Jaccard), of words by characters. Whoever could not score it agrees with those who could
+    not, either.
+    """
+    if first is None or second is None:
+        return float(first is None and second is None)
+    return _mean(
+        _alike_in(label_type, first, second)
+        for label_type in codebook.labels
+        if any(label.label == label_type.name for label in (*first, *second))
+    )
+
+
+def disagreement(judgments: Sequence[Labels], codebook: Codebook) -> float:
+    """Return 1 minus the mean likeness over all pairs of judgments; 0 for fewer than two."""
+    pairs = combinations(judgments, 2)
+    return 1 - _mean(alike(first, second, codebook) for first, second in pairs)
+
+
+def is_right(answer: Labels, decision: Labels, codebook: Codebook) -> bool:
+    """Return whether an answer agrees with a decision.
+
+    All required values about seats and the game are equal, and of the labels of turns, words and pairs the mean
+    likeness is at least `MARKS_ALIKE`. What is not required counts only where it marks turns.
+    """
+    if answer is None or decision is None:
+        return answer is None and decision is None
+    required = {each.name for each in codebook.labels if each.required and each.about in ("seat", "game")}
+    if _values(answer, required) != _values(decision, required):
+        return False
+    marks = [each for each in codebook.labels if each.about not in ("seat", "game")]
+    if not marks:
+        return True
+    marking = codebook.model_copy(update={"labels": tuple(marks)})
+    names = {each.name for each in marks}
+    chosen = [[label for label in labels if label.label in names] for labels in (answer, decision)]
+    return alike(chosen[0], chosen[1], marking) >= MARKS_ALIKE
+
+
+def _mean(shares: Iterable[float]) -> float:
+    """The mean, or 1 where there is nothing to compare."""
+    listed = list(shares)
+    return mean(listed) if listed else 1.0
+
+
+def _values(labels: Sequence[Label], names: set[str]) -> dict[Hashable, object]:
+    return {(label.label, label.seat): label.value for label in labels if label.label in names}
+
+
+def _alike_in(label_type: LabelType, first: Sequence[Label], second: Sequence[Label]) -> float:
+    if label_type.about not in ("seat", "game"):
+        marks = [_marks(label_type.name, labels) for labels in (first, second)]
+        return len(marks[0] & marks[1]) / len(marks[0] | marks[1])
+    values = [_values(labels, {label_type.name}) for labels in (first, second)]
+    return _mean(_alike_values(label_type, *(each.get(place) for each in values)) for place in values[0] | values[1])
+
+
+def _alike_values(label_type: LabelType, first: object, second: object) -> float:
+    if first is None or second is None or label_type.kind != "scale":
+        return float(first == second)
+    low, high = label_type.bounds
+    return 1 - abs(float(first) - float(second)) / (high - low)  # type: ignore[arg-type]
+
+
+def _marks(name: str, labels: Iterable[Label]) -> set[Hashable]:
+    """The marks of a type: turns and pairs with their values, words as single characters."""
+    marks: set[Hashable] = set()
+    for label in labels:
+        if label.label != name:
+            continue
+        if label.start is None or label.end is None:
+            marks.add((label.turn, label.other_turn, label.value))
+        else:
+            marks |= {(label.turn, place, label.value) for place in range(label.start, label.end)}
+    return marks

@@ -1,0 +1,59 @@
+"""Which targets come first, and how many judgments they need: by disagreement, or by the model's uncertainty."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Avg, F, FloatField, OuterRef, Subquery, Value
+from django.db.models.functions import Abs, Coalesce
+
+from webapp.judgments.models import Queue, Suggestion, Target
+from webapp.judgments.queues.comparing import disagreement
+from webapp.judgments.queues.sharing import assign_one_more
+
+DISAGREE = 0.2
+"""From this mean unlikeness of its judgments on, annotators disagree on a target."""
+
+
+def follow(target: Target) -> None:
+    """Take a new or changed judgment into account, inside the transaction that holds the target's row.
+
+    Under the order by disagreement, the target's priority is the disagreement of its judgments. Where its annotators
+    disagree and all judgments that were wanted are there, one more is wanted, up to the queue's `overlap_most`.
+    """
+    queue = target.queue
+    if target.gold or (queue.order != Queue.Order.DISAGREEMENT and queue.overlap_most is None):
+        return
+    judgments = [row.records() for row in target.judgments.filter(decides=False).with_labels()]
+    value = disagreement(judgments, target.codebook())
+    if queue.order == Queue.Order.DISAGREEMENT:
+        target.priority = value
+    full = target.wanted is not None and len(judgments) >= target.wanted
+    more = full and queue.overlap_most is not None and (target.wanted or 0) < queue.overlap_most
+    if more and value >= DISAGREE and target.wanted is not None:
+        target.wanted += 1
+        if queue.assignment == Queue.Assignment.SHARED_OUT:
+            assign_one_more(target)
+    target.save(update_fields=["priority", "wanted"])
+
+
+@transaction.atomic
+def prioritise(queue: Queue) -> None:
+    """Compute the priorities of all targets of a queue anew, as its order says.
+
+    Under the order by uncertainty, call it once suggestions of its targets were stored: the priority of a target is
+    the mean of 1 - |2p - 1| over the scores p of its suggestions, 0 without any. Gold targets get the mean priority of
+    the others, so that they come neither first nor last.
+    """
+    targets = Target.objects.filter(queue=queue)
+    if queue.order == Queue.Order.UNCERTAINTY:
+        scored = Suggestion.objects.filter(target=OuterRef("pk"), score__isnull=False).order_by().values("target")
+        unsure = scored.annotate(mean=Avg(1.0 - Abs(2.0 * F("score") - 1.0), output_field=FloatField()))
+        targets.update(priority=Coalesce(Subquery(unsure.values("mean")), Value(0.0)))
+    elif queue.order == Queue.Order.DISAGREEMENT:
+        for target in targets.select_for_update(of=("self",)).with_games().iterator(chunk_size=200):
+            judgments = [row.records() for row in target.judgments.filter(decides=False).with_labels()]
+            Target.objects.filter(pk=target.pk).update(priority=disagreement(judgments, target.codebook()))
+    else:
+        return
+    mean = targets.filter(gold=False).aggregate(mean=Avg("priority"))["mean"]
+    targets.filter(gold=True).update(priority=mean or 0.0)

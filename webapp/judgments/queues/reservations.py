@@ -1,0 +1,121 @@
+"""What is offered to whom: targets are reserved for those who open them, put aside, and released by a judgment.
+
+Each function is one transaction; `BadInput` says what is wrong and changes nothing. Reservations lapse by the
+database's clock. A judgment that comes after its reservation lapsed is stored all the same.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from training.errors import BadInput
+from webapp.accounts.models import User
+from webapp.judgments.models import Assignment, Judgment, Qualification, Queue, Target
+from webapp.judgments.queues import gold, priorities
+
+MOST_TRIES = 100
+
+
+def offer(*, queue: Queue, user: User, besides: int | None = None) -> Target | None:
+    """Return the next target for this person, reserved for them where it is first come; None if nothing is open.
+
+    `besides`: the key of a target that they judge already. The target is loaded `with_games`.
+    """
+    waiting = queue.targets.open_for(user).with_games()
+    if besides is not None:
+        waiting = waiting.exclude(pk=besides)
+    for _ in range(MOST_TRIES):  # others may take a target between reading and reserving it
+        target = waiting.first()
+        if target is None or reserve(target=target, user=user):
+            return target
+    return None
+
+
+@transaction.atomic
+def reserve(*, target: Target, user: User) -> bool:
+    """Reserve a target for this person, or prolong their reservation; False if it is not open for them any more.
+
+    A target that every annotator judges, or that is assigned to them, needs no reservation.
+    """
+    if not _lock(target):
+        return False
+    if not Target.objects.open_for(user).filter(pk=target.pk).exists():
+        return False
+    queue = target.queue
+    if target.gold or target.wanted is None or queue.assignment == Queue.Assignment.SHARED_OUT:
+        return True
+    until = Now() + timedelta(minutes=queue.reserve_minutes)
+    Assignment.objects.update_or_create(target=target, annotator=user, defaults={"expires_at": until})
+    return True
+
+
+def _lock(target: Target) -> bool:
+    """Hold the target's row until the transaction ends; False if it was removed.
+
+    Reservations and judgments of a target come one after the other, so that both count what is there.
+    """
+    return Target.objects.select_for_update().filter(pk=target.pk).exists()
+
+
+@transaction.atomic
+def skip(*, target: Target, user: User, why: str) -> None:
+    """Put a target aside: it is not offered to this person until they take it back, and no longer reserved."""
+    why = why.strip()
+    if not why:
+        raise BadInput("state briefly why you skip it", "why")
+    if not _lock(target) or not Target.objects.awaited_by(user).filter(pk=target.pk).exists():
+        raise BadInput("it does not wait for you any more", "target")
+    row, made = Assignment.objects.get_or_create(
+        target=target, annotator=user, defaults={"skipped": why[:300], "expires_at": Now()}
+    )
+    if not made:
+        row.skipped = why[:300]
+        row.save(update_fields=["skipped"])
+
+
+@transaction.atomic
+def unskip(*, target: Target, user: User) -> None:
+    """Take a target back that this person put aside; it is offered again if it is still open for them."""
+    rows = Assignment.objects.filter(target=target, annotator=user).exclude(skipped="")
+    if not rows.exists():
+        raise BadInput("you did not skip it", "target")
+    rows.filter(expires_at=None).update(skipped="")
+    rows.filter(expires_at__isnull=False).delete()
+
+
+def check_open(target: Target, user: User) -> None:
+    """Raise `BadInput` unless a first judgment of this person may be stored for a target whose row is locked."""
+    queue = target.queue
+    if queue.state == Queue.State.CLOSED:
+        raise BadInput("the queue is closed: it takes no more judgments", "target")
+    if queue.batches_open is not None and target.batch > queue.batches_open:
+        raise BadInput("its batch is not open yet", "target")
+    if queue.qualify_items and not target.gold:
+        passed = Qualification.objects.filter(queue=queue, annotator=user, passed=True)
+        if not passed.exists():
+            raise BadInput("the training round comes first", "target")
+    if target.gold or target.wanted is None or target.assignments.filter(annotator=user).exists():
+        return
+    if queue.assignment == Queue.Assignment.SHARED_OUT:
+        raise BadInput("it is assigned to other annotators", "target")
+    taken = target.judgments.filter(decides=False).count()
+    taken += target.assignments.reserved().exclude(annotator=user).count()
+    if taken >= target.wanted:
+        raise BadInput("others judge it already, and no more judgments are wanted", "target")
+
+
+def judgment_stored(target: Target, judgment: Judgment) -> None:
+    """Follow a judgment, inside the transaction that stored it and holds its target's row.
+
+    The reservation ends, the target's priority and the number of judgments wanted follow the disagreement, and a gold
+    target may decide whether its author has qualified.
+    """
+    own = target.assignments.filter(annotator=judgment.author)
+    own.filter(expires_at__isnull=False).delete()
+    own.exclude(skipped="").update(skipped="")
+    priorities.follow(target)
+    if target.gold and judgment.author is not None:
+        gold.qualify(queue=target.queue, user=judgment.author)
