@@ -30,7 +30,7 @@ from webapp.core import files
 from webapp.corpora.naming import local_index
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import DatasetVersion
-from webapp.scenarios.services import lines_of
+from webapp.scenarios.services import check_open, lines_of
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,11 @@ def code_version() -> str:
 
 
 def put_dataset(version: DatasetVersion, folder: RunDir) -> Path:
-    """Write a dataset version into the run's inputs, named by its hash; a complete file is kept."""
+    """Write a dataset version into the run's inputs, named by its hash; a complete file is kept.
+
+    Raises `BadInput` for a closed version.
+    """
+    check_open(version)
     path = folder.inputs / f"{version.sha256}.jsonl"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -219,6 +223,8 @@ class Training:
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
         """Check and write the configuration once; fetch the required files of checkpoints from other nodes."""
+        if run.dataset_version is not None:
+            check_open(run.dataset_version)  # it may have been closed since an earlier attempt
         put_pool(run, folder)  # where the configuration is written already: one may have been deleted since
         if not folder.config.exists():
             config = configs.resolve(configs.parse(filled_in(run, folder), stored=True), settings.BASE_DIR)

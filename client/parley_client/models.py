@@ -33,6 +33,15 @@ class VersionOut(BaseModel):
     """
     Names of the games its scenarios play.
     """
+    closed_at: AwareDatetime | None = Field(..., title="Closed At")
+    """
+    Since when its content cannot be read; null: it can.
+    """
+    closed_why: str = Field(..., title="Closed Why")
+    stands_for: int | None = Field(..., title="Stands For")
+    """
+    The closed version whose content this is, without what was withdrawn.
+    """
 
 
 class Problem(BaseModel):
@@ -102,60 +111,16 @@ class PassageOut(BaseModel):
     cut: bool = Field(..., title="Cut")
 
 
-class RunOut(BaseModel):
+class WithdrawnDataOut(BaseModel):
     """
-    One run.
+    A dataset version that a run used, and of which a conversation was withdrawn since.
     """
 
     model_config = ConfigDict(
         extra="ignore",
     )
-    id: int = Field(..., title="Id")
-    kind: str = Field(..., title="Kind")
-    """
-    train, sft, eval, suite
-    """
-    name: str = Field(..., title="Name")
-    owner: str = Field(..., title="Owner")
-    state: str = Field(..., title="State")
-    """
-    queued, starting, running, stopping, succeeded, stopped, failed
-    """
-    queue: str = Field(..., title="Queue")
-    config: dict[str, Any] = Field(..., title="Config")
-    """
-    The RunConfig with every default.
-    """
-    method: str = Field(..., title="Method")
-    game: str = Field(..., title="Game")
-    base: str = Field(..., title="Base")
-    """
-    The base model's name.
-    """
-    dataset: str | None = Field(None, title="Dataset")
-    start_checkpoint_id: int | None = Field(None, title="Start Checkpoint Id")
-    aliases: dict[str, str] = Field(..., title="Aliases")
-    """
-    The aliases by which checkpoints were chosen, by field.
-    """
-    step: int = Field(..., title="Step")
-    steps: int = Field(..., title="Steps")
-    """
-    Planned number of training steps.
-    """
-    key_metric: float | None = Field(..., title="Key Metric")
-    result: dict[str, Any] | None = Field(..., title="Result")
-    """
-    An evaluation's result.
-    """
-    error: str = Field(..., title="Error")
-    """
-    Why it failed.
-    """
-    code_version: str = Field(..., title="Code Version")
-    created_at: AwareDatetime = Field(..., title="Created At")
-    started_at: AwareDatetime | None = Field(..., title="Started At")
-    ended_at: AwareDatetime | None = Field(..., title="Ended At")
+    dataset: str = Field(..., title="Dataset")
+    at: AwareDatetime = Field(..., title="At")
 
 
 class RunIn(BaseModel):
@@ -259,6 +224,10 @@ class CheckpointOut(BaseModel):
     metrics: dict[str, Any] | None = Field(..., title="Metrics")
     aliases: list[str] | None = Field(..., title="Aliases")
     created_at: AwareDatetime | None = Field(..., title="Created At")
+    withdrawn_data: list[WithdrawnDataOut] | None = Field(..., title="Withdrawn Data")
+    """
+    What it may have learned from, and consent to which was withdrawn since.
+    """
 
 
 class PagedCheckpointOut(BaseModel):
@@ -791,12 +760,64 @@ class PagedCorpusOut(BaseModel):
     count: int = Field(..., title="Count")
 
 
-class PagedRunOut(BaseModel):
+class RunOut(BaseModel):
+    """
+    One run.
+    """
+
     model_config = ConfigDict(
         extra="ignore",
     )
-    items: list[RunOut] = Field(..., title="Items")
-    count: int = Field(..., title="Count")
+    id: int = Field(..., title="Id")
+    kind: str = Field(..., title="Kind")
+    """
+    train, sft, eval, suite
+    """
+    name: str = Field(..., title="Name")
+    owner: str = Field(..., title="Owner")
+    state: str = Field(..., title="State")
+    """
+    queued, starting, running, stopping, succeeded, stopped, failed
+    """
+    queue: str = Field(..., title="Queue")
+    config: dict[str, Any] = Field(..., title="Config")
+    """
+    The RunConfig with every default.
+    """
+    method: str = Field(..., title="Method")
+    game: str = Field(..., title="Game")
+    base: str = Field(..., title="Base")
+    """
+    The base model's name.
+    """
+    dataset: str | None = Field(None, title="Dataset")
+    start_checkpoint_id: int | None = Field(None, title="Start Checkpoint Id")
+    aliases: dict[str, str] = Field(..., title="Aliases")
+    """
+    The aliases by which checkpoints were chosen, by field.
+    """
+    step: int = Field(..., title="Step")
+    steps: int = Field(..., title="Steps")
+    """
+    Planned number of training steps.
+    """
+    key_metric: float | None = Field(..., title="Key Metric")
+    result: dict[str, Any] | None = Field(..., title="Result")
+    """
+    An evaluation's result.
+    """
+    error: str = Field(..., title="Error")
+    """
+    Why it failed.
+    """
+    code_version: str = Field(..., title="Code Version")
+    created_at: AwareDatetime = Field(..., title="Created At")
+    started_at: AwareDatetime | None = Field(..., title="Started At")
+    ended_at: AwareDatetime | None = Field(..., title="Ended At")
+    withdrawn_data: list[WithdrawnDataOut] = Field(..., title="Withdrawn Data")
+    """
+    Of its dataset, and of the run that it started from.
+    """
 
 
 class Entry(BaseModel):
@@ -1097,3 +1118,11 @@ class ExperimentOut(BaseModel):
     shortest_wait_s: int = Field(..., title="Shortest Wait S")
     arms: list[ArmOut] = Field(..., title="Arms")
     questions: list[QuestionOut] = Field(..., title="Questions")
+
+
+class PagedRunOut(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[RunOut] = Field(..., title="Items")
+    count: int = Field(..., title="Count")

@@ -32,11 +32,13 @@ def test_a_judge_model_is_never_sent_a_match_after_a_no(researcher, player, admi
             name="m", owner=researcher, codebook_version=version(), matches=[match], judge=judge
         )
         taken_back(match, player)
-        for target in queue.targets.all():
+        targets = Target.everything.filter(queue=queue)
+        for target in targets:
             judging.judge_target(target.pk)
         assert stub.requests == []
-    assert set(queue.targets.values_list("state", flat=True)) == {Target.State.UNSCORED}
-    assert all("did not agree" in row.reason for row in Judgment.objects.filter(target__queue=queue))
+    assert len(targets) == 2
+    assert not queue.targets.exists()
+    assert not Judgment.everything.exists()
 
 
 def test_an_annotator_no_longer_reads_a_match_after_a_no(researcher, player, annotator, client_of):
@@ -57,7 +59,8 @@ def test_an_annotator_no_longer_scores_a_match_after_a_no(researcher, player, an
     target = people_queue(researcher, match, annotators=[annotator]).targets.first()
     values = {label_type.name: 5 for label_type in version().record().labels}
     taken_back(match, player)
-    with pytest.raises(BadInput, match="withdrawn consent"):
-        annotate(target=target, by=annotator, values=values)
-    annotate(target=target, by=annotator, values=None, reason="taken back")  # so that the queue can go on
-    assert not Judgment.objects.scored().exists()
+    for answer in (values, None):
+        with pytest.raises(BadInput, match="consent was withdrawn"):
+            annotate(target=target, by=annotator, values=answer, reason="taken back")
+    assert not Judgment.everything.exists()
+    assert not Target.objects.open_for(annotator).exists()  # so that the queue can go on

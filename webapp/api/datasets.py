@@ -66,7 +66,10 @@ def import_dataset(
 
 @router.get("/{name}/versions/{number}/export", response=str)
 def export_version(request: HttpRequest, name: str, number: int) -> StreamingHttpResponse:
-    """One version as JSONL, one scenario per line; 409 while the caller has yet to judge what others judged in it."""
+    """One version as JSONL, one scenario per line.
+
+    409 for a closed version, and while the caller has yet to judge what others judged in it.
+    """
     user = caller(request)
     version = get_or_404(DatasetVersion.objects.visible_to(user), dataset__name=name, number=number)
     try:

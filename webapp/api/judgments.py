@@ -104,7 +104,8 @@ def _analysis(queue: Queue, name: str) -> dict[str, Any]:
 def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
     """Judge one target of a queue that is assigned to the caller; another answer replaces it until an export."""
     user, visible = caller(request), _visible(request)
-    target = get_or_404(Target.objects.with_games().filter(queue__in=Queue.objects.annotated_by(user)), pk=data.target)
+    mine = Queue.objects.annotated_by(user)
+    target = get_or_404(Target.everything.with_games().filter(queue__in=mine), pk=data.target)
     labels = None if data.labels is None else [_label(shape, target) for shape in data.labels]
     judgment = annotating.annotate(target=target, by=user, labels=labels, reason=data.reason)
     return Status(201, get_or_404(visible, pk=judgment.pk))

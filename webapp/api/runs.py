@@ -29,7 +29,8 @@ checkpoints = Router(tags=["checkpoints"])
 
 def _runs(request: HttpRequest) -> RunQuerySet:
     runs = Run.objects.visible_to(caller(request)).without_servers()
-    return runs.select_related("owner", "dataset_version__dataset").order_by("-pk")
+    runs = runs.select_related("owner", "dataset_version__dataset").order_by("-pk")
+    return runs.prefetch_related("withdrawn_data__version__dataset")
 
 
 @router.get("", response=list[RunOut])
@@ -117,7 +118,11 @@ def delete_run(request: HttpRequest, pk: int) -> Status[None]:
 @paginate(LimitOffsetPagination)
 def list_checkpoints(request: HttpRequest, run: int | None = None) -> CheckpointQuerySet:
     """Checkpoints that the caller may use, newest first; with `run` those that a run wrote, for researchers."""
-    rows = Checkpoint.objects.visible_to(caller(request)).prefetch_related("aliases").order_by("-pk")
+    rows = (
+        Checkpoint.objects.visible_to(caller(request))
+        .prefetch_related("aliases", "run__withdrawn_data__version__dataset")
+        .order_by("-pk")
+    )
     if run is None:
         return rows
     return rows.filter(run=run) if caller(request).is_researcher else rows.none()

@@ -11,7 +11,7 @@ from pydantic import ValidationInfo, model_validator
 from training.records import Action
 from webapp.api.access import caller
 from webapp.judgments.models import Judgment, Target
-from webapp.runs.models import Checkpoint, Run
+from webapp.runs.models import Checkpoint, Run, WithdrawnData
 
 
 class Problem(Schema):
@@ -32,6 +32,9 @@ class VersionOut(Schema):
     scenario_count: int
     conversation_count: int
     games: list[str] = Field(description="Names of the games its scenarios play.")
+    closed_at: datetime | None = Field(description="Since when its content cannot be read; null: it can.")
+    closed_why: str
+    stands_for: int | None = Field(description="The closed version whose content this is, without what was withdrawn.")
 
 
 class DatasetOut(Schema):
@@ -96,6 +99,17 @@ class PassageOut(Schema):
     cut: bool
 
 
+class WithdrawnDataOut(Schema):
+    """A dataset version that a run used, and of which a conversation was withdrawn since."""
+
+    dataset: str
+    at: datetime
+
+    @staticmethod
+    def resolve_dataset(row: WithdrawnData) -> str:
+        return str(row.version)
+
+
 class RunOut(Schema):
     """One run."""
 
@@ -121,6 +135,7 @@ class RunOut(Schema):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    withdrawn_data: list[WithdrawnDataOut] = Field(description="Of its dataset, and of the run that it started from.")
 
     @staticmethod
     def resolve_dataset(run: Run) -> str | None:
@@ -161,6 +176,13 @@ class CheckpointOut(Schema):
     metrics: dict[str, Any] | None
     aliases: list[str] | None
     created_at: datetime | None
+    withdrawn_data: list[WithdrawnDataOut] | None = Field(
+        description="What it may have learned from, and consent to which was withdrawn since."
+    )
+
+    @staticmethod
+    def resolve_withdrawn_data(checkpoint: Checkpoint) -> list[WithdrawnData]:
+        return list(checkpoint.run.withdrawn_data.all()) if checkpoint.run else []
 
     @staticmethod
     def resolve_aliases(checkpoint: Checkpoint) -> list[str]:
@@ -170,6 +192,7 @@ class CheckpointOut(Schema):
     def _for_players(self, info: ValidationInfo) -> Self:
         if not caller((info.context or {})["request"]).is_researcher:
             self.run_id = self.parent_id = self.sha256 = self.metrics = self.aliases = self.created_at = None
+            self.withdrawn_data = None
         return self
 
 

@@ -90,8 +90,7 @@ class MatchQuerySet(models.QuerySet["Match"]):
 
     def exportable(self) -> MatchQuerySet:
         """Finished, rated matches in which no player refused consent."""
-        seats = MatchSeat.objects.filter(match=OuterRef("pk"))
-        refused = seats.filter(Q(consent=False) | Q(kind=MatchSeat.Kind.PERSON, consent=None))
+        refused = MatchSeat.objects.refusing().filter(match=OuterRef("pk"))
         return self.filter(state=Match.State.FINISHED, rated=True).exclude(Exists(refused))
 
     def judgeable_by(self, user: User) -> MatchQuerySet:
@@ -273,6 +272,10 @@ class MatchSeatQuerySet(models.QuerySet["MatchSeat"]):
     def free(self) -> MatchSeatQuerySet:
         """Seats that any signed-in user may take: none of an experiment; a seat with a guest link is its guest's."""
         return self.filter(kind=MatchSeat.Kind.OPEN, guest_link__isnull=True, match__shown_as="")
+
+    def refusing(self) -> MatchSeatQuerySet:
+        """Seats whose player refused consent, or has not answered: their match is not used."""
+        return self.filter(Q(consent=False) | Q(kind=MatchSeat.Kind.PERSON, consent=None))
 
     def named(self) -> MatchSeatQuerySet:
         """Load what the names of the players need."""

@@ -37,6 +37,7 @@ PROBE = Task("arena.probe_match", "judge")
 ANALYSE = Task("arena.analyse_match", "default")
 READ_IMPORT = Task("scenarios.read_import", "default")
 STORE_IMPORT = Task("scenarios.store_import", "default")
+WITHDRAW = Task("scenarios.withdraw", "default")
 BUILD_INDEX = Task("corpora.build_index", "default")
 JUDGE = Task("judgments.judge_target", "judge")
 ANALYSE_QUEUE = Task("judgments.analyse_queue", "default")
@@ -46,7 +47,7 @@ TASKS: dict[str, Task] = {
     task.name: task
     for task in (
         *(SUPERVISE, PLAY, ADVISE, PROBE, ANALYSE),
-        *(READ_IMPORT, STORE_IMPORT, BUILD_INDEX, JUDGE, ANALYSE_QUEUE, RATE, ALERT),
+        *(READ_IMPORT, STORE_IMPORT, WITHDRAW, BUILD_INDEX, JUDGE, ANALYSE_QUEUE, RATE, ALERT),
     )
 }
 

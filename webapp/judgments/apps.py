@@ -11,7 +11,8 @@ from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
 from training.labels.codebooks import Codebook
-from webapp.scenarios.signals import WaitingQueue, awaited, codebook_wanted, version_stored
+from webapp.arena.signals import consent_withdrawn
+from webapp.scenarios.signals import WaitingQueue, awaited, codebook_wanted, version_closed, version_stored
 
 
 def _load_codebooks(**_options: Any) -> None:
@@ -44,6 +45,18 @@ def _codebook(*, name: str, number: int | None, **_options: Any) -> Codebook:
     return CodebookVersion.objects.named(name, number).record()
 
 
+def _withdraw_match(*, match: Any, **_options: Any) -> None:
+    from webapp.judgments.withdrawing import withdraw_match
+
+    withdraw_match(match=match)
+
+
+def _forget_version(*, version: Any, **_options: Any) -> None:
+    from webapp.judgments.withdrawing import forget_version
+
+    forget_version(version=version)
+
+
 class JudgmentsConfig(AppConfig):
     """Codebooks, judgments and queues."""
 
@@ -51,9 +64,11 @@ class JudgmentsConfig(AppConfig):
     label = "judgments"
 
     def ready(self) -> None:
-        """Load the codebooks once the tables are there, and follow the datasets."""
+        """Load the codebooks once the tables are there, and follow the datasets and the players' consent."""
         post_migrate.connect(_load_codebooks, sender=self)
         post_migrate.connect(_remember_games, sender=self)
         version_stored.connect(_store_judgments, dispatch_uid="judgments.imported")
         awaited.connect(_awaited, dispatch_uid="judgments.awaited")
         codebook_wanted.connect(_codebook, dispatch_uid="judgments.codebook")
+        consent_withdrawn.connect(_withdraw_match, dispatch_uid="judgments.withdrawn")
+        version_closed.connect(_forget_version, dispatch_uid="judgments.closed")

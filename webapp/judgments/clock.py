@@ -1,9 +1,10 @@
-"""Clock step of judgments: resend hints of targets that wait for a judge model."""
+"""Clock steps of judgments: resend hints of targets that wait for a judge model, and follow refusals of consent."""
 
 from __future__ import annotations
 
 from webapp.core import queue
 from webapp.core.clock import register
+from webapp.judgments import withdrawing
 from webapp.judgments.models import Target
 
 
@@ -14,3 +15,12 @@ def resend_targets() -> int:
     for pk in waiting:
         queue.publish(queue.JUDGE, pk)
     return len(waiting)
+
+
+@register("judgments.withdrawn", every=600)
+def withdraw_refused() -> int:
+    """Withdraw matches whose refusal has not reached the datasets, as those of earlier releases."""
+    matches = list(withdrawing.refused_in_datasets()[:20])
+    for match in matches:
+        withdrawing.withdraw_match(match=match)
+    return len(matches)

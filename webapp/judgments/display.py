@@ -118,7 +118,7 @@ def of_version(request: HttpRequest, name: str, number: int) -> HttpResponse:
     Nothing is shown to a person who has yet to judge some of them.
     """
     user = current_user(request)
-    versions = DatasetVersion.objects.visible_to(user).select_related("dataset")
+    versions = DatasetVersion.objects.visible_to(user).readable().select_related("dataset")
     version = get_or_404(versions, dataset__name=name, number=number)
     waiting = StoredConversation.objects.filter(scenario__version=version).awaited_by(user)
     queue = next((queue.pk for queue in waiting.values()), None)

@@ -157,6 +157,8 @@ def of(game: JudgedGame) -> GameRecord:
 
 def judgeable(target: Target) -> GameRecord:
     """Return the game for judging or export; raise `BadInput` if a player has withdrawn consent."""
+    if target.conversation is not None and target.conversation.withdrawn_at is not None:
+        raise BadInput("consent to its use was withdrawn")
     if target.match_id is not None and not Match.objects.exportable().filter(pk=target.match_id).exists():
         raise BadInput("a player did not agree to its use")
     return game_of(target)

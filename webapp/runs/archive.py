@@ -42,10 +42,12 @@ def _opened(name: str) -> Any:
     return Path(name).open("rb") if Path(name).is_absolute() else default_storage.open(name, "rb")
 
 
-def zipped(root: str, names: Sequence[str]) -> Pieces:
-    """The zip file piece by piece. Weights do not compress, so files are stored as they are."""
+def zipped(root: str, names: Sequence[str], texts: Mapping[str, str]) -> Pieces:
+    """The zip file piece by piece, `texts` first. Weights do not compress, so files are stored as they are."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
         for name in names:
             inside = name.removeprefix(root).lstrip("/")
             with _opened(name) as source, archive.open(inside, "w", force_zip64=True) as member:
@@ -67,9 +69,11 @@ def zipped_contents(contents: Mapping[str, Iterable[bytes]]) -> Pieces:
     yield sink.take()
 
 
-def zip_response(request: HttpRequest, title: str, root: str, names: Sequence[str]) -> StreamingHttpResponse:
-    """A download of the files `names` below `root`; `title` names it, whatever characters it holds."""
-    return _attachment(request, title, zipped(root, names))
+def zip_response(
+    request: HttpRequest, title: str, root: str, names: Sequence[str], texts: Mapping[str, str] | None = None
+) -> StreamingHttpResponse:
+    """A download of the files `names` below `root` and of `texts` by name; `title` names it, whatever it holds."""
+    return _attachment(request, title, zipped(root, names, texts or {}))
 
 
 def contents_response(

@@ -117,6 +117,31 @@ class RunCorpus(models.Model):
         return self.name
 
 
+class WithdrawnData(models.Model):
+    """Consent to a conversation of a dataset version that a run has used was withdrawn, at `at`.
+
+    The run's checkpoints may have learned from it, and so may runs that start from them: those have a row with `start`,
+    the run whose checkpoint they started from.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="withdrawn_data")
+    version = models.ForeignKey("scenarios.DatasetVersion", on_delete=models.PROTECT, related_name="+")
+    start = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField()
+    files_deleted_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its copy of the dataset was deleted on the machine of the clock."
+    )
+
+    objects = querysets.WithdrawnDataQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "version"], name="withdrawn_data_once")]
+        ordering = ["at", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.version}, of which a conversation was withdrawn"
+
+
 class Attempt(models.Model):
     """One attempt at a run. Only the highest fence may write; the lease is checked by the database's clock."""
 

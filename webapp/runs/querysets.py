@@ -15,7 +15,7 @@ from webapp.accounts.ownership import OwnedQuerySet
 
 if TYPE_CHECKING:
     from webapp.accounts.models import User
-    from webapp.runs.models import Attempt, Checkpoint, Metric, PlayedEpisode, Run  # noqa: F401 (in quoted types)
+    from webapp.runs.models import Attempt, Checkpoint, Metric, PlayedEpisode, Run, WithdrawnData  # noqa: F401 (in quoted types)
 
 ALIVE = ("queued", "starting", "running", "stopping")
 OVER = ("succeeded", "stopped", "failed")
@@ -84,6 +84,15 @@ class RunQuerySet(OwnedQuerySet["Run"]):
     def with_progress(self) -> RunQuerySet:
         """With `progressed_at`: the time of its last progress."""
         return self.annotate(progressed_at=models.Max("attempts__progressed_at"))
+
+
+class WithdrawnDataQuerySet(models.QuerySet["WithdrawnData"]):
+    """Reads of what was withdrawn from runs' datasets."""
+
+    def trained(self) -> WithdrawnDataQuerySet:
+        """Of runs that learned, whose checkpoints may still hold it: others only played the scenarios."""
+        rows = self.filter(run__kind__in=("train", "sft"))
+        return rows.select_related("version__dataset", "start").order_by("at", "pk")
 
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
@@ -184,4 +193,10 @@ class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
         """With what a list needs, and `is_last`: whether its run has no later one."""
         later = self.model.objects.filter(run=OuterRef("run"), step__gt=OuterRef("step"))
         rows = self.select_related("run__owner", "run__dataset_version__dataset", "parent")
-        return rows.annotate(is_last=~Exists(later))
+        return rows.with_withdrawn().annotate(is_last=~Exists(later))
+
+    def with_withdrawn(self) -> CheckpointQuerySet:
+        """With `has_withdrawn`: whether it may have learned from a conversation that was withdrawn since."""
+        from webapp.runs.models import WithdrawnData
+
+        return self.annotate(has_withdrawn=Exists(WithdrawnData.objects.trained().filter(run=OuterRef("run"))))

@@ -28,11 +28,13 @@ from webapp.core import files, queue, quotas
 from webapp.core.deleting import refused_if_used
 from webapp.corpora.models import Corpus
 from webapp.corpora.naming import corpora_named
+from webapp.runs import withdrawn
 from webapp.runs.alerts import services as alerts
 from webapp.runs.models import Checkpoint, Event, Run, RunCorpus
 from webapp.runs.querysets import ALIVE, OVER
 from webapp.runs.registry import services as registry
 from webapp.scenarios.models import DatasetVersion
+from webapp.scenarios.services import check_open
 
 logger = logging.getLogger(__name__)
 QUESTIONS = "qa_society"
@@ -88,6 +90,7 @@ def create_run(
     RunCorpus.objects.bulk_create(
         RunCorpus(run=run, corpus=corpus, name=corpus.name, sha256=corpus.file.sha256) for corpus in corpora
     )
+    withdrawn.inherit(run=run)
     queue.send(queue.SUPERVISE, run.pk, queue=run.queue)
     return run
 
@@ -118,6 +121,7 @@ def _question_set(text: str, place: int) -> DatasetVersion | None:
         raise BadInput(
             f"no dataset is named {text[:120]!r}: write NAME or NAME v2; paths are for the command line", where
         )
+    check_open(version, where)
     if QUESTIONS not in version.games:
         raise BadInput(f"{version} has no scenario of {QUESTIONS}: it has {', '.join(version.games)}", where)
     return version
@@ -142,6 +146,7 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     samples.check_indexes(sorted(_searched(config, version)), config.search.indexes)
     if version is None:
         return
+    check_open(version)
     for game in dict.fromkeys((config.game.name, *(part.game for part in config.mixture))):
         if game not in version.games:
             raise BadInput(f"{version} has no scenario of {game}: it has {', '.join(version.games)}", "dataset")
@@ -315,11 +320,13 @@ def stop_run(*, run: Run) -> str:
 @transaction.atomic
 def resume_run(*, run: Run) -> None:
     """Queue a stopped or failed run again, from its last complete checkpoint; raises `BadInput` for any other, if a
-    quota of its owner is used up, or if a corpus that it searches is gone.
+    quota of its owner is used up, if a corpus that it searches is gone, or if its dataset version is closed.
     """
     locked = _locked(run)
     if locked.state not in {Run.State.STOPPED, Run.State.FAILED} or locked.kind == Run.Kind.SERVE:
         raise BadInput(f"only a stopped or failed run can be resumed; this one is {locked.state}", locked.name)
+    if locked.dataset_version is not None:
+        check_open(locked.dataset_version, locked.name)
     _check_quotas(locked.owner)
     _find_corpora(locked)
     last = locked.attempts.order_by("-number").first()

@@ -1,11 +1,11 @@
-"""Clock steps of imports: resend hints, and delete unfinished uploads."""
+"""Clock steps of datasets: resend hints of imports and withdrawals, and delete unfinished uploads."""
 
 from __future__ import annotations
 
 from webapp.core import queue
 from webapp.core.clock import register
 from webapp.scenarios import imports
-from webapp.scenarios.models import Import
+from webapp.scenarios.models import Import, Withdrawal
 
 MOST = 50
 
@@ -28,3 +28,12 @@ def resend_imports() -> int:
 def forget_unfinished() -> int:
     """Delete uploads whose request failed."""
     return imports.forget_unfinished()
+
+
+@register("scenarios.withdrawals", every=5)
+def resend_withdrawals() -> int:
+    """Resend the hint of every withdrawal of consent that waits for a worker."""
+    waiting = list(Withdrawal.objects.unfinished().order_by("pk").values_list("pk", flat=True)[:MOST])
+    for pk in waiting:
+        queue.publish(queue.WITHDRAW, pk)
+    return len(waiting)

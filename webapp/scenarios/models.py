@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import models
@@ -38,15 +38,24 @@ class DatasetVersionQuerySet(models.QuerySet["DatasetVersion"]):
         """Researchers see every version; nobody else sees any."""
         return self if user.is_researcher else self.none()
 
+    def readable(self) -> DatasetVersionQuerySet:
+        """Versions that were not closed."""
+        return self.filter(closed_at=None)
+
+    def newest_first(self) -> DatasetVersionQuerySet:
+        """By what they contain, the newest first: a version in the place of a closed one comes where that one was."""
+        return self.order_by(Coalesce("stands_for", "number").desc(), "-number")
+
     def playable(self, game: str = "") -> DatasetVersionQuerySet:
         """Versions with at least one scenario, of `game` if named: what a run or a table can start from."""
-        versions = self.filter(scenario_count__gt=0).select_related("dataset").order_by("dataset__name", "-number")
+        versions = self.readable().filter(scenario_count__gt=0).select_related("dataset").newest_first()
+        versions = versions.order_by("dataset__name", *versions.query.order_by)
         return versions.filter(games__contains=[game]) if game else versions
 
     def named(self, text: str) -> DatasetVersion | None:
         """The version that a text such as `popqa v2` names; of a dataset's name alone its newest one."""
         name, _, number = text.strip().partition(" v")
-        versions = self.filter(dataset__name=name).select_related("dataset").order_by("-number")
+        versions = self.filter(dataset__name=name).select_related("dataset").newest_first()
         if not number:
             return versions.first()
         return versions.filter(number=int(number)).first() if number.isascii() and number.isdigit() else None
@@ -71,12 +80,16 @@ class Dataset(models.Model):
         return self.name
 
     def newest(self) -> DatasetVersion:
-        """Return the version with the highest number; every dataset has one. Uses prefetched versions."""
-        return max(self.versions.all(), key=lambda version: version.number)
+        """Return the version with the newest content; every dataset has one. Uses prefetched versions."""
+        return max(self.versions.all(), key=lambda version: (version.stands_for or version.number, version.number))
 
 
 class DatasetVersion(models.Model):
-    """One immutable state of a dataset; an edit makes the next one. `sha256` is that of its exported JSONL."""
+    """One immutable state of a dataset; an edit makes the next one. `sha256` is that of its exported JSONL.
+
+    A version is closed once consent to one of its conversations is withdrawn. Nobody reads its content from then on;
+    its row stays, so that what was made of it can be traced. A later version without the conversation takes its place.
+    """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
@@ -87,6 +100,13 @@ class DatasetVersion(models.Model):
     scenario_count = models.PositiveIntegerField(default=0)
     conversation_count = models.PositiveIntegerField(default=0)
     games = models.JSONField(default=list, help_text="Names of the games its scenarios play.")
+    stands_for = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="The number of the closed version whose content this is, without what was withdrawn.",
+    )
+    closed_at = models.DateTimeField(null=True, blank=True)
+    closed_why = models.CharField(max_length=400, blank=True)
 
     objects = DatasetVersionQuerySet.as_manager()
 
@@ -96,6 +116,13 @@ class DatasetVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.dataset} v{self.number}"
+
+    @property
+    def replacement(self) -> DatasetVersion | None:
+        """The version to use in the place of a closed one; None while it is being made, and for a version in use."""
+        place = self.stands_for or self.number
+        later = self.dataset.versions.readable().filter(stands_for=place, number__gt=self.number)
+        return later.order_by("-number").first() if self.closed_at else None
 
 
 class StoredScenarioQuerySet(models.QuerySet["StoredScenario"]):
@@ -148,6 +175,10 @@ class StoredScenario(models.Model):
 class StoredConversationQuerySet(models.QuerySet["StoredConversation"]):
     """Reads of conversations."""
 
+    def withdrawn(self) -> Self:
+        """Conversations to whose use consent was withdrawn."""
+        return self.filter(withdrawn_at__isnull=False)
+
     def awaited_by(self, user: User) -> dict[int, WaitingQueue]:
         """Return those of which this person has yet to judge a seat, each with a queue that asks them to.
 
@@ -160,7 +191,8 @@ class StoredConversationQuerySet(models.QuerySet["StoredConversation"]):
 class StoredConversation(models.Model):
     """One `training.records.Episode` without traces, of a scenario of the same version. `judgments` travel with it.
 
-    Another version and a fork have a copy of the row, with the same `episode_sha256`.
+    Another version and a fork have a copy of the row, with the same `episode_sha256`. Of a withdrawn conversation,
+    `data` and `judgments` are erased.
     """
 
     scenario = models.ForeignKey(StoredScenario, on_delete=models.CASCADE, related_name="conversations")
@@ -169,12 +201,69 @@ class StoredConversation(models.Model):
     data = models.JSONField()
     episode_sha256 = models.CharField(max_length=64, help_text="Of its scenario and moves: the same in every copy.")
     judgments = models.JSONField(default=list)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     objects = StoredConversationQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["scenario", "position"], name="conversation_position_once")]
-        indexes = [models.Index(fields=["episode_sha256"], name="conversation_episode")]
+        indexes = [
+            models.Index(fields=["episode_sha256"], name="conversation_episode"),
+            models.Index(fields=["source"], name="conversation_source"),
+        ]
+
+
+class WithdrawalQuerySet(models.QuerySet["Withdrawal"]):
+    """Reads of withdrawals."""
+
+    def unfinished(self) -> WithdrawalQuerySet:
+        """Those with work left that no worker does."""
+        return self.filter(Q(claimed_until=None) | Q(claimed_until__lt=Now()), done_at=None)
+
+
+class Withdrawal(models.Model):
+    """Consent to the use of one game was withdrawn. The row is the work that follows: `webapp.scenarios.withdrawing`.
+
+    `source` names a game of this site, or a conversation of the dataset with this name. `report` says what was closed
+    and how many copies were erased.
+    """
+
+    source = models.CharField(max_length=200)
+    dataset_name = models.CharField(max_length=80, blank=True, help_text="Empty for a game of this site.")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Who withdrew a dataset's conversation; empty for a player's own game.",
+    )
+    report = models.JSONField(default=dict)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    objects = WithdrawalQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["source", "dataset_name"], name="withdrawn_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.source
+
+
+class WithdrawnEpisode(models.Model):
+    """The `episode_sha256` that all copies of a withdrawn game share: none of them is stored again."""
+
+    withdrawal = models.ForeignKey(Withdrawal, on_delete=models.CASCADE, related_name="episodes")
+    episode_sha256 = models.CharField(max_length=64, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["withdrawal", "episode_sha256"], name="withdrawn_episode_once"),
+        ]
 
 
 class ImportQuerySet(models.QuerySet["Import"]):

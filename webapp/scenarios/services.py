@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Exists, OuterRef
 
 from training.dataset import Conversation, DatasetLine, episode_hash
 from training.errors import BadInput
@@ -15,7 +16,14 @@ from training.records import Scenario
 from webapp.accounts.models import User
 from webapp.core.deleting import refused_if_used
 from webapp.scenarios.importers.reading import check_line
-from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation, StoredScenario
+from webapp.scenarios.models import (
+    Dataset,
+    DatasetVersion,
+    StoredConversation,
+    StoredScenario,
+    Withdrawal,
+    WithdrawnEpisode,
+)
 from webapp.scenarios.signals import version_stored
 from webapp.scenarios.titles import title_of
 
@@ -59,11 +67,19 @@ def create_dataset(
 
 
 @transaction.atomic
-def add_version(*, dataset: Dataset, by: User, lines: Iterable[DatasetLine], note: str = "") -> DatasetVersion:
-    """Add the next version with these lines; its hash is that of its own export."""
+def add_version(
+    *, dataset: Dataset, by: User, lines: Iterable[DatasetLine], note: str = "", stands_for: int | None = None
+) -> DatasetVersion:
+    """Add the next version with these lines; its hash is that of its own export.
+
+    Raises `BadInput` if they contain a conversation to whose use consent was withdrawn.
+    """
+    lock_versions(shared=True)
     Dataset.objects.select_for_update().get(pk=dataset.pk)
     last = dataset.versions.order_by("-number").values_list("number", flat=True).first() or 0
-    version = DatasetVersion.objects.create(dataset=dataset, number=last + 1, created_by=by, note=note, sha256="")
+    version = DatasetVersion.objects.create(
+        dataset=dataset, number=last + 1, created_by=by, note=note, sha256="", stands_for=stands_for
+    )
     digest, games = hashlib.sha256(), set()
     position = 0
     stream = iter(lines)
@@ -76,8 +92,39 @@ def add_version(*, dataset: Dataset, by: User, lines: Iterable[DatasetLine], not
             version.conversation_count += len(line.conversations)
     version.scenario_count, version.games, version.sha256 = position, sorted(games), digest.hexdigest()
     version.save()
+    _check_consent(version)
     version_stored.send(sender=DatasetVersion, version=version)
     return version
+
+
+def lock_versions(*, shared: bool) -> None:
+    """Hold until the end of the transaction a lock that is shared by all who add a version.
+
+    Who takes it alone sees every version that was begun before, and is seen by every later one.
+    """
+    lock = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {lock}(hashtextextended('dataset versions', 0))")
+
+
+def _check_consent(version: DatasetVersion) -> None:
+    """Raise `BadInput` if a conversation of a new version was withdrawn, on this site or as part of another dataset."""
+    rows = StoredConversation.objects.filter(scenario__version=version)
+    named = Withdrawal.objects.filter(dataset_name__in=["", version.dataset.name], source=OuterRef("source"))
+    copied = WithdrawnEpisode.objects.filter(episode_sha256=OuterRef("episode_sha256"))
+    row = rows.filter(Exists(named) | Exists(copied)).select_related("scenario").first()
+    if row is not None:
+        why = f"consent to the use of the conversation {row.source!r} of {row.scenario.key} was withdrawn: leave it out"
+        raise BadInput(why, "conversations")
+
+
+def check_open(version: DatasetVersion, where: str = "dataset") -> None:
+    """Raise `BadInput` for a closed version, with the one to choose instead."""
+    if version.closed_at is None:
+        return
+    instead = version.replacement
+    choose = f"choose {instead}" if instead else "a version without the withdrawn conversations is being made"
+    raise BadInput(f"{version} is closed: {version.closed_why}; {choose}", where)
 
 
 def _store(version: DatasetVersion, lines: list[DatasetLine], start: int) -> None:
@@ -126,7 +173,10 @@ def line_of(stored: StoredScenario) -> DatasetLine:
 
 
 def check_exportable(version: DatasetVersion, by: User) -> None:
-    """Raise `BadInput` naming the queue if the version has judgments of a conversation that `by` has yet to judge."""
+    """Raise `BadInput` for a closed version, and, naming the queue, for one with judgments of a conversation that `by`
+    has yet to judge.
+    """
+    check_open(version)
     judged = StoredConversation.objects.filter(scenario__version=version).exclude(judgments=[])
     queue = next(iter(judged.awaited_by(by).values()), None)
     if queue is not None:
@@ -136,8 +186,9 @@ def check_exportable(version: DatasetVersion, by: User) -> None:
 
 def check_newest(version: DatasetVersion) -> None:
     """Raise `BadInput` if there is a later version, whose changes would be lost."""
-    newest = version.dataset.versions.order_by("number").last()
-    if newest is not None and newest.number != version.number:
+    check_open(version, "version")
+    newest = version.dataset.newest()
+    if newest.number != version.number:
         raise BadInput(f"{newest} has been created since, and changes start from the newest version", "version")
 
 
@@ -163,7 +214,8 @@ def change_scenario(*, stored: StoredScenario, scenario: Scenario, by: User, not
 
 
 def fork(*, version: DatasetVersion, name: str, by: User) -> DatasetVersion:
-    """Copy a version into a new dataset of `by`, which names its origin."""
+    """Copy a version into a new dataset of `by`, which names its origin; raises `BadInput` for a closed version."""
+    check_open(version)
     return create_dataset(
         name=name,
         owner=by,

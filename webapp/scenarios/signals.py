@@ -20,6 +20,12 @@ version_stored = Signal()
 Receivers run inside the transaction that stores the version: an exception in one of them undoes the version.
 """
 
+version_closed = Signal()
+"""Sent by `DatasetVersion` with `version`, once consent to some of its conversations was withdrawn.
+
+Receivers run inside the transaction that closes the version.
+"""
+
 awaited = Signal()
 """Sent before judgments on conversations are shown, with `conversations`, a query set, and the reader, `user`.
 

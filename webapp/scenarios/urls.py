@@ -17,5 +17,6 @@ urlpatterns = [
     path("<slug:name>/v<int:number>/export.jsonl", views.export, name="export"),
     path("<slug:name>/v<int:number>/fork/", views.fork, name="fork"),
     path("<slug:name>/v<int:number>/scenarios/<path:key>/edit/", views.scenario_edit, name="edit"),
+    path("<slug:name>/v<int:number>/scenarios/<path:key>/withdraw/", views.withdraw, name="withdraw"),
     path("<slug:name>/v<int:number>/scenarios/<path:key>/", views.scenario_page, name="scenario"),
 ]

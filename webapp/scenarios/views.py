@@ -20,7 +20,7 @@ from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core import quotas, streaming
 from webapp.core.http import integer, render_page, wants_fragment
 from webapp.core.transcripts import Start, TranscriptLine, lines_of, starts
-from webapp.scenarios import imports, services
+from webapp.scenarios import imports, services, withdrawing
 from webapp.scenarios.forms import ForkForm, ScenarioForm, UploadForm
 from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredConversation, StoredScenario
 from webapp.scenarios.signals import WaitingQueue
@@ -126,12 +126,14 @@ def version_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
 def _version_page(request: HttpRequest, version: DatasetVersion, problem: str = "") -> HttpResponse:
     """A version's scenarios; with a `problem`, the reason why it was not exported."""
     words = request.GET.get("q", "")
-    scenarios = version.scenarios.matching(words).with_counts().order_by("position")
+    content = version.scenarios.none() if version.closed_at else version.scenarios.all()
+    scenarios = content.matching(words).with_counts().order_by("position")
     page = Paginator(scenarios, PAGE).get_page(integer(request, "page", 1, 1))
     context = {
         "version": version,
         "dataset": version.dataset,
-        "versions": version.dataset.versions.order_by("-number"),
+        "replacement": version.replacement,
+        "versions": version.dataset.versions.newest_first(),
         "page": page,
         "rows": [(stored, seats_of(Scenario.from_dict(stored.data))) for stored in page],
         "words": words,
@@ -189,7 +191,8 @@ def delete(request: HttpRequest, name: str) -> HttpResponseBase:
 
 
 def _stored(request: HttpRequest, name: str, number: int, key: str) -> StoredScenario:
-    return get_or_404(_version(request, name, number).scenarios.select_related("version__dataset"), key=key)
+    readable = StoredScenario.objects.filter(version=_version(request, name, number), version__closed_at=None)
+    return get_or_404(readable.select_related("version__dataset"), key=key)
 
 
 def _views(scenario: Scenario) -> tuple[list[Start], str]:
@@ -258,6 +261,18 @@ def conversation_lines(episode: Episode) -> tuple[list[TranscriptLine], str]:
     except (BadInput, IllegalMove) as error:
         return [], str(error)
     return lines_of(messages, episode.scenario.seats), ""
+
+
+@require_POST
+@researchers
+def withdraw(request: HttpRequest, name: str, number: int, key: str) -> HttpResponseBase:
+    """Withdraw a conversation of one's own dataset, and every copy of it, for the person who took part in it."""
+    stored, user = _stored(request, name, number, key), current_user(request)
+    get_or_404(Dataset.objects.changeable_by(user), pk=stored.version.dataset_id)
+    conversation = get_or_404(stored.conversations.all(), pk=request.POST.get("conversation", ""))
+    withdrawing.withdraw_conversation(conversation=conversation, by=user)
+    messages.success(request, "The conversation was withdrawn. A version without it is being made.")
+    return redirect("scenarios:version", name, number)
 
 
 @require_http_methods(["GET", "POST"])

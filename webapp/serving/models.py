@@ -9,6 +9,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 
+from webapp.runs.models import WithdrawnData
+
 if TYPE_CHECKING:
     from webapp.accounts.models import User
 
@@ -43,6 +45,11 @@ class DeploymentQuerySet(models.QuerySet["Deployment"]):
     def open_to_players(self) -> DeploymentQuerySet:
         """Return those that are open to everybody who plays."""
         return self.filter(Q(checkpoint__open_to_players=True) | Q(remote__open_to_players=True))
+
+    def with_withdrawn(self) -> DeploymentQuerySet:
+        """Return them with `has_withdrawn`: whether they may have learned from a conversation that was withdrawn."""
+        flags = WithdrawnData.objects.trained().filter(run=models.OuterRef("checkpoint__run"))
+        return self.annotate(has_withdrawn=models.Exists(flags))
 
     def local(self) -> DeploymentQuerySet:
         """Return those that occupy a slot of a node while they run."""

@@ -36,7 +36,7 @@ def _context(request: HttpRequest, form: RemoteForm | None = None) -> dict[str, 
     user = current_user(request)
     words, state, order = request.GET.get("q", "")[:200], request.GET.get("state", ""), Order.requested(request, "used")
     visible = Deployment.objects.visible_to(user)
-    deployments = visible.matching(text=words, state=state).named().select_related("checkpoint__run")
+    deployments = visible.matching(text=words, state=state).named().select_related("checkpoint__run").with_withdrawn()
     page = Paginator(order.apply(deployments, SORTS, "used"), PAGE).get_page(integer(request, "page", 1, low=1))
     aliases = Alias.objects.filter(checkpoint__in=Checkpoint.objects.visible_to(user)).select_related("checkpoint")
     others = Checkpoint.objects.filter(deployment=None).order_by("-created_at")[:LATEST]

@@ -6,9 +6,10 @@ from typing import Any
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.trust.matrix.base import RESEARCHERS, Route
-from training.dataset import DatasetLine
-from training.records import Scenario
+from training.dataset import Conversation, DatasetLine
+from training.records import Episode, Scenario
 from webapp.scenarios import imports, services
+from webapp.scenarios.models import StoredConversation
 
 NUMBERS = itertools.count()
 SCENARIO = Scenario(
@@ -49,6 +50,19 @@ def waiting(owner: Any) -> dict[str, Any]:
     return {"pk": made.pk}
 
 
+def conversation(owner: Any) -> dict[str, Any]:
+    """A scenario with a conversation."""
+    line = DatasetLine(scenario=SCENARIO, conversations=(Conversation(source="s", episode=Episode(scenario=SCENARIO)),))
+    stored = services.create_dataset(name=f"talks-{next(NUMBERS)}", owner=owner, lines=[line])
+    return {"name": stored.dataset.name, "number": 1, "key": "pens"}
+
+
+def its_conversation(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The body that names it."""
+    rows = StoredConversation.objects.filter(scenario__version__dataset__name=arguments["name"])
+    return {"conversation": rows.get().pk}
+
+
 ADMIN = ("admin",)
 ROUTES = [
     Route("scenarios:list", RESEARCHERS),
@@ -63,6 +77,7 @@ ROUTES = [
     Route("scenarios:export", RESEARCHERS, RESEARCHERS, make=version),
     Route("scenarios:fork", RESEARCHERS, RESEARCHERS, method="POST", make=version, data={"name": "a-copy"}),
     Route("scenarios:scenario", RESEARCHERS, RESEARCHERS, make=scenario),
+    Route("scenarios:withdraw", RESEARCHERS, ADMIN, method="POST", make=conversation, data=its_conversation),
     Route("scenarios:edit", RESEARCHERS, ADMIN, make=scenario),
     Route("scenarios:edit", RESEARCHERS, ADMIN, method="POST", make=scenario, data={"preview": "1"}),
 ]

@@ -74,7 +74,9 @@ def find(choice: str, user: User, game: str) -> Start:
         if tasks:
             return Start(with_seed(chance.choice(tasks)))
     if kind in {"stored", "version"}:
-        stored = StoredScenario.objects.filter(version__in=DatasetVersion.objects.visible_to(user), game=game)
+        stored = StoredScenario.objects.filter(
+            version__in=DatasetVersion.objects.visible_to(user).readable(), game=game
+        )
         rows = scenarios.of_size(stored.filter(**{"pk" if kind == "stored" else "version": int(rest)}), SEATS)
         if count := rows.count():
             row = rows.order_by("pk")[chance.randrange(count)]

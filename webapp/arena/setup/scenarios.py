@@ -82,7 +82,7 @@ def choices(user: User, game: str, seats: int) -> list[tuple[str, str]]:
 
 def stored_for(user: User, pk: int) -> StoredScenario | None:
     """A stored scenario that this user may play, or None."""
-    return StoredScenario.objects.filter(pk=pk, version__in=DatasetVersion.objects.visible_to(user)).first()
+    return StoredScenario.objects.filter(pk=pk, version__in=DatasetVersion.objects.visible_to(user).readable()).first()
 
 
 def draw(choice: str, user: User, game: str, seed: int, seats: int) -> Start:

@@ -16,6 +16,7 @@ from webapp.accounts.models import User
 from webapp.arena import hints, opponents
 from webapp.arena.models import GuestLink, Match, MatchSeat
 from webapp.arena.play import pace, services
+from webapp.arena.signals import consent_withdrawn
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
@@ -78,7 +79,7 @@ def sit(match: Match, seat: MatchSeat, user: User) -> MatchSeat:
 def answer_consent(*, match: Match, user: User, agreed: bool) -> None:
     """Store a person's consent to the use of this match; the game begins with the last answer.
 
-    Once the game runs, consent can only be withdrawn.
+    Once the game runs, consent can only be withdrawn; what was made of a finished game is then withdrawn, too.
     """
     locked = Match.objects.select_for_update().get(pk=match.pk)
     seat = locked.seats.filter(user=user).first()
@@ -88,6 +89,8 @@ def answer_consent(*, match: Match, user: User, agreed: bool) -> None:
         raise BadInput("the game has begun: a refusal cannot be changed any more")
     seat.consent, seat.consented_at = agreed, services.database_now()
     seat.save(update_fields=["consent", "consented_at"])
+    if locked.state == Match.State.FINISHED and not agreed:
+        consent_withdrawn.send(sender=Match, match=locked)
     if locked.state == Match.State.OPEN:
         start_countdown(locked)
         begin_if_ready(locked)

@@ -13,7 +13,6 @@ from training.labels.codebooks import Codebook as CodebookRecord
 from training.labels.codebooks import check_turns
 from training.records import Label as LabelRecord
 from webapp.accounts.models import User
-from webapp.arena.models import Match
 from webapp.judgments import games
 from webapp.judgments.models import (
     Judgment,
@@ -58,13 +57,13 @@ def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, 
     comment = reason.strip()[:2000]
     if labels is None and not comment:
         raise BadInput("state briefly why it cannot be scored", "reason")
-    if labels is not None:
-        check_labels(target, labels)
-    if labels is not None and target.match_id and not Match.objects.exportable().filter(pk=target.match_id).exists():
-        raise BadInput("a player has withdrawn consent: the game is no longer judged", "target")
     locked = Target.objects.select_for_update().filter(pk=target.pk).first()  # its state depends on all its judgments
+    if locked is None and Target.everything.filter(pk=target.pk).exists():
+        raise BadInput("consent was withdrawn: the game is no longer judged", "target")
     if locked is None:
         raise BadInput("it was removed from the queue", "target")
+    if labels is not None:
+        check_labels(target, labels)
     judgment = locked.judgments.filter(author=by, decides=False).first()
     if judgment is None:
         reservations.check_open(locked, by)

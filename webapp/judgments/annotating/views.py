@@ -80,7 +80,10 @@ class Asked:
 def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
     """Store a judgment and show the next target; a refused one is shown again with the reason."""
     user = current_user(request)
-    target = get_or_404(queue.targets.with_games(), pk=request.POST.get("target", ""))
+    target = get_or_404(Target.everything.with_games().filter(queue=queue), pk=request.POST.get("target", ""))
+    if not queue.targets.filter(pk=target.pk).exists():
+        messages.warning(request, "Consent to the use of this game was withdrawn. Your answer was not stored.")
+        return _page(request, queue, queue.targets.open_for(user).with_games().first())
     asked = _asked(target, request.POST)
     reason = request.POST.get("reason", "")
     unscored, refusal = "unscored" in request.POST, ""

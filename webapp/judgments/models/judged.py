@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from django.db.models import F, Func, TextField, Value
+from typing import Self, TypeVar
+
+from django.db import models
+from django.db.models import Exists, F, Func, OuterRef, TextField, Value
 from django.db.models.functions import Coalesce
 
-from webapp.arena.models import Match
+from webapp.arena.models import Match, MatchSeat
 from webapp.runs.models import PlayedEpisode
 from webapp.scenarios.models import StoredConversation
 
+M = TypeVar("M", bound=models.Model)
 JudgedGame = Match | PlayedEpisode | StoredConversation
 """What can be judged: a finished match, an episode of a run, or an imported conversation."""
 SITE_SOURCE = r"^(match:[0-9]+|run:[0-9]+/[0-9]+/[0-9]+)$"
@@ -28,11 +32,26 @@ class _Joined(Func):
     template, arg_joiner, output_field = "(%(expressions)s)", " || ", TextField()
 
 
+def source_of_match(column: str) -> _Joined:
+    """Return `source_of` the match whose number is in this column, in SQL."""
+    return _Joined(Value("match:"), F(column))
+
+
 def source_in_sql(row: type[F]) -> Coalesce:
     """Return `source_of` the game of a target or judgment in SQL; of a conversation, the source that it came with."""
     match = _Joined(Value("match:"), row("match"))
     parts = row("episode__run"), Value("/"), row("episode__step"), Value("/"), row("episode__number")
     return Coalesce(match, _Joined(Value("run:"), *parts), row("conversation__source"), output_field=TextField())
+
+
+class ConsentedQuerySet(models.QuerySet[M]):
+    """Rows with the columns `match` and `conversation`."""
+
+    def consented(self) -> Self:
+        """Without those about a game to whose use a player, or the person behind a conversation, withdrew consent."""
+        refused = MatchSeat.objects.refusing().filter(match=OuterRef("match"))
+        withdrawn = StoredConversation.objects.withdrawn().filter(pk=OuterRef("conversation"))
+        return self.exclude(Exists(refused)).exclude(Exists(withdrawn))
 
 
 def role_at(game: JudgedGame, seat: int) -> str:

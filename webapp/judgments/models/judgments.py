@@ -13,11 +13,11 @@ from training.records import numbers_by_seat
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.judgments.models.codebooks import CodebookVersion, JudgeModel
-from webapp.judgments.models.judged import JudgedGame
+from webapp.judgments.models.judged import ConsentedQuerySet, JudgedGame
 from webapp.judgments.models.queues import Queue, Target, of_same_seat
 
 
-class JudgmentQuerySet(models.QuerySet["Judgment"]):
+class JudgmentQuerySet(ConsentedQuerySet["Judgment"]):
     """Reads of judgments."""
 
     def readable_by(self, user: User) -> JudgmentQuerySet:
@@ -72,6 +72,17 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return rows.with_labels().order_by("pk")
 
 
+_JudgmentReads = models.Manager.from_queryset(JudgmentQuerySet)
+
+
+class JudgmentManager(_JudgmentReads):
+    """Judgments of games that may be judged: what pages, results, exports and the API read."""
+
+    def get_queryset(self) -> JudgmentQuerySet:  # type: ignore[override]
+        """Return the judgments of games to whose use nobody withdrew consent."""
+        return JudgmentQuerySet(self.model, using=self._db).consented()
+
+
 class Judgment(models.Model):
     """One author's labels of one seat of a game (null: of all) under one codebook version.
 
@@ -123,7 +134,9 @@ class Judgment(models.Model):
         null=True, blank=True, help_text="When its author last saved it; empty if an import does not say."
     )
 
-    objects = JudgmentQuerySet.as_manager()
+    objects = JudgmentManager()
+    everything = JudgmentQuerySet.as_manager()
+    """Those of withdrawn games, too."""
 
     class Meta:
         constraints = [

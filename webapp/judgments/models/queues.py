@@ -16,7 +16,7 @@ from training.labels.codebooks import Codebook as CodebookRecord
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.judgments.models.codebooks import CodebookVersion, JudgeModel
-from webapp.judgments.models.judged import SITE_SOURCE, JudgedGame, role_at, source_in_sql
+from webapp.judgments.models.judged import SITE_SOURCE, ConsentedQuerySet, JudgedGame, role_at, source_in_sql
 from webapp.scenarios.models import StoredConversationQuerySet
 from webapp.scenarios.signals import WaitingQueue
 
@@ -153,7 +153,7 @@ class Queue(models.Model):
         return self.name
 
 
-class TargetQuerySet(models.QuerySet["Target"]):
+class TargetQuerySet(ConsentedQuerySet["Target"]):
     """Reads of targets."""
 
     def for_models(self) -> TargetQuerySet:
@@ -245,6 +245,17 @@ class TargetQuerySet(models.QuerySet["Target"]):
         }
 
 
+_TargetReads = models.Manager.from_queryset(TargetQuerySet)
+
+
+class TargetManager(_TargetReads):
+    """Targets whose game may be judged."""
+
+    def get_queryset(self) -> TargetQuerySet:  # type: ignore[override]
+        """Return the targets of games to whose use nobody withdrew consent."""
+        return TargetQuerySet(self.model, using=self._db).consented()
+
+
 class Target(models.Model):
     """One seat (null: all) of one match, of one episode of a run or of one imported conversation, in a queue.
 
@@ -278,7 +289,9 @@ class Target(models.Model):
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)
     claimed_until = models.DateTimeField(null=True, blank=True)
 
-    objects = TargetQuerySet.as_manager()
+    objects = TargetManager()
+    everything = TargetQuerySet.as_manager()
+    """Those of withdrawn games, too."""
 
     class Meta:
         constraints = [

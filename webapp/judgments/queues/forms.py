@@ -76,7 +76,7 @@ class QueueForm(forms.Form):
         self._offer("match", Match.objects.judgeable_by(user).order_by("-pk"))
         has_episodes = Exists(PlayedEpisode.objects.filter(run=OuterRef("pk")))
         self._offer("run", Run.objects.visible_to(user).filter(has_episodes).order_by("-pk"))
-        versions = DatasetVersion.objects.visible_to(user).filter(conversation_count__gt=0)
+        versions = DatasetVersion.objects.visible_to(user).readable().filter(conversation_count__gt=0)
         self._offer("version", versions.select_related("dataset").order_by("-pk"))
         people = User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
         self._choose("annotators", people.order_by("username"))

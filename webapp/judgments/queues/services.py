@@ -301,7 +301,7 @@ def _check_markable(codebook: CodebookRecord) -> None:
 
 def hint(queue: Queue) -> None:
     """Send hints for a queue's pending targets after commit; the clock repeats them."""
-    for pk in queue.targets.for_models().values_list("pk", flat=True)[:100]:
+    for pk in queue.targets.for_models().order_by("pk").values_list("pk", flat=True)[:100]:
         hints.send(hints.JUDGE, pk)
 
 

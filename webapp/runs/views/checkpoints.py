@@ -18,7 +18,7 @@ from webapp.accounts.permissions import admins, current_user, get_or_404, member
 from webapp.core import files
 from webapp.core.http import accepted, integer, render_page
 from webapp.core.sorting import Order
-from webapp.runs import archive, presets, services
+from webapp.runs import archive, presets, services, withdrawn
 from webapp.runs.forms import BaseForm
 from webapp.runs.models import Checkpoint
 from webapp.runs.querysets import CHECKPOINT_SORTS
@@ -120,7 +120,8 @@ def download(request: HttpRequest, checkpoint_id: int) -> HttpResponseBase:
     names = list(files.walk(row.path))
     if not names:
         raise Http404
-    return archive.zip_response(request, row.name, row.path, names)
+    text = withdrawn.notice(row)
+    return archive.zip_response(request, row.name, row.path, names, {"WITHDRAWN.md": text} if text else {})
 
 
 @require_POST

@@ -8,9 +8,10 @@ from typing import Any, TextIO
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from training.errors import BadInput
 from training.store import atomic_file
 from webapp.scenarios.models import Dataset, DatasetVersion
-from webapp.scenarios.services import lines_of
+from webapp.scenarios.services import check_open, lines_of
 
 
 class Command(BaseCommand):
@@ -46,6 +47,10 @@ def _version(name: str, number: int) -> DatasetVersion:
     version = dataset.versions.filter(number=number).first() if number else dataset.newest()
     if version is None:
         raise CommandError(f"{dataset} has no version {number}", returncode=2)
+    try:
+        check_open(version)
+    except BadInput as error:
+        raise CommandError(error.why, returncode=2) from error
     return version
 
 

@@ -1,0 +1,328 @@
+"""Trust 28 and 29: consent that is withdrawn after the game reaches everything that was made of it."""
+
+import json
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+from django.utils.timezone import now
+
+from tests.trust.withdrawn import SAID, addresses, canary_match, readable, reveal, world
+from tests.webapp.judgments.make import FIVES, annotate, conversation, imported, people_queue
+from tests.webapp.runs.making import make_checkpoint, make_run
+from training.config import RunConfig
+from training.errors import BadInput
+from training.rundir import RunDir
+from webapp.accounts.services import create_key
+from webapp.arena.models import Match
+from webapp.arena.setup import waiting_room
+from webapp.judgments.clock import withdraw_refused
+from webapp.judgments.datasets import export
+from webapp.judgments.models import Judgment, Suggestion, Target
+from webapp.judgments.results import comparison, estimates
+from webapp.runs.models import Run
+from webapp.runs.services import create_run, resume_run
+from webapp.runs.withdrawn import delete_files, notice
+from webapp.scenarios import services as datasets
+from webapp.scenarios import withdrawing
+from webapp.scenarios.models import DatasetVersion, StoredConversation, Withdrawal
+from webapp.serving.models import Deployment
+from worker.kinds import Training, put_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def made(researcher, player, annotator, other_researcher):
+    return world(researcher=researcher, player=player, annotator=annotator, other_researcher=other_researcher)
+
+
+def withdrawn(match, user):
+    """Withdraw consent and let a worker do what follows."""
+    waiting_room.answer_consent(match=match, user=user, agreed=False)
+    for pk in Withdrawal.objects.unfinished().values_list("pk", flat=True):
+        assert withdrawing.work(pk=pk)
+
+
+def test_nobody_reads_a_game_after_its_player_withdrew(
+    made, researcher, other_researcher, annotator, player, admin, client_of
+):
+    """Before, the canaries are found in these places, so that the search after it can fail."""
+    places = addresses(made)
+    people = [researcher, other_researcher, annotator, player, admin]
+    before = {user.username: readable(user, client_of(user), places) for user in people}
+    assert before["anna"] >= {"own judgments", "api judgments", "search"}
+    assert before["otto"] >= {
+        "queue", "search", "api judgments", "api judgments of queue", "export of judged v1",
+        "scenario pens of judged v1", "export of copied v1", "api export of judged v1", "api export of copied v1",
+    }  # fmt: skip
+    assert before["pia"] == set()
+    waiting_room.answer_consent(match=made.match, user=player, agreed=False)
+    at_once = {user.username: readable(user, client_of(user), {**places}) for user in people}
+    one_game = {"queue", "own judgments", "search", "api judgments of queue"}  # what was said of the other match
+    assert at_once == {name: seen & one_game for name, seen in before.items()}
+    Judgment.everything.filter(match=made.other).update(reason="")
+    for user in people:
+        assert readable(user, client_of(user), places) == set()
+
+
+def test_the_players_still_read_their_own_game(made, researcher, player, client_of):
+    withdrawn(made.match, player)
+    for user in (researcher, player):
+        assert SAID in client_of(user).get(reverse("arena:replay", args=[made.match.pk])).content.decode()
+
+
+def test_every_version_with_the_game_is_closed_and_replaced(made, player):
+    withdrawn(made.match, player)
+    for closed in (made.version, made.fork):
+        closed.refresh_from_db()
+        new = closed.replacement
+        assert closed.closed_at is not None
+        assert (new.number, new.stands_for, new.conversation_count) == (2, 1, 1)
+        assert new.dataset == closed.dataset
+        assert new.dataset.newest() == new
+        assert new.sha256 != closed.sha256
+        lines = [line.dumps() for line in datasets.lines_of(new)]
+        assert not any(SAID in line for line in lines)
+        assert any("an ordinary word" in line for line in lines)
+
+
+def test_nothing_that_was_said_remains_in_the_tables_of_datasets(made, player):
+    withdrawn(made.match, player)
+    with connection.cursor() as cursor:
+        for table in ("scenarios_storedconversation", "scenarios_storedscenario", "scenarios_datasetversion",
+                      "scenarios_withdrawal", "judgments_suggestion"):  # fmt: skip
+            cursor.execute(f"SELECT count(*) FROM {table} t WHERE t::text LIKE %s", [f"%{SAID}%"])  # noqa: S608
+            assert cursor.fetchone() == (0 if table != "judgments_suggestion" else 2,), table
+    assert Suggestion.objects.filter(target__match=made.other).count() == 2
+
+
+def test_results_and_agreement_no_longer_count_it(made, annotator, player):
+    (author,) = comparison.of_queue(made.queue).authors
+    assert author.scored == 4
+    assert estimates.of_queue(made.queue)["person"][0].games == 2
+    withdrawn(made.match, player)
+    (author,) = comparison.of_queue(made.queue).authors
+    assert author.scored == 2
+    assert estimates.of_queue(made.queue)["person"][0].games == 1
+    assert Judgment.everything.filter(match=made.match).count() == 2
+
+
+def test_withdrawing_twice_changes_nothing(made, player):
+    withdrawn(made.match, player)
+    before = [list(rows.order_by("pk").values()) for rows in (DatasetVersion.objects, Withdrawal.objects)]
+    withdrawn(made.match, player)
+    withdrawing.work(pk=Withdrawal.objects.get().pk)
+    assert [list(rows.order_by("pk").values()) for rows in (DatasetVersion.objects, Withdrawal.objects)] == before
+
+
+def test_an_export_is_rebuilt_equal_and_after_a_withdrawal_without_the_game(made, researcher, player):
+    """Trust 28."""
+    second, _ = export.store(queue=made.queue, name="judged", by=researcher)
+    assert second.sha256 == made.version.sha256
+    withdrawn(made.match, player)
+    third, _ = export.store(queue=made.queue, name="judged", by=researcher)
+    assert third.sha256 not in {second.sha256, made.version.sha256}
+    assert third.conversation_count == 1
+    assert third.sha256 == second.dataset.versions.get(stands_for=2).sha256
+    made.version.refresh_from_db()
+    with pytest.raises(BadInput, match=r"judged v1 is closed: consent .* choose judged v3"):
+        datasets.check_exportable(made.version, researcher)
+
+
+def test_a_closed_version_cannot_be_forked_or_changed(made, researcher, player, client_of):
+    withdrawn(made.match, player)
+    made.version.refresh_from_db()
+    with pytest.raises(BadInput, match="choose judged v2"):
+        datasets.fork(version=made.version, name="again", by=researcher)
+    page = client_of(researcher).get(reverse("scenarios:version", args=["judged", 1])).content.decode()
+    assert "Its content can no longer be read" in page
+    assert reverse("scenarios:version", args=["judged", 2]) in page
+    assert made.version.sha256 in page
+    assert "Export JSONL" not in page
+
+
+def test_a_file_with_the_game_is_not_stored_again(made, researcher, player):
+    lines = list(datasets.lines_of(made.version))
+    withdrawn(made.match, player)
+    with pytest.raises(BadInput, match="was withdrawn: leave it out"):
+        datasets.create_dataset(name="back", owner=researcher, lines=lines)
+    renamed = [
+        line.model_copy(
+            update={"conversations": tuple(c.model_copy(update={"source": "x"}) for c in line.conversations)}
+        )
+        for line in lines
+    ]
+    with pytest.raises(BadInput, match="was withdrawn"):
+        datasets.create_dataset(name="back", owner=researcher, lines=renamed)
+
+
+def test_the_newest_content_stays_the_newest(researcher, player, annotator):
+    """An older version that is replaced later gets the highest number, and is not the one that changes start from."""
+    match = canary_match(researcher, player)
+    queue = people_queue(researcher, match, annotators=[annotator])
+    for target in queue.targets.all():
+        annotate(target=target, by=annotator, values=FIVES)
+    reveal(match, researcher)
+    first, _ = export.store(queue=queue, name="line", by=researcher)
+    second = datasets.add_version(dataset=first.dataset, by=researcher, lines=[])
+    withdrawn(match, player)
+    third = first.dataset.versions.get(number=3)
+    assert third.stands_for == 1
+    assert first.dataset.newest() == second
+    assert DatasetVersion.objects.named("line") == second
+
+
+def test_an_annotator_who_has_it_open_reads_why_it_is_gone(researcher, player, annotator, client_of):
+    match = canary_match(researcher, player)
+    queue = people_queue(researcher, match, annotators=[annotator])
+    target, client = queue.targets.first(), client_of(annotator)
+    address = reverse("judgments:annotate", args=[queue.pk])
+    assert SAID in client.get(address).content.decode()
+    withdrawn(match, player)
+    answer = client.post(address, {"target": target.pk, "unscored": "1", "reason": "too late"})
+    assert "Consent to the use of this game was withdrawn. Your answer was not stored." in answer.content.decode()
+    assert SAID not in answer.content.decode()
+    assert not Judgment.everything.exists()
+
+
+def test_the_api_says_why_it_takes_no_judgment(researcher, player, annotator, client):
+    match = canary_match(researcher, player)
+    target = people_queue(researcher, match, annotators=[annotator]).targets.first()
+    withdrawn(match, player)
+    key = {"Authorization": f"Bearer {create_key(user=annotator, name='k')[1]}"}
+    body = json.dumps({"target": target.pk, "labels": None, "reason": "x"})
+    answer = client.post("/api/v1/judgments", body, "application/json", headers=key)
+    assert answer.status_code in (400, 409, 422)
+    assert "consent was withdrawn" in answer.content.decode()
+
+
+def test_a_conversation_of_a_dataset_is_withdrawn_by_its_owner(researcher, other_researcher, admin, client_of):
+    stored = imported(researcher, conversation(0), conversation(1))
+    copy = datasets.fork(version=stored, name="copied", by=other_researcher)
+    row = StoredConversation.objects.get(scenario__version=stored, position=0)
+    address = reverse("scenarios:withdraw", args=["imported", 1, row.scenario.key])
+    assert client_of(other_researcher).post(address, {"conversation": row.pk}).status_code == 404
+    assert client_of(researcher).post(address, {"conversation": row.pk}).status_code == 302
+    assert withdrawing.work(pk=Withdrawal.objects.get().pk)
+    assert Withdrawal.objects.get().by == researcher
+    for closed in (stored, copy):
+        closed.refresh_from_db()
+        kept = [c.source for line in datasets.lines_of(closed.replacement) for c in line.conversations]
+        assert (closed.closed_at is None, kept) == (False, ["file:1"])
+
+
+def test_a_second_withdrawal_closes_the_version_in_the_place_of_the_first(researcher):
+    stored = imported(researcher, conversation(0), conversation(1), conversation(2))
+    for position in (0, 0):
+        newest = stored.dataset.newest()
+        row = StoredConversation.objects.get(scenario__version=newest, position=position)
+        withdrawal = withdrawing.withdraw_conversation(conversation=row, by=researcher)
+        assert withdrawing.work(pk=withdrawal.pk)
+    versions = [(v.number, v.stands_for, v.closed_at is None) for v in stored.dataset.versions.order_by("number")]
+    assert versions == [(1, None, False), (2, 1, False), (3, 1, True)]
+    kept = [c.source for line in datasets.lines_of(stored.dataset.newest()) for c in line.conversations]
+    assert kept == ["file:2"]
+    stored.refresh_from_db()
+    assert stored.replacement.number == 3
+
+
+def test_work_that_stopped_halfway_is_done_later(made, player, monkeypatch):
+    """A worker that dies leaves a claim; once it lapses, the next one does the rest, and makes nothing twice."""
+    waiting_room.answer_consent(match=made.match, user=player, agreed=False)
+    pk = Withdrawal.objects.get().pk
+    replace, calls = withdrawing.replace, []
+
+    def dies(stored):
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(replace(stored))
+
+    monkeypatch.setattr(withdrawing, "replace", dies)
+    with pytest.raises(KeyboardInterrupt):
+        withdrawing.work(pk=pk)
+    monkeypatch.undo()
+    assert not withdrawing.work(pk=pk)  # the claim holds
+    Withdrawal.objects.update(claimed_until="2020-01-01T00:00Z")
+    assert withdrawing.work(pk=pk)
+    assert [each.dataset.versions.count() for each in (made.version, made.fork)] == [2, 2]
+    assert Withdrawal.objects.get().done_at is not None
+
+
+def test_an_annotator_is_not_kept_from_a_rematch_by_a_game_that_is_no_longer_judged(researcher, player, annotator):
+    match = canary_match(researcher, player)
+    people_queue(researcher, match, annotators=[annotator])
+    assert Match.objects.unrevealed_to(annotator).filter(pk=match.pk).exists()
+    withdrawn(match, player)
+    assert not Match.objects.unrevealed_to(annotator).filter(pk=match.pk).exists()
+    assert not Target.objects.exists()
+
+
+@pytest.fixture
+def trained(made, researcher):
+    """A cold start on the export, its checkpoint, a run from that checkpoint with one, and a deployment."""
+    first = make_run(researcher, kind="sft", name="cold", dataset_version=made.version, state="succeeded")
+    first.attempts.create(number=1, fence=1, lease_until=now(), state="ended")
+    start = make_checkpoint(first, name="cold-1")
+    second = make_run(researcher, name="goes on", start_checkpoint=start)
+    last = make_checkpoint(second, name="on-1")
+    Deployment.objects.create(checkpoint=last)
+    return first, second, start, last
+
+
+def test_runs_and_checkpoints_that_learned_from_it_say_so_and_those_derived_from_them(
+    made, trained, researcher, player, client_of
+):
+    first, second, start, last = trained
+    client = client_of(researcher)
+    pages = [
+        *(reverse("runs:detail", args=[run.pk]) for run in (first, second)),
+        *(reverse("runs:checkpoint", args=[row.pk]) for row in (start, last)),
+    ]
+    lists = [reverse("runs:checkpoints"), reverse("serving:list")]
+    assert not any("was withdrawn" in client.get(page).content.decode() for page in pages)
+    assert not any("withdrawn data" in client.get(page).content.decode() for page in lists)
+    withdrawn(made.match, player)
+    assert all("Consent to conversations of" in client.get(page).content.decode() for page in pages)
+    assert all("withdrawn data" in client.get(page).content.decode() for page in lists)
+    assert [(row.version, row.start) for row in second.withdrawn_data.all()] == [(made.version, first)]
+    assert "judged v1" in notice(last)
+    key = {"Authorization": f"Bearer {create_key(user=researcher, name='k')[1]}"}
+    for address in (f"/api/v1/runs/{second.pk}", f"/api/v1/checkpoints/{last.pk}"):
+        assert [row["dataset"] for row in client.get(address, headers=key).json()["withdrawn_data"]] == ["judged v1"]
+
+
+def test_a_run_is_refused_a_closed_version_and_told_which_to_choose(made, researcher, player, tmp_path, settings):
+    settings.RUNS_ROOT = tmp_path
+    waiting = make_run(researcher, kind="sft", dataset_version=made.version, state="queued")
+    began = make_run(researcher, kind="sft", dataset_version=made.version, state="running")
+    began.attempts.create(number=1, fence=1, lease_until=now(), state="running")
+    copy = put_dataset(made.version, RunDir(tmp_path / str(began.pk)))
+    withdrawn(made.match, player)
+    waiting.refresh_from_db()
+    with pytest.raises(BadInput, match="choose judged v2"):
+        Training().prepare(Run.objects.get(pk=waiting.pk), RunDir(tmp_path / "waiting"), 1)
+    assert not waiting.withdrawn_data.exists()
+    with pytest.raises(BadInput, match="choose judged v2"):
+        create_run(
+            owner=researcher,
+            config=RunConfig(kind="sft", model={"base": "tiny"}),
+            dataset_version=DatasetVersion.objects.get(pk=made.version.pk),
+        )
+    delete_files()
+    assert copy.exists()  # it still runs
+    Run.objects.filter(pk=began.pk).update(state="stopped")
+    delete_files()
+    assert not copy.exists()
+    with pytest.raises(BadInput, match="choose judged v2"):
+        resume_run(run=began)
+
+
+def test_a_refusal_of_an_earlier_release_reaches_the_datasets(made, player):
+    seat = made.match.seats.get(user=player)
+    seat.consent = False
+    seat.save()  # as that release did
+    assert withdraw_refused() == 1
+    assert withdraw_refused() == 0
+    made.version.refresh_from_db()
+    assert made.version.closed_at is not None
