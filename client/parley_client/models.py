@@ -505,7 +505,7 @@ class AnalysisOut(BaseModel):
     total: int = Field(..., title="Total")
     result: dict[str, Any] | None = Field(..., title="Result")
     """
-    Once it is ready. Of agreement: `annotators`, `labels` (`coefficients`, `pairs`, `periods`), and `disagreements` (targets with how much annotators disagree, from 0 to 1).
+    Once it is ready. Of agreement: `annotators`, `labels` (`coefficients`, `pairs`, `periods`), and `disagreements` (targets with how much annotators disagree, from 0 to 1). Of truth: `labels` (`methods`, `annotators`, `differing`). Of calibration: `judges` (`labels`, and `wrong`, the targets that they miss).
     """
 
 

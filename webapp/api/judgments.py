@@ -61,6 +61,18 @@ def agreement(request: HttpRequest, pk: int) -> dict[str, Any]:
     return _analysis(_readable(request, pk), "agreement")
 
 
+@router.get("/queues/{pk}/truth", response=AnalysisOut)
+def truth(request: HttpRequest, pk: int) -> dict[str, Any]:
+    """The truth that a queue's judgments suggest, and how reliable its annotators are."""
+    return _analysis(_readable(request, pk), "truth")
+
+
+@router.get("/queues/{pk}/calibration", response=AnalysisOut)
+def calibration(request: HttpRequest, pk: int) -> dict[str, Any]:
+    """Judge models and rules against the people who judged the same games."""
+    return _analysis(_readable(request, pk), "calibration")
+
+
 @router.get("/queues/{pk}/decisions", response=list[JudgmentOut])
 @paginate(LimitOffsetPagination)
 def list_decisions(request: HttpRequest, pk: int) -> JudgmentQuerySet:

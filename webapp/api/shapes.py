@@ -429,7 +429,8 @@ class AnalysisOut(Schema):
     total: int
     result: dict[str, Any] | None = Field(
         description="Once it is ready. Of agreement: `annotators`, `labels` (`coefficients`, `pairs`, `periods`), and "
-        "`disagreements` (targets with how much annotators disagree, from 0 to 1)."
+        "`disagreements` (targets with how much annotators disagree, from 0 to 1). Of truth: `labels` (`methods`, "
+        "`annotators`, `differing`). Of calibration: `judges` (`labels`, and `wrong`, the targets that they miss)."
     )
 
 

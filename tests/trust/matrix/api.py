@@ -82,6 +82,8 @@ ROUTES = [
     api("api:export_labels", RESEARCHERS, RESEARCHERS, make=judgments.queue),
     api("api:list_targets", ANNOTATORS),
     api("api:agreement", RESEARCHERS, RESEARCHERS, make=queue),
+    api("api:truth", RESEARCHERS, RESEARCHERS, make=queue),
+    api("api:calibration", RESEARCHERS, RESEARCHERS, make=queue),
     api("api:list_decisions", RESEARCHERS, ADMIN, make=queue),
     api("api:decide", NOBODY, method="POST", data={"target": 0}),
     # the target is in the body: whose it may be is tested with the API itself

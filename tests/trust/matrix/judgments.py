@@ -30,7 +30,7 @@ def disputed(owner: Any) -> dict[str, Any]:
     assert target is not None
     annotate(target=target, by=owner, values=FIVES)
     made.annotators.clear()
-    rated_by(owner, target.match)
+    rated_by(target.match, owner)
     return {"pk": made.pk, "target_id": target.pk}
 
 
@@ -80,6 +80,9 @@ ROUTES = [
     Route("judgments:queue-delete", RESEARCHERS, ADMIN, method="POST", make=queue),
     Route("judgments:queue-export", RESEARCHERS, RESEARCHERS, method="POST", make=queue, data={"name": "judged"}),
     Route("judgments:agreement", RESEARCHERS, RESEARCHERS, make=queue),
+    Route("judgments:truth", RESEARCHERS, RESEARCHERS, make=queue),
+    Route("judgments:judges", RESEARCHERS, RESEARCHERS, make=queue),
+    Route("judgments:export-disagreements", RESEARCHERS, RESEARCHERS, method="POST", make=queue),
     Route("judgments:decisions", RESEARCHERS, ADMIN, make=queue),
     Route("judgments:decide", RESEARCHERS, ADMIN, make=disputed),
     Route("judgments:decide", RESEARCHERS, ADMIN, method="POST", make=disputed, data={"unscored": "1", "note": "cut"}),

@@ -161,7 +161,7 @@ def test_decisions_are_exported_as_such(researcher, queue, first):
     labels = decisions.annotators_of(first)[0].records()
     decisions.decide(target=first, by=researcher, labels=labels)
     decisions.set_gold(target=first, gold=True)
-    (line,) = export.collect(queue, researcher).lines
+    (line,) = export.Export(queue, researcher).lines()
     written = [(record.author, record.decides) for record in line.conversations[0].judgments]
     assert sorted(written) == [("person:1", False), ("person:2", False), ("person:3", True)]
 

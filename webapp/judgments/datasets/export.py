@@ -7,7 +7,7 @@ its conversations; a scenario that was changed since gets a line of its own. Peo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC
 from itertools import chain, count, groupby, islice
 from operator import itemgetter
@@ -37,13 +37,13 @@ class Export:
     """A queue's judged games as scenarios with their conversations, in the order of the queue.
 
     `by` exports, without the games whose players are not yet revealed to them; None: the site's operator, who may read
-    everything. `left_out` says of each game that is left out why, as far as `scenarios` has read. Judgments made after
-    the beginning are not part of it.
+    everything. `only`: the games of these targets alone. `left_out` says of each game that is left out why, as far as
+    `scenarios` has read. Judgments made after the beginning are not part of it.
     """
 
-    def __init__(self, queue: Queue, by: User | None) -> None:
+    def __init__(self, queue: Queue, by: User | None, only: Collection[int] | None = None) -> None:
         self.left_out: list[str] = []
-        self._queue = queue
+        self._queue, self._only = queue, only
         self._last = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
         self._names = _names(queue)  # afterwards, so that every author of a judgment up to the last has one
         self._games = self._plan(by)
@@ -72,6 +72,8 @@ class Export:
         scored = set(Judgment.objects.filter(target__queue=queue).scored().values_list("target", flat=True))
         by_scenario: dict[str, list[list[int]]] = {}
         for targets in _by_game(queue):
+            if self._only is not None and not any(target.pk in self._only for target in targets):
+                continue
             try:
                 if targets[0].match_id in unrated:
                     raise BadInput("rate it first, as you sat there")
@@ -196,8 +198,12 @@ def check_judged(queue: Queue, by: User) -> None:
 
 
 @transaction.atomic
-def store(*, queue: Queue, name: str, by: User) -> tuple[DatasetVersion, list[str]]:
+def store(
+    *, queue: Queue, name: str, by: User, only: Collection[int] | None = None, which: str = "judged games"
+) -> tuple[DatasetVersion, list[str]]:
     """Store the export as a new dataset, or as the next version of one's own dataset of that name.
+
+    `only`: the games of these targets alone; `which` says in the version's note what games they are.
 
     Returns the version and what was left out. From then on the judgments of the queue do not change, if `by` may change
     the queue: no other export takes the annotators' corrections from them. Raises `BadInput` if nothing can be
@@ -208,11 +214,11 @@ def store(*, queue: Queue, name: str, by: User) -> tuple[DatasetVersion, list[st
     check_judged(queue, by)
     if by.may_change(queue.owner_id):
         Queue.objects.filter(pk=queue.pk).update(exported_at=timezone.now())
-    export = Export(queue, by)
+    export = Export(queue, by, only)
     lines = export.lines()
     if not lines:
         raise nothing(export)
-    note = f"judged games of queue “{queue.name}” under {queue.codebook_version}"
+    note = f"{which} of queue “{queue.name}” under {queue.codebook_version}"
     existing = Dataset.objects.filter(name=name).first()
     if existing is not None:
         if not by.may_change(existing.owner_id):

@@ -18,8 +18,8 @@ from django.db.models import Count, Max, Q
 from training.errors import BadInput
 from training.reading import Record
 from webapp.core import queue as hints
-from webapp.judgments.models import Judgment, Queue
-from webapp.judgments.results import queue_agreement
+from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue
+from webapp.judgments.results import aggregated, calibration, queue_agreement
 
 KEPT_S = 30 * 24 * 3600
 ASKED_S = 60
@@ -28,9 +28,13 @@ WORKING_S = 600
 """A worker that has not reported for so long is taken for dead."""
 PAUSE_S = 600
 """How long no worker is asked again after a failure."""
-FEW = 100
-"""Judgments that are analysed in the request."""
+FEW, FEWEST = 100, 20
+"""Judgments that are analysed in the request, and of those for the truth, whose models are fitted many times."""
 ASKED, FAILED = "asked", "failed"
+
+
+State = dict[str, Any]
+"""All that an analysis depends on; `count` is the number of its judgments."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Kind:
     """A kind of analysis: `state` names all that it depends on, `compute` makes it and reports its progress."""
 
     record: type[Record]
-    state: Callable[[Queue], str]
+    state: Callable[[Queue], State]
     compute: Callable[[Queue, Callable[[int, int], None]], Record]
 
 
@@ -53,24 +57,29 @@ class Analysis:
     failed: bool = False
 
 
-def judgments_of(queue: Queue) -> dict[str, Any]:
-    """Return what changes with the judgments of a queue by people."""
-    rows = Judgment.objects.filter(target__queue=queue, author__isnull=False)
-    return rows.aggregate(count=Count("pk"), last=Max("updated_at"), decisions=Count("pk", filter=Q(decides=True)))
+def state_of_people(queue: Queue) -> State:
+    """Return the state of the people's judgments of a queue, and of the decisions on them."""
+    return _state(Judgment.objects.filter(target__queue=queue, author__isnull=False))
 
 
-def state_of_people(queue: Queue) -> str:
-    """Return a digest of the state of the people's judgments of a queue."""
-    return digest(judgments_of(queue))
+def state_of_all(queue: Queue) -> State:
+    """Return the state of all judgments under the codebook version of a queue, whoever gave them."""
+    return _state(calibration.judgments_of(queue))
 
 
-def digest(state: dict[str, Any]) -> str:
-    """Return a digest of what an analysis depends on."""
+def _state(rows: JudgmentQuerySet) -> State:
+    decisions = Count("pk", filter=Q(decides=True))
+    return rows.aggregate(count=Count("pk"), newest=Max("pk"), last=Max("updated_at"), decisions=decisions)
+
+
+def _digest(state: State) -> str:
     return hashlib.sha256(repr(sorted(state.items())).encode()).hexdigest()
 
 
 KINDS: dict[str, Kind] = {
     "agreement": Kind(queue_agreement.QueueAgreement, state_of_people, queue_agreement.compute),
+    "truth": Kind(aggregated.QueueTruth, state_of_people, aggregated.compute),
+    "calibration": Kind(calibration.QueueCalibration, state_of_all, calibration.compute),
 }
 """The analyses by name."""
 
@@ -80,9 +89,9 @@ def of_queue(queue: Queue, name: str) -> Analysis:
     kind = KINDS[name]
     state = kind.state(queue)
     result, before = _stored(queue, name)
-    if result is not None and before == state:
+    if result is not None and before == _digest(state):
         return Analysis(result, current=True)
-    if judgments_of(queue)["count"] <= FEW:
+    if state["count"] <= (FEWEST if name == "truth" else FEW):
         return Analysis(compute(queue_id=queue.pk, name=name), current=True)
     done, total, failed = _requested(queue, name)
     return Analysis(result, current=False, done=done, total=total, failed=failed)
@@ -96,7 +105,7 @@ def compute(*, queue_id: int, name: str) -> Record | None:
     kind, key = KINDS[name], _state_key(queue_id, name)
     state = kind.state(queue)
     result = kind.compute(queue, lambda done, total: cache.set(key, f"{done}/{total}", WORKING_S))
-    cache.set(_key(queue_id, name), {"state": state, "result": result.to_dict()}, KEPT_S)
+    cache.set(_key(queue_id, name), {"state": _digest(state), "result": result.to_dict()}, KEPT_S)
     cache.delete(key)
     return result
 

@@ -163,19 +163,19 @@ def _by_units(
         shared, both = ratings.shared(first, second), [first, second]
         if len(shared.units) < 2:
             continue
-        found = [_estimate("krippendorff", shared, both, level)]
+        found = [coefficient("krippendorff", shared, both, level)]
         if level == "nominal":
-            found.append(_estimate("cohen", shared, both, level))
+            found.append(coefficient("cohen", shared, both, level))
         found.append(_equal(shared, both, level))
         pairs.append(Pair(first=first, second=second, coefficients=tuple(found)))
-    overall = [_estimate(name, ratings, everybody, level, categories) for name in names]
+    overall = [coefficient(name, ratings, everybody, level, categories) for name in names]
     return shown.model_copy(
         update={
             "level": level,
             "coefficients": (*overall, _equal(ratings, everybody, level)),
             "pairs": tuple(pairs),
             "periods": tuple(
-                Period(title=title, coefficient=_estimate("krippendorff", ratings.among(targets), everybody, level))
+                Period(title=title, coefficient=coefficient("krippendorff", ratings.among(targets), everybody, level))
                 for title, targets in periods.items()
             ),
         }
@@ -183,16 +183,17 @@ def _by_units(
 
 
 def _equal(ratings: Ratings, annotators: Sequence[int], level: Level) -> Estimate:
-    return _estimate("percent", ratings, annotators, "nominal" if level == "sets" else level)
+    return coefficient("percent", ratings, annotators, "nominal" if level == "sets" else level)
 
 
-def _estimate(
+def coefficient(
     name: Coefficient,
     ratings: Ratings,
     annotators: Sequence[int],
     level: Level,
     categories: Sequence[Value] = (),
 ) -> Estimate:
+    """Return a coefficient of these annotators; `categories` are all values of a scale, where there are few."""
     if not ratings.units:
         return Estimate(name=name, title=_title(name, level), value=None)
     rows = ratings.rows(annotators)

@@ -1,17 +1,25 @@
-"""Pages of a queue's results: how far annotators agree."""
+"""Pages of a queue's results: how far annotators agree, the aggregated truth, and judges against people."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_POST
 
+from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, get_or_404, researchers
+from webapp.arena.models import Match
 from webapp.core.http import render_page
-from webapp.judgments.models import Queue
-from webapp.judgments.results import access, analyses
+from webapp.judgments.datasets import export
+from webapp.judgments.models import Queue, Target
+from webapp.judgments.results import access, aggregated, analyses
+from webapp.scenarios.forms import DatasetNameForm
 
 LEVELS = {
     "nominal": "nominal: values are equal or not",
@@ -52,3 +60,71 @@ def agreement(request: HttpRequest, pk: int) -> HttpResponse:
         names = names_of(analysis.result.annotators, shown=context["may_change"]) if analysis.result else {}
         context |= {"analysis": analysis, "names": names}
     return render_page(request, "judgments/results/agreement.html", context, "analysis")
+
+
+@require_GET
+@researchers
+def truth(request: HttpRequest, pk: int) -> HttpResponse:
+    """The truth by decisions and by each method, how reliable annotators are, and where the methods differ."""
+    queue, user, context = queue_of(request, pk)
+    context |= {"tab": "truth", "methods": {name: title for name, (title, _) in aggregated.METHODS.items()}}
+    if context["awaited"] is None:
+        analysis = analyses.of_queue(queue, "truth")
+        rows = [row for label in analysis.result.labels for row in label.differing] if analysis.result else []
+        names = names_of(analysis.result.annotators, shown=context["may_change"]) if analysis.result else {}
+        context |= {"analysis": analysis, "names": names, **_linked(queue, user, {row.target for row in rows})}
+    return render_page(request, "judgments/results/truth.html", context, "analysis")
+
+
+@require_GET
+@researchers
+def judges(request: HttpRequest, pk: int) -> HttpResponse:
+    """Judge models and rules against the people who judged the same games."""
+    queue, user, context = queue_of(request, pk)
+    context |= {"tab": "judges", "export_form": DatasetNameForm(initial={"name": f"disagreements-{queue.pk}"})}
+    if context["awaited"] is None:
+        analysis = analyses.of_queue(queue, "calibration")
+        rows = analysis.result.judges if analysis.result else ()
+        missed = {miss.target for judge in rows for label in judge.labels for miss in label.misses}
+        context |= {"analysis": analysis, **_linked(queue, user, missed)}
+    return render_page(request, "judgments/results/judges.html", context, "analysis")
+
+
+@require_POST
+@researchers
+def export_disagreements(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Store the games on which a judge and people disagree as a dataset version, with the people's labels."""
+    queue, user, context = queue_of(request, pk)
+    form, analysis = DatasetNameForm(request.POST), None
+    if context["awaited"] is None and not (queue.judge or queue.rule):
+        analysis = analyses.of_queue(queue, "calibration")
+    rows = analysis.result.judges if analysis is not None and analysis.current else ()
+    judge = next((row for row in rows if row.key == request.POST.get("judge", "")), None)
+    if judge is None or not form.is_valid():
+        messages.error(request, "Nothing was exported: reload the page, and choose a judge and a name.")
+        return redirect("judgments:judges", pk)
+    which = f"games on which people and {judge.title} disagree,"
+    try:
+        version, left_out = export.store(
+            queue=queue, name=form.cleaned_data["name"], by=user, only=judge.wrong, which=which
+        )
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("judgments:judges", pk)
+    messages.success(request, f"Stored as {version}.")
+    if left_out:
+        messages.warning(request, f"{len(left_out)} games were left out: {'; '.join(left_out[:5])}.")
+    return redirect("scenarios:version", version.dataset.name, version.number)
+
+
+def _linked(queue: Queue, user: User, pks: Collection[int]) -> dict[str, Any]:
+    """The targets that pages link, and the matches of them that this person may see.
+
+    Those of a match in which the person played and has yet to be shown who the others were are left out.
+    """
+    targets = Target.objects.with_games().filter(pk__in=pks)
+    unrevealed = Match.objects.unrevealed_to(user).filter(targets__queue=queue)
+    shown = {target.pk: target for target in targets.exclude(match__in=unrevealed.values("pk"))}
+    matches = {target.match_id for target in shown.values() if target.match_id is not None}
+    readable = set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True))
+    return {"linked": shown, "readable": readable}
