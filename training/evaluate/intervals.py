@@ -9,7 +9,7 @@ Raises `BadInput` if there are no values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,8 @@ CAUTION = f"fewer than {ENOUGH}: on skewed values an interval covers the truth l
 METHOD = "95 %, Student's t over scenarios; exact (Clopper-Pearson) for proportions of scenarios"
 UNIT = (0.0, 1.0)
 """The scale of shares."""
+ROUNDING = 1e-12
+"""A smaller standard error of a difference is 0."""
 
 
 class Interval(Record):
@@ -125,33 +127,85 @@ def difference(games: Sequence[tuple[Sequence[float], Sequence[float]]], level: 
     A game may have any number of values of either kind, including none. The variance is that of the linearised
     difference of ratios (Cochran, Sampling Techniques, section 6) with games as units; the degrees of freedom are those
     of the kind that fewer games have. Shares that are 0 or 1 in all games get the exact bounds of each kind's share of
-    games. If only one game has a kind, the interval of shares is -1 to 1. `n` counts the games with any value. Raises
-    `BadInput` without a value of either kind, or for values outside 0 to 1 from a single game of a kind.
+    games; other shares that do not vary allow for the games that may differ, as in `paired`. If only one game has a
+    kind, the interval of shares is -1 to 1. `n` counts the games with any value. Raises `BadInput` without a value of
+    either kind, or for values outside 0 to 1 from a single game of a kind.
     """
+    data = _two_kinds(games)
+    low, high = _difference_bounds(data, level)
+    return _interval(data.mean, low, high, len(data.sums), level)
+
+
+def difference_p(games: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
+    """Return the two-sided p of `difference`: its interval of level 1 - p ends at 0.
+
+    It is 1 where there is no difference, and where the interval of shares is -1 to 1. Raises `BadInput` like
+    `difference`.
+    """
+    from scipy import optimize, stats
+
+    data = _two_kinds(games)
+    fewest, size = min(data.counts), abs(data.mean)
+    if size == 0:
+        return 1.0
+    if data.unvaried:  # x ** (1 / n) is the exact bound of a share that is 1 in all n games, and 1 minus it if it is 0
+        half = optimize.brentq(lambda x: sum(x ** (1 / count) for count in data.counts) - 1, 0.0, 0.5)
+        return float(2 * half)
+    if fewest == 1:
+        _difference_bounds(data, 0.95)
+        return 1.0
+    if data.error == 0:
+        return float(min(1.0, 2 * (1 + size) ** -fewest)) if data.are_shares else 0.0
+    return float(2 * stats.t.sf(size / data.error, fewest - 1))
+
+
+class _TwoKinds(NamedTuple):
+    """Rows of (sum, count, sum, count) per game, the mean and the number of games of each kind, and the standard error
+    of the difference, 0 where either kind has one game.
+    """
+
+    sums: Floats
+    means: tuple[float, float]
+    counts: tuple[int, int]
+    error: float
+    unvaried: bool
+    """Whether either kind is 0 in all games, or 1."""
+
+    @property
+    def mean(self) -> float:
+        return self.means[0] - self.means[1]
+
+    @property
+    def are_shares(self) -> bool:
+        return all(0 <= value <= 1 for value in self.means)
+
+
+def _two_kinds(games: Sequence[tuple[Sequence[float], Sequence[float]]]) -> _TwoKinds:
     sums = np.array([[sum(a), len(a), sum(b), len(b)] for a, b in games if a or b], dtype=np.float64).reshape(-1, 4)
     if not (sums[:, 1].any() and sums[:, 3].any()):
         raise BadInput("one of the two kinds has no value, so there is no difference", "values")
-    shares = [float(sums[:, at].sum() / sums[:, at + 1].sum()) for at in (0, 2)]
-    counts = [int(np.count_nonzero(sums[:, at + 1])) for at in (0, 2)]
-    low, high = _difference_bounds(sums, shares, counts, level)
-    return _interval(shares[0] - shares[1], low, high, len(sums), level)
-
-
-def _difference_bounds(
-    sums: Floats, means: Sequence[float], counts: Sequence[int], level: float
-) -> tuple[float, float]:
-    """Return the bounds of `difference` from rows of (sum, count, sum, count) per game."""
-    fewest, mean = min(counts), means[0] - means[1]
+    means = float(sums[:, 0].sum() / sums[:, 1].sum()), float(sums[:, 2].sum() / sums[:, 3].sum())
+    counts = int(np.count_nonzero(sums[:, 1])), int(np.count_nonzero(sums[:, 3]))
     first, second = ((sums[:, at] - means[at // 2] * sums[:, at + 1]) / sums[:, at + 1].sum() for at in (0, 2))
-    if not (first.any() or second.any()) and set(means) <= {0.0, 1.0}:
-        a, b = (_exact(int(share) * count, count, level) for share, count in zip(means, counts, strict=True))
+    fewest = min(counts)
+    error = float(np.sqrt(np.square(first - second).sum() * fewest / (fewest - 1))) if fewest > 1 else 0.0
+    error = 0.0 if error < ROUNDING else error
+    unvaried = not (first.any() or second.any()) and set(means) <= {0.0, 1.0}
+    return _TwoKinds(sums, means, counts, error, unvaried)
+
+
+def _difference_bounds(data: _TwoKinds, level: float) -> tuple[float, float]:
+    """Return the bounds of `difference`."""
+    if data.unvaried:
+        a, b = (_exact(int(share) * n, n, level) for share, n in zip(data.means, data.counts, strict=True))
         return a[0] - b[1], a[1] - b[0]
-    if fewest == 1:
-        if not all(0 <= value <= 1 for value in means):
+    if min(data.counts) == 1:
+        if not data.are_shares:
             raise BadInput("one of the two kinds has values from one game only, so there is no interval", "values")
         return -1.0, 1.0
-    error = float(np.sqrt(np.square(first - second).sum() * fewest / (fewest - 1)))
-    return student(mean, error, fewest, level)
+    if data.error == 0 and data.are_shares:
+        return _unvaried(data.mean, (-1.0, 1.0), min(data.counts), level)
+    return student(data.mean, data.error, min(data.counts), level)
 
 
 def student(estimate: float, error: float, n: int, level: float = 0.95) -> tuple[float, float]:
