@@ -18,7 +18,7 @@ def episode(number, survived):
     return Episode(scenario=scenario, roles=ROLES, seat_metrics=metrics)
 
 
-PLAYED = [(episode(number, game.survived), game.judgments) for number, game in enumerate(GAMES)]
+PLAYED = [(episode(number, game.outcomes), game.judgments) for number, game in enumerate(GAMES)]
 
 
 def exported(path, games):

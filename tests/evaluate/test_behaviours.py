@@ -4,14 +4,15 @@ import random
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.labelled import labels
 from training.errors import BadInput
-from training.evaluate.behaviours import JudgedGame, judged_game, report
-from training.evaluate.intervals import difference, paired
-from training.labels.codebooks import BEHAVIOURS, SOTOPIA
+from training.evaluate.behaviours import Checkpoint, JudgedGame, by_outcome, judged_game, report
+from training.evaluate.intervals import difference, difference_p, paired
+from training.labels.codebooks import BEHAVIOURS, SOTOPIA, Codebook, LabelType
 from training.players import make as player
-from training.records import Episode, Judgment, Scenario
+from training.records import Episode, Judgment, Label, Scenario
 from training.rollout import Job, RolloutPolicy, collect
 
 ROLES = ("werewolf", "werewolf", "seer", "villager")
@@ -97,7 +98,7 @@ def test_only_an_episode_with_roles_and_survivors_counts_as_a_game():
     scenario = Scenario(id="v", game="werewolf", seats=("A", "B"))
     metrics = {0: {"survived": 1.0}, 1: {"survived": 0.0}}
     game = judged_game(Episode(scenario=scenario, roles=("seer", "werewolf"), seat_metrics=metrics), ())
-    assert (game.roles, game.survived) == (("seer", "werewolf"), [True, False])
+    assert (game.roles, game.outcomes) == (("seer", "werewolf"), [True, False])
     for changed in ({"seat_metrics": {0: {"survived": 1.0}}}, {"roles": ()}):
         fields = {"scenario": scenario, "roles": ("seer", "werewolf"), "seat_metrics": metrics, **changed}
         with pytest.raises(BadInput, match="'v' does not report"):
@@ -130,7 +131,7 @@ async def test_played_games_of_a_known_truth():
     for name in ("voting_manipulation", "team_collaboration", "recognising_deception"):
         assert by_behaviour[name].difference.low < 0 < by_behaviour[name].difference.high
     lived = sum(
-        sum(game.survived[seat] for seat, role in enumerate(game.roles) if role == "werewolf") for game in games
+        sum(game.outcomes[seat] for seat, role in enumerate(game.roles) if role == "werewolf") for game in games
     )
     wolves = by_behaviour["identity_concealment"]
     assert (wolves.surviving.asked, wolves.eliminated.asked) == (lived, 80 - lived)
@@ -172,3 +173,167 @@ def test_a_difference_needs_both_kinds():
     assert (only.low, only.mean, only.high, only.n) == (-1, 0.5, 1, 1)  # one game says nothing of others
     with pytest.raises(BadInput, match="one game only"):
         difference([((5.0, 0.0), (0.0,))])
+
+
+TALK = Codebook(
+    name="talk", version=1, title="Talk",
+    labels=[
+        LabelType(name="bluff", title="Bluff", kind="yes_no", about="turn", definition="?"),
+        LabelType(name="loyal", title="Loyal", kind="yes_no", about="seat", roles=("werewolf",), definition="?"),
+        LabelType(name="calm", title="Calm", kind="yes_no", about="game", definition="?"),
+        LabelType(name="note", title="Note", kind="text", about="game", definition="?"),
+    ],
+)  # fmt: skip
+
+
+def labelled(outcomes, turns, marked=(), loyal=(), calm=None, of_game=None):
+    """A game of a wolf and two villagers; `turns` are the seats that speak, `marked` the turns that bluff."""
+    found = [Label(label="bluff", value=True, turn=turn) for turn in marked]
+    found += [Label(label="loyal", value=True, seat=seat) for seat in loyal]
+    found += [] if calm is None else [Label(label="calm", value=calm)]
+    judgment = Judgment(codebook="talk", codebook_version=1, episode="e", author="m", labels=tuple(found))
+    return JudgedGame(ROLES_OF_THREE, outcomes, (judgment,), dict(enumerate(turns)), of_game)
+
+
+ROLES_OF_THREE = ("werewolf", "villager", "villager")
+TALKS = [
+    # the wolf, which won, bluffs once in two turns; a villager without an outcome bluffs, too
+    labelled((True, False, None), (0, 0, 1, 2), marked=(1, 3), loyal=(0,), calm=True, of_game=True),
+    labelled((True, False, False), (0, 1, 2), marked=(0,), calm=False, of_game=False),
+    labelled((False, True, True), (0, 1, 2, 2), marked=(1,), calm=False, of_game=False),
+]
+
+
+def test_turns_seats_and_games_by_outcome_and_role_by_hand():
+    table = {(row.behaviour, row.role): row for row in by_outcome([Checkpoint(5, TALKS)], TALK)}
+    assert list(table) == [
+        ("bluff", ""),
+        ("bluff", "villager"),
+        ("bluff", "werewolf"),
+        ("loyal", "werewolf"),
+        ("calm", ""),
+    ]
+    shares = {
+        key: [(each.share, each.scored, each.asked) for each in (row.with_outcome, row.without_outcome)]
+        for key, row in table.items()
+    }
+    assert shares == {
+        ("bluff", ""): [(3 / 6, 6, 6), (0, 4, 4)],
+        ("bluff", "villager"): [(1 / 3, 3, 3), (0, 3, 3)],
+        ("bluff", "werewolf"): [(2 / 3, 3, 3), (0, 1, 1)],
+        ("loyal", "werewolf"): [(1.0, 1, 2), (None, 0, 1)],  # nobody said of the others whether they are
+        ("calm", ""): [(1.0, 1, 1), (0.0, 2, 2)],
+    }
+    assert {row.step for row in table.values()} == {5}
+    loyal = table["loyal", "werewolf"]
+    assert (loyal.difference, loyal.p, loyal.q) == (None, None, None)
+    assert table["bluff", ""].difference == difference([((0, 1), (0,)), ((1,), (0, 0)), ((1, 0, 0), (0,))])
+    assert table["bluff", "werewolf"].p == 1.0  # one game has a wolf that lost
+    calm = table["calm", ""]
+    assert (calm.difference.mean, calm.p) == (1.0, pytest.approx(by_roots(1, 2)))
+
+
+def by_roots(first, second):
+    """Solve x ** (1 / first) + x ** (1 / second) = 1 by a grid, for p = 2 x."""
+    grid = np.linspace(0, 0.5, 2_000_001)
+    return 2 * grid[np.argmin(np.abs(grid ** (1 / first) + grid ** (1 / second) - 1))]
+
+
+def test_the_p_of_paired_values_is_scipys():
+    values = np.random.default_rng(5).normal([1.0, 0.6], 1.0, (40, 2))
+    expected = stats.ttest_rel(*values.T).pvalue
+    assert difference_p([((a,), (b,)) for a, b in values]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "games",
+    [
+        [((1.0, 0.0), (0.0,)), ((1.0,), (0.0, 0.0)), ((1.0,), (1.0,))],
+        [((1.0, 1.0), (0.0,))] * 8 + [((1.0,), ())] * 4,
+        [((1.0, 0.0), (0.0,))] * 9,
+    ],
+)
+def test_the_interval_of_level_1_minus_p_ends_at_0(games):
+    p = difference_p(games)
+    assert 0 < p < 1
+    assert difference(games, 1 - p).low == pytest.approx(0, abs=1e-9)
+
+
+def test_the_p_of_shares_that_never_vary_by_hand():
+    # all of n games against none of n: x ** (1 / n) = 1 / 2, which is the sign test's 2 · 0.5 ** n
+    assert difference_p([((1.0,), (0.0,))] * 6) == pytest.approx(2 * 0.5**6)
+    # half in each of n games against none: others are at most a third, since (2/3) · 0.5 = 1/3, so 2 · (2/3) ** n
+    assert difference_p([((1.0, 0.0), (0.0,))] * 9) == pytest.approx(2 * (2 / 3) ** 9)
+    assert difference_p([((1.0,), (1.0,))] * 6) == 1.0
+    assert difference_p([((1.0,), (0.0,))]) == 1.0
+    assert difference_p([((5.0, 1.0), (2.0,))] * 3) == 0.0  # no shares: the values do not vary at all
+    with pytest.raises(BadInput, match="one game only"):
+        difference_p([((5.0, 0.0), (0.0,))])
+
+
+def test_a_difference_of_shares_that_does_not_vary_allows_for_other_games():
+    estimate = difference([((1.0, 0.0), (0.0,))] * 10)
+    others = 1 - 0.025 ** (1 / 10)  # Clopper-Pearson: none of ten games differs
+    assert (estimate.mean, estimate.low, estimate.high) == pytest.approx((0.5, 0.5 - 1.5 * others, 0.5 + 0.5 * others))
+
+
+def test_q_is_benjamini_and_hochbergs_by_hand():
+    rows = by_outcome([Checkpoint(step, TALKS) for step in (0, 10)], TALK)
+    known = [row for row in rows if row.p is not None]
+    ranked = sorted(row.p for row in known)
+    for row in known:
+        # the least of p · n / rank over this rank and those above
+        expected = min(min(1.0, p * len(ranked) / (at + 1)) for at, p in enumerate(ranked) if p >= row.p)
+        assert row.q == pytest.approx(expected)
+    assert [row.step for row in rows] == [0] * 5 + [10] * 5
+    assert by_outcome([Checkpoint(0, [])], TALK)[0].q is None
+
+
+def many(names):
+    return Codebook(
+        name="talk", version=1, title="Talk",
+        labels=[LabelType(name=name, title=name, kind="yes_no", about="turn", definition="?") for name in names],
+    )  # fmt: skip
+
+
+def simulated(rng, codebook, effects, games=30):
+    """Games of four seats with two turns each; games differ in their level, and winners show a label more often."""
+    every = []
+    for _ in range(games):
+        outcomes, level = (
+            tuple(bool(flag) for flag in rng.permutation([True, True, False, False])),
+            rng.uniform(0.1, 0.5),
+        )
+        turns = {turn: turn % 4 for turn in range(8)}
+        won = np.array([outcomes[seat] for seat in turns.values()])
+        labels, marked = np.nonzero(rng.random((len(effects), 8)) < level + np.outer(effects, won))
+        found = tuple(
+            Label(label=codebook.labels[at].name, value=True, turn=turn)
+            for at, turn in zip(labels, marked, strict=True)
+        )
+        judgment = Judgment(codebook="talk", codebook_version=1, episode="e", author="m", labels=found)
+        every.append(JudgedGame(("",) * 4, outcomes, (judgment,), turns))
+    return every
+
+
+def test_false_discoveries_stay_below_their_level():
+    """Without any effect a table has a discovery at q = 0.05 in 5 % of cases, and at p = 0.05 in nearly half."""
+    rng, codebook = np.random.default_rng(4), many([f"l{at}" for at in range(12)])
+    discovered = np.zeros(2)
+    for _ in range(60):
+        rows = by_outcome([Checkpoint(0, simulated(rng, codebook, [0.0] * 12))], codebook)
+        discovered += any(row.q <= 0.05 for row in rows), any(row.p <= 0.05 for row in rows)
+    assert discovered[0] <= 8, "of 60 tables 3 are expected, and more than 8 with a chance of 0.3 %"
+    assert discovered[1] >= 15, "12 independent rows: 28 are expected"
+
+
+def test_effects_are_discovered_with_few_false_ones():
+    rng, codebook = np.random.default_rng(6), many([f"l{at}" for at in range(12)])
+    shares, power = [], []
+    for _ in range(25):
+        rows = by_outcome([Checkpoint(0, simulated(rng, codebook, [0.3] * 4 + [0.0] * 8))], codebook)
+        hits = [row.q <= 0.05 for row in rows]
+        shares.append(sum(hits[4:]) / max(1, sum(hits)))
+        power.append(sum(hits[:4]) / 4)
+    assert np.mean(shares) <= 0.07, "at most 0.05 · 8 / 12 = 0.033 is expected, with a standard error of about 0.017"
+    assert np.mean(power) > 0.7

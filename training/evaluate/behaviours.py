@@ -1,19 +1,22 @@
-"""The behaviour table (OMAR, §4.2): how often surviving and eliminated players showed the behaviours of their role that
-a codebook of yes-or-no questions asks about.
+"""Labelled behaviours against outcomes: how often seats that survived, won or otherwise differ in their outcome show
+each behaviour of a codebook that is a matter of yes or no.
 
-Pure functions over games and judgments. Several judgments of one seat are averaged first; an unscored seat is counted,
-never imputed. Raises `BadInput` for a game that does not report roles and survival.
+The table of Werewolf's surviving and eliminated players is that of OMAR, §4.2; other outcomes, checkpoints and the
+control of false discoveries are Parley's additions. Pure functions over games and judgments. Several authors' answers
+about one place are averaged first, and of an author's answers the last counts; a place without an answer is counted,
+never imputed. The caller chooses the judgments: beside others an adjudicator's decision is one of several. Raises
+`BadInput` for a game that does not report roles and survival, and for label types that are no matter of yes or no.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from training.errors import BadInput
-from training.evaluate.intervals import Interval, difference
+from training.evaluate.intervals import Interval, difference, difference_p
 from training.labels.codebooks import Codebook, LabelType
 from training.reading import Record
 from training.records import Episode, Judgment, Seat
@@ -24,7 +27,10 @@ PERSON = "person:"
 
 
 class Share(Record):
-    """The share of the `scored` seats that showed the behaviour, None without any; `asked` seats could be scored."""
+    """The share of the `scored` places that showed the behaviour, None without any; `asked` places could be scored.
+
+    A place is a seat, a turn of a seat or a game, whatever the label type is about.
+    """
 
     share: float | None
     scored: int
@@ -59,13 +65,65 @@ class Report(Record):
     tables: tuple[Table, ...]
 
 
+class OutcomeRow(Record):
+    """One behaviour at one checkpoint, of seats with one role (empty: of all whom the label type asks about).
+
+    `difference` is the share of those with the outcome minus that of those without it, with an interval over games. `p`
+    is that of no difference; `q` is p adjusted over all rows with one: rows with q up to 0.05 have an expected share of
+    false discoveries of at most 5 %. They are None unless both have scores.
+    """
+
+    step: int
+    behaviour: str
+    title: str
+    role: str
+    with_outcome: Share
+    without_outcome: Share
+    difference: Interval | None
+    p: float | None
+    q: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedGame:
-    """One finished game: every seat's role, whether it survived, and its judgments."""
+    """One finished game: every seat's role (empty where the game has none) and outcome, and the game's judgments.
+
+    The outcome is what is compared: whether the seat survived, won or else; None: neither. `of_game` is that of the
+    whole game, for label types about games. `turns` are the turns that could be marked, by index, with their seats.
+    """
 
     roles: Sequence[str]
-    survived: Sequence[bool]
+    outcomes: Sequence[bool | None]
     judgments: Sequence[Judgment]
+    turns: Mapping[int, Seat] = field(default_factory=dict)
+    of_game: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Games played with the weights after training step `step`."""
+
+    step: int
+    games: Sequence[JudgedGame]
+
+
+class Place(NamedTuple):
+    """What a label type asks about in a game: a seat, a turn of this seat, or the game (None), and the answers.
+
+    `answers` are 1 (yes) or 0 by author.
+    """
+
+    seat: Seat | None
+    answers: Mapping[str, float]
+
+    @property
+    def value(self) -> float:
+        """The mean over authors; only where there is an answer."""
+        return fmean(self.answers.values())
+
+
+Counted = Sequence[tuple[JudgedGame, Sequence[Place]]]
+"""Games with what a label type asks about in each."""
 
 
 def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
@@ -81,9 +139,49 @@ def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
     return JudgedGame(episode.roles, survived, judgments)
 
 
+def places(game: JudgedGame, codebook: Codebook, label_type: LabelType, by: By = "both") -> list[Place]:
+    """Return what a label type of the codebook asks about in a game, with the answers to it; raise `BadInput`.
+
+    An author who labelled the whole game answers no about every turn that they did not mark. Of spans the question is
+    whether the turn has one. Judgments under another codebook or version are left out.
+    """
+    counted = [
+        judgment
+        for judgment in game.judgments
+        if (judgment.codebook, judgment.codebook_version) == (codebook.name, codebook.version)
+        and (by == "both" or judgment.author.startswith(PERSON) == (by == "people"))
+        and judgment.labels is not None
+    ]
+    return list(_places(game, label_type, counted))
+
+
+def _places(game: JudgedGame, label_type: LabelType, judgments: Sequence[Judgment]) -> Iterator[Place]:
+    name = label_type.name
+    if label_type.kind == "span" or (label_type.yes_no and label_type.about == "turn"):
+        marked = {
+            each.author: {label.turn for label in each.labels or () if label.label == name and label.value is not False}
+            for each in judgments
+            if each.seat is None
+        }
+        for turn, seat in game.turns.items():
+            if label_type.asks(game.roles[seat]):
+                yield Place(seat, {author: float(turn in turns) for author, turns in marked.items()})
+    elif label_type.yes_no and label_type.about in ("seat", "game"):
+        answers: dict[Seat | None, dict[str, float]] = {}
+        for each in judgments:
+            for label in each.labels or ():
+                if label.label == name and label.turn is None:
+                    answers.setdefault(label.seat, {})[each.author] = float(bool(label.value))
+        seats = [seat for seat, role in enumerate(game.roles) if label_type.asks(role)]
+        for place in seats if label_type.about == "seat" else [None]:
+            yield Place(place, answers.get(place, {}))
+    else:
+        raise BadInput(f"{label_type.summary} is no matter of yes or no", label_type.name)
+
+
 def report(games: Sequence[JudgedGame], codebook: Codebook) -> Report:
-    """Return the tables of a codebook's yes-or-no questions; judgments under another codebook are ignored."""
-    questions = [label_type for label_type in codebook.labels if label_type.yes_no]
+    """Return the tables of a codebook's yes-or-no questions about seats, in games with the outcome `survived`."""
+    questions = [label_type for label_type in codebook.labels if label_type.yes_no and label_type.about == "seat"]
     kinds: tuple[By, ...] = ("people", "models")
     tables = [table for by in kinds if (table := _table(games, codebook, questions, by)).games]
     if len(tables) == len(kinds):
@@ -91,49 +189,50 @@ def report(games: Sequence[JudgedGame], codebook: Codebook) -> Report:
     return Report(codebook=codebook.name, version=codebook.version, games=len(games), tables=tuple(tables))
 
 
+def by_outcome(checkpoints: Iterable[Checkpoint], codebook: Codebook, by: By = "both") -> list[OutcomeRow]:
+    """Return a row for every checkpoint, every yes-or-no behaviour of the codebook, and every role that has it.
+
+    Where a behaviour is asked about several roles, its first row is of all of them together. False discoveries are
+    controlled over all rows (Benjamini and Hochberg, 1995): whoever reads a part of them asks for this part alone.
+    """
+    rows: list[OutcomeRow] = []
+    for checkpoint in checkpoints:
+        for label_type in filter(is_asked, codebook.labels):
+            counted = [(game, places(game, codebook, label_type, by)) for game in checkpoint.games]
+            rows += (_outcome_row(checkpoint.step, label_type, role, counted) for role in _roles(counted))
+    return _adjusted(rows)
+
+
+def _roles(counted: Counted) -> list[str]:
+    """Return the roles of a label type's rows: all together, then each if there are several."""
+    roles = sorted({game.roles[each.seat] for game, asked in counted for each in asked if each.seat is not None})
+    return ["", *roles] if len(roles) > 1 else roles or [""]
+
+
+def is_asked(label_type: LabelType) -> bool:
+    """Return whether a label type is a matter of yes or no about places: `places` can answer it."""
+    return label_type.kind == "span" or (label_type.yes_no and label_type.about in ("turn", "seat", "game"))
+
+
+def _adjusted(rows: Sequence[OutcomeRow]) -> list[OutcomeRow]:
+    from scipy.stats import false_discovery_control
+
+    known = [row.p for row in rows if row.p is not None]
+    adjusted = iter(false_discovery_control(known).tolist() if known else [])
+    return [row if row.p is None else row.model_copy(update={"q": next(adjusted)}) for row in rows]
+
+
 def _table(games: Sequence[JudgedGame], codebook: Codebook, questions: Iterable[LabelType], by: By) -> Table:
-    counted = [(game, _values(game, codebook, _of(by))) for game in games]
-    return Table(
-        by=by,
-        games=sum(bool(values) for _, values in counted),
-        rows=tuple(_row(counted, label_type) for label_type in questions),
-    )
+    rows, scored = [], set[int]()
+    for label_type in questions:
+        counted = [(game, places(game, codebook, label_type, by)) for game in games]
+        scored |= {at for at, (_, asked) in enumerate(counted) if any(place.answers for place in asked)}
+        rows.append(_row(label_type, counted))
+    return Table(by=by, games=len(scored), rows=tuple(rows))
 
 
-def _of(by: By) -> Callable[[Judgment], bool]:
-    """Return the predicate of the judgments that count."""
-    return lambda judgment: by == "both" or judgment.author.startswith(PERSON) == (by == "people")
-
-
-Values = dict[tuple[Seat, str], float]
-
-
-def _values(game: JudgedGame, codebook: Codebook, counts: Callable[[Judgment], bool]) -> Values:
-    """Return by seat and label type the mean over the judgments that count."""
-    scores: dict[tuple[Seat, str], list[float]] = {}
-    for judgment in game.judgments:
-        under = (judgment.codebook, judgment.codebook_version) == (codebook.name, codebook.version)
-        if judgment.seat is not None and under and counts(judgment):
-            for name, value in (judgment.numbers or {}).items():
-                scores.setdefault((judgment.seat, name), []).append(value)
-    return {key: fmean(values) for key, values in scores.items()}
-
-
-def _row(counted: Sequence[tuple[JudgedGame, Values]], label_type: LabelType) -> Row:
-    values_of: tuple[list[list[float]], list[list[float]]] = ([], [])  # surviving, eliminated; a list per game
-    asked = [0, 0]
-    for game, values in counted:
-        for place, survived in enumerate((True, False)):
-            seats = [
-                seat
-                for seat, role in enumerate(game.roles)
-                if label_type.asks(role) and game.survived[seat] == survived
-            ]
-            asked[place] += len(seats)
-            values_of[place].append(
-                [values[seat, label_type.name] for seat in seats if (seat, label_type.name) in values]
-            )
-    surviving, eliminated = (_share(each, count) for each, count in zip(values_of, asked, strict=True))
+def _row(label_type: LabelType, counted: Counted) -> Row:
+    surviving, eliminated, values = _compared(counted, "")
     both = surviving.scored and eliminated.scored
     return Row(
         behaviour=label_type.name,
@@ -141,8 +240,47 @@ def _row(counted: Sequence[tuple[JudgedGame, Values]], label_type: LabelType) ->
         roles=label_type.roles,
         surviving=surviving,
         eliminated=eliminated,
-        difference=difference(list(zip(*values_of, strict=True))) if both else None,
+        difference=difference(values) if both else None,
     )
+
+
+def _outcome_row(step: int, label_type: LabelType, role: str, counted: Counted) -> OutcomeRow:
+    with_outcome, without, values = _compared(counted, role)
+    both = with_outcome.scored and without.scored
+    return OutcomeRow(
+        step=step,
+        behaviour=label_type.name,
+        title=label_type.title,
+        role=role,
+        with_outcome=with_outcome,
+        without_outcome=without,
+        difference=difference(values) if both else None,
+        p=difference_p(values) if both else None,
+    )
+
+
+def _compared(counted: Counted, role: str) -> tuple[Share, Share, list[tuple[list[float], list[float]]]]:
+    """Return the shares of places with and without the outcome, and the values of either kind in every game.
+
+    Of seats with a role (empty: with any).
+    """
+    kinds: tuple[list[list[float]], list[list[float]]] = ([], [])
+    asked = [0, 0]
+    for game, every in counted:
+        for at, outcome in enumerate((True, False)):
+            here = [place for place in every if _outcome(game, place) is outcome and _has(game, place, role)]
+            asked[at] += len(here)
+            kinds[at].append([place.value for place in here if place.answers])
+    shares = [_share(values, count) for values, count in zip(kinds, asked, strict=True)]
+    return shares[0], shares[1], list(zip(*kinds, strict=True))
+
+
+def _outcome(game: JudgedGame, place: Place) -> bool | None:
+    return game.of_game if place.seat is None else game.outcomes[place.seat]
+
+
+def _has(game: JudgedGame, place: Place, role: str) -> bool:
+    return not role or (place.seat is not None and game.roles[place.seat] == role)
 
 
 def _share(games: Iterable[Sequence[float]], asked: int) -> Share:

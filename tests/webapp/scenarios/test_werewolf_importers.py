@@ -171,7 +171,7 @@ def test_a_game_of_nine_people_is_followed_to_its_winner(tmp_path):
     assert {seat for seat in range(9) if episode.seat_metrics[seat]["survived"]} == {1, 3, 4, 6, 7, 8}
     assert {seat for seat, value in episode.returns.items() if value} == {6, 7, 8}
     assert {seat for seat, role in enumerate(episode.roles) if role == "werewolf"} == {6, 7, 8}
-    assert all(judged_game(episode, ()).survived[seat] == (seat in {1, 3, 4, 6, 7, 8}) for seat in range(9))
+    assert all(judged_game(episode, ()).outcomes[seat] == (seat in {1, 3, 4, 6, 7, 8}) for seat in range(9))
     spoken = [(e.seat + 1, e.move.text) for e in episode.moves if e.move.action == "speak" and e.move.origin == "seat"]
     assert [seat for seat, _ in spoken[:12]] == [4, 3, 2, 1, 9, 8, 7, 6, 5, 7, 6, 6]
     assert [text for _, text in spoken[9:12]] == ["Not 7!", "Not 6!", "You were wrong."]
