@@ -69,7 +69,7 @@ class TrueShare(Record):
     high: float
 
 
-def rate(counts: Sequence[tuple[int, int]], level: float = LEVEL) -> Rate:
+def rate(counts: Sequence[tuple[float, int]], level: float = LEVEL) -> Rate:
     """Return the share of turns from the (turns that count, turns) of each dialogue.
 
     The variance is that of a ratio over dialogues (Cochran, Sampling Techniques, section 6), the interval Clopper and
