@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench import leak, werewolf_setup
 from bench.rows import UNWATCHED, against, metrics_of, over_seeds, run, stored_row
 from training.records import Episode
 from training.seeding import derive
+
+if TYPE_CHECKING:
+    from training.rundir import RunDir
 
 STEPS = 150
 GAMES = 32
@@ -72,7 +76,7 @@ def _task(game: str, steps: int) -> dict[str, Any]:
 
 def _wolves(cold: Path, seed: int, steps: int, games: int, folder: Path) -> dict[str, Any]:
     """Train one seed and play its head-to-head."""
-    row, run_dir = _trained(cold, seed, steps, folder, game="werewolf")
+    row, run_dir = trained(cold, seed, steps, folder / "train", game="werewolf")
     latest = run_dir.latest_checkpoint()
     if latest is None:
         return {**row, "difference": None}
@@ -106,7 +110,7 @@ def compared(trained: list[Episode], base: list[Episode]) -> dict[str, Any]:
 def _hacked(cold: Path, seed: int, steps: int, name: str, folder: Path) -> dict[str, Any]:
     """Train one seed with the planted bug; return the curves, and their first and last means unless the run failed."""
     more = {"method": {"name": "omar", **FILTERS[name]}, "stop": UNWATCHED}
-    row, run_dir = _trained(cold, seed, steps, folder, game=leak.NAME, **more)
+    row, run_dir = trained(cold, seed, steps, folder / "train", game=leak.NAME, **more)
     lines = metrics_of(run_dir)
     curves = {name: [round(line[of], 4) for line in lines if of in line] for name, of in CURVES.items()}
     curves["malformed"] = [round(1 - legal, 4) for legal in curves["malformed"]]
@@ -116,11 +120,21 @@ def _hacked(cold: Path, seed: int, steps: int, name: str, folder: Path) -> dict[
     return {**row, **ends, "curves": curves}
 
 
-def _trained(
-    cold: Path, seed: int, steps: int, folder: Path, *, game: str, **sections: Any
-) -> tuple[dict[str, Any], Any]:
-    """Train the wolves against the cold start's village; return the row of the run, and its directory."""
-    learn = {
+def trained(
+    cold: Path,
+    seed: int,
+    steps: int,
+    folder: Path,
+    *,
+    game: str,
+    learn: Mapping[str, Any] | None = None,
+    **sections: Any,
+) -> tuple[dict[str, Any], RunDir]:
+    """Train the wolves against the cold start's village; return the row of the run, and its directory `folder`.
+
+    `learn` changes that section, and `sections` replace others.
+    """
+    learning = {
         "steps": steps,
         "lora": None,
         "lr": 1e-3,
@@ -131,19 +145,20 @@ def _trained(
         "tokens_per_batch": 2048,
         "save_every": steps,
         "critic_warmup": min(5, steps // 4),
+        **(learn or {}),
     }
     wanted = {
         "seed": seed,
         "model": {"base": str(cold), "device": "cpu"},
         "engine": {"name": "transformers", "max_running": werewolf_setup.LANES},
         "game": {"name": game},
-        "data": {"path": str(werewolf_setup.write_starts(folder, game))},
+        "data": {"path": str(werewolf_setup.write_starts(folder.parent, game))},
         "sampling": werewolf_setup.SAMPLING.to_dict(),
         "opponents": [{"source": str(cold), "learner": [werewolf_setup.WOLF]}],
         "rollout": {"scenarios": GAMES},
-        "learn": learn,
+        "learn": learning,
         **sections,
     }
-    outcome, run_dir = run(wanted, folder / "train")
+    outcome, run_dir = run(wanted, folder)
     row = {"seed": seed, "result": outcome["result"], "why": outcome["why"], "steps": outcome["step"]}
     return {**row, "train_s": outcome["wall_s"]}, run_dir
