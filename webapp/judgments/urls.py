@@ -8,6 +8,7 @@ from webapp.judgments.codebooks import views as codebooks
 from webapp.judgments.queues import views as queues
 from webapp.judgments.rating import views as rating
 from webapp.judgments.results import adjudication
+from webapp.judgments.results import curve_views as curves
 from webapp.judgments.results import views as results
 from webapp.judgments.search import views as search
 
@@ -37,6 +38,7 @@ urlpatterns = [
     path("judges/<int:pk>/delete/", codebooks.judge_delete, name="judge-delete"),
     path("matches/<int:pk>/", display.of_match, name="of-match"),
     path("datasets/<slug:name>/v<int:number>/", display.of_version, name="of-version"),
+    path("runs/<int:run_id>/", curves.of_run, name="of-run"),
     path("search/", search.search, name="search"),
     path("search/labels.csv", search.search_file, name="search-file"),
     path("search/save/", search.save, name="save-search"),

@@ -6,6 +6,7 @@ from tests.trust.matrix.base import ANNOTATORS, EVERYONE, NOBODY, RESEARCHERS, R
 from tests.trust.matrix.scenarios import version as dataset_version
 from tests.webapp.judgments.make import FIVES, annotate, finished_match, people_queue, version
 from tests.webapp.judgments.make import rated as rated_by
+from tests.webapp.runs.making import make_run
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import CodebookVersion, Target
 from webapp.judgments.rating import services as rating
@@ -49,6 +50,10 @@ def judge(owner: Any) -> dict[str, Any]:
 
 def saved_search(owner: Any) -> dict[str, Any]:
     return {"pk": searches.save(owner=owner, name="lies", query="label=deception").pk}
+
+
+def trained(owner: Any) -> dict[str, Any]:
+    return {"run_id": make_run(owner).pk}
 
 
 def played(owner: Any) -> dict[str, Any]:
@@ -103,6 +108,7 @@ ROUTES = [
     Route("judgments:judge-new", ADMIN, method="POST", data={"name": "a judge"}),
     Route("judgments:judge-delete", ADMIN, ADMIN, method="POST", make=judge),
     Route("judgments:of-match", ANNOTATORS, ADMIN, make=rated),
+    Route("judgments:of-run", RESEARCHERS, RESEARCHERS, make=trained),
     Route("judgments:search", RESEARCHERS),
     Route("judgments:search-file", RESEARCHERS),
     Route("judgments:save-search", RESEARCHERS, method="POST", data={"name": "lies", "query": "label=deception"}),

@@ -1,0 +1,199 @@
+"""How behaviours rise and fall over a run: the labels of its games by training step, as curves and against outcomes.
+
+Labels come from one source at a time: people (a decision in place of those whom it decides between), a judge model, or
+a rule. See `training.evaluate.emergence`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlencode
+
+from django.db.models import Q
+from django.urls import reverse
+
+from training.evaluate.behaviours import Checkpoint, JudgedGame, OutcomeRow, by_outcome
+from training.evaluate.emergence import CurvePoint, curves
+from training.labels.codebooks import LabelType
+from training.records import Judgment as JudgmentRecord
+from webapp.accounts.models import User
+from webapp.judgments.models import CodebookVersion, Judgment, JudgmentQuerySet, LabelledGame
+from webapp.runs.models import Run
+
+Outcome = Literal["survived", "won"]
+PEOPLE = "people"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Who labelled: `key` in addresses, `title` on pages."""
+
+    key: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A behaviour's points, with where the chart draws them."""
+
+    label_type: LabelType
+    points: Sequence[CurvePoint]
+    drawn: Sequence[DrawnPoint]
+
+    @property
+    def line(self) -> str:
+        """The line through the shares, as an SVG path takes it."""
+        return " ".join(f"{'L' if number else 'M'}{point.x} {point.y}" for number, point in enumerate(self.drawn))
+
+    @property
+    def band(self) -> str:
+        """The outline of the band: along the upper bounds, and back along the lower ones."""
+        upper = [(point.x, point.high) for point in self.drawn]
+        lower = [(point.x, point.low) for point in reversed(self.drawn)]
+        return " ".join(f"{x},{y}" for x, y in upper + lower)
+
+
+@dataclass(frozen=True)
+class DrawnPoint:
+    """A point of a chart: positions in units of its drawing, and the search for the labels behind it."""
+
+    point: CurvePoint
+    x: float
+    y: float
+    low: float
+    high: float
+    address: str
+
+
+@dataclass(frozen=True)
+class Emergence:
+    """The curves of a codebook's behaviours and their shares by outcome; `games` were labelled, over `steps` steps."""
+
+    curves: Sequence[Curve]
+    rows: Sequence[OutcomeRow]
+    games: int
+    steps: int
+
+
+WIDTH, HEIGHT = 320.0, 120.0
+"""Of the drawing of a chart, between its axes."""
+
+
+def versions(run: Run, user: User) -> list[CodebookVersion]:
+    """Return the codebook versions under which this person may read labels of the run's games, newest first."""
+    labelled = _readable(run, user).values("codebook_version")
+    return list(CodebookVersion.objects.filter(pk__in=labelled).select_related("codebook").order_by("-pk"))
+
+
+def sources(run: Run, version: CodebookVersion, user: User) -> list[Source]:
+    """Return who labelled games of the run under this codebook version, people first."""
+    rows = _readable(run, user).filter(codebook_version=version)
+    found = [Source(PEOPLE, "people")] if rows.filter(author__isnull=False).exists() else []
+    judges = rows.filter(judge__isnull=False).values_list("judge", "judge__name").distinct().order_by("judge__name")
+    found += [Source(f"judge-{pk}", f"the judge model {name}") for pk, name in judges]
+    rules = rows.exclude(rule="").values_list("rule", flat=True).distinct().order_by("rule")
+    return found + [Source(f"rule-{name}", f"the rule {name}") for name in rules]
+
+
+def _readable(run: Run, user: User) -> JudgmentQuerySet:
+    return Judgment.objects.readable_by(user).scored().filter(episode__run=run)
+
+
+def _by(source: Source) -> Q:
+    kind, _, name = source.key.partition("-")
+    if kind == "judge":
+        return Q(judge=int(name))
+    return Q(rule=name) if kind == "rule" else Q(author__isnull=False)
+
+
+def of_run(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User) -> Emergence:
+    """Return the curves and the table of the labels of a source, as far as this person may read them."""
+    codebook = version.record()
+    checkpoints = _checkpoints(run, version, source, outcome, user)
+    by_name = curves(checkpoints, codebook)
+    last = max((checkpoint.step for checkpoint in checkpoints), default=0)
+    first = min((checkpoint.step for checkpoint in checkpoints), default=0)
+    return Emergence(
+        [
+            Curve(label_type, points, [_drawn(point, label_type, version, run, (first, last)) for point in known])
+            for label_type in codebook.labels
+            if (points := by_name.get(label_type.name))
+            and (known := [point for point in points if point.share is not None])
+        ],
+        by_outcome(checkpoints, codebook),
+        sum(len(checkpoint.games) for checkpoint in checkpoints),
+        len(checkpoints),
+    )
+
+
+def _drawn(
+    point: CurvePoint, label_type: LabelType, version: CodebookVersion, run: Run, steps: tuple[int, int]
+) -> DrawnPoint:
+    first, last = steps
+    share, low, high = point.share or 0.0, point.low or 0.0, point.high or 0.0
+    query = {"label": f"{version.codebook.name}/{label_type.name}", "run": run.pk, "first": point.step}
+    query |= {"last": point.step} | ({"value": "yes"} if label_type.yes_no else {})
+    x = WIDTH / 2 if first == last else WIDTH * (point.step - first) / (last - first)
+    y, low, high = (round(HEIGHT * (1 - value), 1) for value in (share, low, high))
+    return DrawnPoint(point, round(x, 1), y, low, high, f"{reverse('judgments:search')}?{urlencode(query)}")
+
+
+def _checkpoints(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User) -> list[Checkpoint]:
+    rows = _readable(run, user).filter(_by(source), codebook_version=version)
+    by_episode: dict[int, list[Judgment]] = defaultdict(list)
+    steps: dict[int, int] = {}
+    for row in rows.select_related("target", "episode", "judge__remote").with_labels():
+        assert row.episode is not None, "a judgment of an episode"
+        by_episode[row.episode.pk].append(row)
+        steps[row.episode.pk] = row.episode.step
+    games = {
+        game.episode_id: game for game in LabelledGame.objects.filter(episode__in=by_episode).defer("text", "words")
+    }
+    by_step: dict[int, list[JudgedGame]] = defaultdict(list)
+    for pk, judgments in by_episode.items():
+        if pk in games:
+            by_step[steps[pk]].append(_judged_game(games[pk], judgments, version, outcome))
+    return [Checkpoint(step, by_step[step]) for step in sorted(by_step)]
+
+
+def _judged_game(
+    game: LabelledGame, judgments: Sequence[Judgment], version: CodebookVersion, outcome: Outcome
+) -> JudgedGame:
+    outcomes = game.won if outcome == "won" else game.survived
+    seats = max([len(game.roles), len(outcomes), *(seat + 1 for seat in game.movers)], default=0)
+    return JudgedGame(
+        roles=game.roles or [""] * seats,
+        outcomes=outcomes or [None] * seats,
+        judgments=[_record(row, version) for row in _deciding(judgments)],
+        turns=_turns(game.movers, judgments),
+    )
+
+
+def _deciding(judgments: Iterable[Judgment]) -> list[Judgment]:
+    """Return the decision about each target, or all its judgments where nobody has decided."""
+    by_target: dict[int | None, list[Judgment]] = defaultdict(list)
+    for row in judgments:
+        by_target[row.target_id].append(row)
+    return [row for rows in by_target.values() for row in ([each for each in rows if each.decides] or rows)]
+
+
+def _turns(movers: Sequence[int], judgments: Iterable[Judgment]) -> Mapping[int, int]:
+    """Return the seat of every turn that could be marked."""
+    known = [row.target.turns for row in judgments if row.target is not None and row.target.turns is not None]
+    offered = known[0] if known else range(len(movers))
+    return {turn: movers[turn] for turn in offered if turn < len(movers)}
+
+
+def _record(row: Judgment, version: CodebookVersion) -> JudgmentRecord:
+    return JudgmentRecord(
+        codebook=version.codebook.name,
+        codebook_version=version.number,
+        episode=str(row.episode_id),
+        seat=row.seat,
+        author=row.by,
+        labels=row.records(),
+        decides=row.decides,
+    )
