@@ -72,6 +72,7 @@ TEXTS = {
     ("werewolf-behaviours", 1): "07914736126fc9e3",
     ("negotiation-moves", 1): "0857a3e14d981c48",
     ("among-us-talk", 1): "09b98e79ad94136d",
+    ("claims", 1): "6535152227b427e1",
 }
 """How the hash of each version's text begins: judgments name a version, so what it says never changes."""
 

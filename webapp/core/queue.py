@@ -41,13 +41,16 @@ WITHDRAW = Task("scenarios.withdraw", "default")
 BUILD_INDEX = Task("corpora.build_index", "default")
 JUDGE = Task("judgments.judge_target", "judge")
 ANALYSE_QUEUE = Task("judgments.analyse_queue", "default")
+SUGGEST = Task("judgments.suggest", "judge")
+TRAIN_CLASSIFIER = Task("judgments.train_classifier", "default")
 RATE = Task("ladder.refit", "default")
 ALERT = Task("runs.send_alerts", "default")
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
         *(SUPERVISE, PLAY, ADVISE, PROBE, ANALYSE),
-        *(READ_IMPORT, STORE_IMPORT, WITHDRAW, BUILD_INDEX, JUDGE, ANALYSE_QUEUE, RATE, ALERT),
+        *(READ_IMPORT, STORE_IMPORT, WITHDRAW, BUILD_INDEX, JUDGE, ANALYSE_QUEUE, SUGGEST, TRAIN_CLASSIFIER),
+        *(RATE, ALERT),
     )
 }
 

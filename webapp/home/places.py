@@ -48,6 +48,7 @@ PAGES = (
     Place("Models that answer", "serving:list", RESEARCHERS, "deployments serving"),
     Place("Experiments", "experiments:list", RESEARCHERS, "studies participants arms power"),
     Place("Judgments", "judgments:list", ANNOTATORS, "labels queues codebooks"),
+    Place("Classifiers", "judgments:classifiers", RESEARCHERS, "labels train suggestions"),
     Place("Search labels", "judgments:search", RESEARCHERS, "find words behaviours"),
     Place("Ladder", "ladder:ladder", MEMBERS, "ratings ranks"),
     Place("Documentation", "docs", MEMBERS, "help manual tutorial reference"),

@@ -24,15 +24,23 @@ def judge_target(pk: int) -> None:
     if target is None:  # cancelled
         return
     try:
-        verdict = _ask(target)
+        verdict = ask(_judge_of(target), target)
     except (JudgeError, BadInput, IllegalMove) as error:  # the last where the present rules do not allow its moves
         queues.record_verdict(target=target, verdict=None, why=str(error)[:2000])
     else:
         queues.record_verdict(target=target, verdict=verdict)
 
 
-def _ask(target: Target) -> Verdict:
+def _judge_of(target: Target) -> JudgeModel:
     assert target.queue.judge is not None, "only targets of a judge model are claimed"
+    return target.queue.judge
+
+
+def ask(model: JudgeModel, target: Target) -> Verdict:
+    """Return what a judge model says of a target's seat, under the queue's codebook.
+
+    Raises `JudgeError` without a usable answer, and what reading the game raises.
+    """
     game = games.judgeable(target)
     transcript = transcript_of(game.scenario, game.moves)
     codebook, seat = target.codebook(), target.seat
@@ -44,7 +52,7 @@ def _ask(target: Target) -> Verdict:
         finally:
             await judge.close()
 
-    return asyncio.run(score(judge_client(target.queue.judge)))
+    return asyncio.run(score(judge_client(model)))
 
 
 def judge_client(judge: JudgeModel) -> Judge:

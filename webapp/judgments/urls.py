@@ -11,6 +11,7 @@ from webapp.judgments.results import adjudication
 from webapp.judgments.results import curve_views as curves
 from webapp.judgments.results import views as results
 from webapp.judgments.search import views as search
+from webapp.judgments.suggesting import views as suggesting
 
 app_name = "judgments"
 urlpatterns = [
@@ -31,6 +32,14 @@ urlpatterns = [
     path("queues/<int:pk>/labels/", queues.queue_labels, name="queue-labels"),
     path("queues/<int:pk>/annotate/", annotating.annotate, name="annotate"),
     path("queues/<int:pk>/own/", display.own_judgments, name="own_judgments"),
+    path("queues/<int:pk>/suggestions/", suggesting.suggestions, name="suggestions"),
+    path("queues/<int:pk>/suggest/", suggesting.suggest, name="suggest"),
+    path("queues/<int:pk>/suggestions/delete/", suggesting.suggestions_delete, name="suggestions-delete"),
+    path("classifiers/", suggesting.classifier_list, name="classifiers"),
+    path("classifiers/new/", suggesting.classifier_new, name="classifier-new"),
+    path("classifiers/<slug:name>/", suggesting.classifier_page, name="classifier"),
+    path("classifiers/<slug:name>/retry/", suggesting.classifier_retry, name="classifier-retry"),
+    path("classifiers/<slug:name>/delete/", suggesting.classifier_delete, name="classifier-delete"),
     path("codebooks/new/", codebooks.codebook_new, name="codebook-new"),
     path("codebooks/<slug:name>/v<int:number>/", codebooks.codebook_page, name="codebook"),
     path("codebooks/<slug:name>/edit/", codebooks.codebook_edit, name="codebook-edit"),

@@ -8,7 +8,7 @@ from tests.webapp.judgments.make import FIVES, annotate, finished_match, people_
 from tests.webapp.judgments.make import rated as rated_by
 from tests.webapp.runs.making import make_run
 from webapp.judgments.codebooks import services as codebooks
-from webapp.judgments.models import CodebookVersion, Target
+from webapp.judgments.models import Classifier, CodebookVersion, Target
 from webapp.judgments.rating import services as rating
 from webapp.judgments.search import services as searches
 from webapp.serving.models import RemoteModel
@@ -74,7 +74,13 @@ def not_to_be_scored(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"target": Target.objects.filter(queue=arguments["pk"]).order_by("position")[0].pk, "unscored": "1"}
 
 
+def classifier(owner: Any) -> dict[str, Any]:
+    made = Classifier.objects.create(name="moves", owner=owner, codebook_version=version("negotiation-moves"))
+    return {"name": made.name}
+
+
 ADMIN = ("admin",)
+BY_RULE = {"source": "rule:claims"}
 ROUTES = [
     Route("judgments:list", ANNOTATORS),
     Route("judgments:queue-new", RESEARCHERS),
@@ -93,6 +99,15 @@ ROUTES = [
     Route("judgments:decide", RESEARCHERS, ADMIN, method="POST", make=disputed, data={"unscored": "1", "note": "cut"}),
     Route("judgments:gold", RESEARCHERS, ADMIN, method="POST", make=disputed),
     Route("judgments:queue-labels", RESEARCHERS, RESEARCHERS, make=queue),
+    Route("judgments:suggestions", RESEARCHERS, ADMIN, make=queue),
+    Route("judgments:suggest", RESEARCHERS, ADMIN, method="POST", make=queue, data=BY_RULE),
+    Route("judgments:suggestions-delete", RESEARCHERS, ADMIN, method="POST", make=queue, data=BY_RULE),
+    Route("judgments:classifiers", RESEARCHERS),
+    Route("judgments:classifier-new", RESEARCHERS),
+    Route("judgments:classifier-new", RESEARCHERS, method="POST", data={"name": "moves"}),
+    Route("judgments:classifier", RESEARCHERS, RESEARCHERS, make=classifier),
+    Route("judgments:classifier-retry", RESEARCHERS, ADMIN, method="POST", make=classifier),
+    Route("judgments:classifier-delete", RESEARCHERS, ADMIN, method="POST", make=classifier),
     Route("judgments:annotate", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:annotate", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
     Route("judgments:own_judgments", ANNOTATORS, NOBODY, make=assigned),

@@ -15,7 +15,7 @@ LISTS = {
     "researcher": {
         "arena:lobby", "arena:matches", "scenarios:list", "corpora:list", "runs:list", "runs:sweeps", "runs:reports",
         "runs:alerts", "runs:checkpoints", "runs:matrix", "serving:list", "experiments:list", "judgments:list",
-        "ladder:ladder",
+        "judgments:classifiers", "ladder:ladder",
     },
     "player": {"arena:lobby", "arena:matches", "runs:checkpoints", "ladder:ladder"},
     "annotator": {"arena:lobby", "arena:matches", "runs:checkpoints", "ladder:ladder", "judgments:list"},

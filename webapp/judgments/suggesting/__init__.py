@@ -1,0 +1,1 @@
+"""Suggestions for annotators by rules, classifiers and judge models, and the classifiers that learn from labels."""
