@@ -23,11 +23,12 @@ from training.errors import BadInput
 from training.opponent_sections import SPEAKER, of_learner
 from training.run_sections import SELF
 from training.rundir import RunDir
-from training.store import write_json
+from training.store import looks_complete, write_json
 from training.suites import BEST_RESPONSE, UNTRAINED, SuiteSection, with_starts
 from training.suites import field as field_of
 from webapp.core import files
 from webapp.corpora.naming import local_index
+from webapp.judgments.models import Classifier
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import check_open, lines_of
@@ -137,6 +138,8 @@ def put_pool(run: Run, folder: RunDir) -> dict[str, Any]:
         pool["speaker"] = {**speaker, "source": str(put_opponent(speaker["source"], "speaker.source", folder))}
     if (teacher := config.get("teacher", {})).get("source"):
         pool["teacher"] = {**teacher, "source": str(put_opponent(teacher["source"], "teacher.source", folder))}
+    if (reward := config.get("reward", {})).get("labels"):
+        pool["reward"] = put_labels(reward, folder)
     if indexes := config.get("search", {}).get("indexes"):
         pool["search"] = {**config["search"], "indexes": put_indexes(indexes, run)}
     return pool | {"suite": put_tasks(config["suite"], folder)} if config.get("kind") == "suite" else pool
@@ -155,6 +158,34 @@ def put_tasks(suite: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
 
     tasks = [{**task, **put(task, place)} for place, task in enumerate(suite["tasks"])]
     return {**suite, "tasks": tasks}
+
+
+def put_labels(reward: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
+    """The section `reward` with a copy of each classifier that it names as a folder of the run's inputs.
+
+    Raises `BadInput` for a classifier that has been deleted since.
+    """
+
+    def put(name: str, place: int) -> str:
+        target = folder.inputs / "classifiers" / name
+        if not looks_complete(target):
+            classifier = Classifier.objects.ready().filter(name=name).first()
+            if classifier is None:
+                why = f"this run is rewarded by the classifier {name}, which has been deleted"
+                raise BadInput(why, f"reward.labels.{place}.classifier")
+            stored = files.fetch_folder(classifier.folder, target)
+            if stored != target:
+                part = target.with_name(f"{name}.part")
+                shutil.rmtree(part, ignore_errors=True)
+                shutil.copytree(stored, part)
+                part.replace(target)
+        return str(target)
+
+    labels = [
+        {**entry, "classifier": put(entry["classifier"], place)} if entry.get("classifier") else entry
+        for place, entry in enumerate(reward["labels"])
+    ]
+    return {**reward, "labels": labels}
 
 
 def put_indexes(indexes: Mapping[str, str], run: Run) -> dict[str, str]:

@@ -12,6 +12,7 @@ from django.db.models.signals import post_migrate
 
 from training.labels.codebooks import Codebook
 from webapp.arena.signals import consent_withdrawn
+from webapp.runs.signals import classifier_named
 from webapp.scenarios.signals import WaitingQueue, awaited, codebook_wanted, version_closed, version_stored
 
 
@@ -57,6 +58,13 @@ def _forget_version(*, version: Any, **_options: Any) -> None:
     forget_version(version=version)
 
 
+def _classifier(*, name: str, **_options: Any) -> Any:
+    from webapp.judgments.models import Classifier
+
+    classifier = Classifier.objects.ready().filter(name=name).first()
+    return None if classifier is None else classifier.info
+
+
 class JudgmentsConfig(AppConfig):
     """Codebooks, judgments and queues."""
 
@@ -68,6 +76,7 @@ class JudgmentsConfig(AppConfig):
         post_migrate.connect(_load_codebooks, sender=self)
         post_migrate.connect(_remember_games, sender=self)
         version_stored.connect(_store_judgments, dispatch_uid="judgments.imported")
+        classifier_named.connect(_classifier, dispatch_uid="judgments.classifier")
         awaited.connect(_awaited, dispatch_uid="judgments.awaited")
         codebook_wanted.connect(_codebook, dispatch_uid="judgments.codebook")
         consent_withdrawn.connect(_withdraw_match, dispatch_uid="judgments.withdrawn")

@@ -33,6 +33,7 @@ from webapp.runs.alerts import services as alerts
 from webapp.runs.models import Checkpoint, Event, Run, RunCorpus
 from webapp.runs.querysets import ALIVE, OVER
 from webapp.runs.registry import services as registry
+from webapp.runs.reward_labels import measured_labels
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import check_open
 
@@ -139,6 +140,7 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
             raise BadInput(
                 f"{base!r} is no checkpoint or base model; folders are for the command line", "calibration.base"
             )
+    measured_labels(config)
     if config.kind == "suite":
         _check_suite(config, version)
     if config.judge is not None:
@@ -188,6 +190,7 @@ def _check_kind(config: RunConfig) -> None:
         ("train", "league.every", config.league.every),
         ("train", "calibration.sets", config.calibration.sets),
         ("train", "teacher.source", config.teacher.source),
+        ("train", "reward.labels", config.reward.labels),
     )
     for kind, where, value in sections:
         if value and config.kind != kind:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from training import config as configs
 from training.config import RunConfig
 from training.errors import BadInput
 from webapp.accounts.permissions import current_user, get_or_404, researchers
@@ -15,6 +17,7 @@ from webapp.core.http import integer
 from webapp.runs import presets, services
 from webapp.runs.forms import RunForm
 from webapp.runs.models import Checkpoint, Run
+from webapp.runs.reward_labels import measured_labels
 from webapp.scenarios.models import DatasetVersion
 
 
@@ -49,13 +52,24 @@ def new(request: HttpRequest) -> HttpResponse:
         except BadInput as error:
             form.blame(error)
         else:
+            for label in measured_labels(form.run_config):
+                if label.warning:
+                    messages.warning(request, f"Reward: {label.warning}.")
             return redirect("runs:detail", run.pk)
     status = 400 if sent and not redrawn else 200
     context = {"form": form, "presets": presets.PRESETS, "preset": "" if source else preset, "source": source}
-    context["exploited"] = exploited
+    context |= {"exploited": exploited, "label_warnings": _label_warnings(config)}
     judge = {"judge": config["judge"] is not None, "may_judge": "judge" in presets.SECTIONS[config["kind"]]}
     opponents = {"opponents": len(config["opponents"]), "most_opponents": presets.MOST_OPPONENTS}
     return render(request, "runs/new.html", {**context, **judge, **opponents}, status=status)
+
+
+def _label_warnings(config: dict[str, Any]) -> list[str]:
+    """Why labels in the reward should not be trusted; a name that is wrong is shown once the form is sent."""
+    try:
+        return [label.warning for label in measured_labels(configs.parse(config)) if label.warning]
+    except BadInput:
+        return []
 
 
 def _requested(request: HttpRequest, name: str) -> Checkpoint | None:

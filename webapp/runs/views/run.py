@@ -17,7 +17,7 @@ from training import event_files as tensorboard
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, wants_fragment
 from webapp.corpora.models import Corpus
-from webapp.runs import archive, services
+from webapp.runs import archive, reward_labels, services
 from webapp.runs.models import Checkpoint, Run, RunCorpus
 from webapp.runs.querysets import OVER
 from webapp.runs.summaries import by_role, chart_page, comparing, curves, lineage, pulse, suite_charts, suites
@@ -66,7 +66,7 @@ def detail(request: HttpRequest, run_id: int) -> HttpResponseBase:
     events = run.events.filter(kind__in=("warning", "error", "interrupted", "lapsed", "watchdog")).order_by("-pk")[:20]
     good = last_good_checkpoint(run)
     context = {"curves": data, "events": events, "has_metrics": bool(names), "good": good, "phases": curves.phases(run)}
-    context["csv"] = f"run={run.pk}"
+    context |= {"csv": f"run={run.pk}", "labels": reward_labels.recorded(run)}
     return page(request, run, "curves", context)
 
 
