@@ -316,7 +316,7 @@ class Codebook(Record):
                 wanted = ", ".join(sorted(PLACES[label_type.about])) or "no place: it is about the game"
                 raise BadInput(f"a label about a {label_type.about} has {wanted}", label.label)
             _check_place(label)
-        self._check_repeated(labels)
+        self.check_places(labels)
         for label_type in self.labels:
             marks = [label for label in labels if label.label == label_type.name]
             if label_type.when is not None and marks and not _holds(label_type.when, labels):
@@ -327,8 +327,11 @@ class Codebook(Record):
                 wanted = "yes or no" if label_type.yes_no else label_type.scale
                 raise BadInput(f"choose a value: {wanted}", label_type.name)
 
-    def _check_repeated(self, labels: Sequence[Label]) -> None:
-        """Raise `BadInput` for two labels of one type at the same place, or spans that may not overlap."""
+    def check_places(self, labels: Sequence[Label]) -> None:
+        """Raise `BadInput` for two labels of one type at the same place, or spans that may not overlap.
+
+        Messages count turns and characters from 1, as pages do.
+        """
         places = Counter((label.label, label.place) for label in labels)
         for (name, _), count in places.items():
             if count > 1:
@@ -340,7 +343,8 @@ class Codebook(Record):
         )
         for (name, turn, _, end), (next_name, next_turn, start, _) in pairwise(spans):
             if (name, turn) == (next_name, next_turn) and start < end:
-                raise BadInput(f"two spans overlap in turn {turn} at character {start}, which this label forbids", name)
+                where = f"turn {turn + 1} at character {start + 1}"
+                raise BadInput(f"two spans overlap in {where}, which this label forbids", name)
 
     def upgraded(self, judgment: Judgment) -> Judgment:
         """Return a judgment of an earlier release, whose values were all numbers, with the values of this version."""
@@ -363,10 +367,10 @@ def check_turns(labels: Iterable[Label], texts: Sequence[str], seats: int) -> No
     for label in labels:
         for turn in (label.turn, label.other_turn):
             if turn is not None and turn >= len(texts):
-                raise BadInput(f"there is no turn {turn}: the game has {len(texts)} moves", label.label)
+                raise BadInput(f"there is no turn {turn + 1}: the game has {len(texts)} moves", label.label)
         if label.turn is not None and label.end is not None and label.end > len(texts[label.turn]):
             length = len(texts[label.turn])
-            raise BadInput(f"the text of turn {label.turn} has {length} characters, not {label.end}", label.label)
+            raise BadInput(f"the text of turn {label.turn + 1} has {length} characters, not {label.end}", label.label)
         if label.seat is not None and label.seat >= seats:
             raise BadInput(f"there is no seat {label.seat}", label.label)
 
