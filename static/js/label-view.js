@@ -46,7 +46,7 @@ const labelView = (() => {
   }
 
   class View {
-    constructor(root, { types, typeOf, keysOf, actions, press }) {
+    constructor(root, { types, typeOf, keysOf, press, paint }) {
       Object.assign(this, { root, types, typeOf, keysOf, press });
       this.turns = [...root.querySelectorAll("li[data-turn]")].map((item) => new Turn(item));
       for (const turn of this.turns) turn.open.addEventListener("click", () => press("turn-tools", turn));
@@ -60,23 +60,23 @@ const labelView = (() => {
       this.tools = make("div", { class: "label-tools", role: "toolbar" });
       root.setAttribute("role", "application"); // or a screen reader would keep the keys to itself
       if (!root.ariaLabel) root.ariaLabel = "Conversation to label";
-      root.prepend(this.#legend(), this.#help(actions), this.notes);
+      root.prepend(this.#legend(paint), this.notes);
       root.append(make("div", { class: "label-bar" }, this.said, make("div", { class: "buttons" }, this.undo, this.redo, this.whole)));
     }
 
-    #legend() {
+    // The label types: a press on one paints with it, until it is pressed again.
+    #legend(paint) {
       const where = { span: "words", turn: "a turn", relation: "two turns" };
-      const items = this.types.map((type) => make("li", { class: look(type) },
-        make("span", { class: type.kind === "span" ? `label-mark shape-${type.shape}` : "" }, glyph(type), ` ${type.title}`),
-        " ", ...this.keysOf(`label:${type.name}`).map((key) => make("kbd", {}, key)), make("small", { class: "quiet" }, ` ${where[type.kind]}`)));
-      return make("ul", { class: "label-types", "aria-label": "Labels and their keys" }, ...items);
+      this.brushes = new Map(this.types.filter(({ mark }) => mark !== "detail").map((type) => [type, button(
+        { class: `label-brush ${look(type)}`, "aria-pressed": "false", click: () => paint(type) },
+        make("span", { class: type.mark === "span" ? `label-mark shape-${type.shape}` : "" }, glyph(type), ` ${type.title}`),
+        " ", ...this.keysOf(`label:${type.name}`).map((key) => make("kbd", {}, key)), make("small", { class: "quiet" }, ` ${where[type.mark]}`))]));
+      return make("ul", { class: "label-types", "aria-label": "Labels and their keys" }, ...[...this.brushes.values()].map((each) => make("li", {}, each)));
     }
 
-    #help(actions) {
-      const lines = actions.filter(({ name }) => this.keysOf(name).length).flatMap(({ name, title }) => [
-        make("dt", {}, ...this.keysOf(name).flatMap((key) => [make("kbd", {}, key), " "])), make("dd", {}, title)]);
-      return make("details", { class: "label-help keys" }, make("summary", {}, "Keys"), make("dl", { class: "facts" }, ...lines,
-        make("dt", {}, make("kbd", {}, "Alt"), " + mouse"), make("dd", {}, "Select exactly these characters, not whole words")));
+    painting(type) {
+      for (const [each, brush] of this.brushes) brush.ariaPressed = String(each === type);
+      this.root.classList.toggle("is-painting", type !== null);
     }
 
     note(sentence) { this.notes.append(make("p", { class: "note note-warning" }, sentence)); }
@@ -88,52 +88,70 @@ const labelView = (() => {
     }
 
     describe(label) {
-      const { title } = this.typeOf(label.label, labelRules.kindOf(label));
+      const type = this.typeOf(label.label, labelRules.kindOf(label));
       const turn = this.byNumber.get(label.turn);
+      const value = labelRules.words(type, label.value);
+      const title = value ? `${type.title} (${value})` : type.title;
       if ("other_turn" in label) return `${title}: from turn ${label.turn + 1} to turn ${label.other_turn + 1}`;
       return "start" in label ? `${title}: ${turn.quote(label.start, label.end)} in ${turn.name}` : `${title}: ${turn.name}`;
     }
 
-    #button(label, turn) {
+    #button(label, turn, list) {
       const type = this.typeOf(label.label, labelRules.kindOf(label));
       const relation = "other_turn" in label;
       const outgoing = label.turn === turn.number;
-      const words = [glyph(type), ` ${type.title}`];
+      const suggested = "source" in label;
+      const value = labelRules.words(type, label.value);
+      const details = suggested ? [] : labelRules.details(label, list, this.types).filter((detail) => detail.label)
+        .map((detail) => `${detail.type.title} ${labelRules.words(detail.type, detail.label.value)}`);
+      const title = [value ? `${type.title}: ${value}` : type.title, ...details].join(" · ");
+      const words = [glyph(type), ` ${title}`];
       if (relation && outgoing) words.push(` → turn ${label.other_turn + 1}`);
       if (relation && !outgoing) words.unshift(`turn ${label.turn + 1} → `);
-      const arrow = outgoing ? `${type.title} → turn ${label.other_turn + 1}, from ${turn.name}` : `turn ${label.turn + 1} → ${type.title}, to ${turn.name}`;
-      const name = relation ? arrow : this.describe(label);
-      const made = button({ class: `label-button ${look(type)}`, tabindex: "-1", "aria-label": name, "aria-keyshortcuts": "Delete", title: name }, ...words);
+      if (suggested) words.push(make("small", {}, ` ${this.sourceOf(label)}?`));
+      const arrow = outgoing ? `${title} → turn ${label.other_turn + 1}, from ${turn.name}` : `turn ${label.turn + 1} → ${title}, to ${turn.name}`;
+      const place = relation ? arrow : [this.describe(label), ...details].join(", ");
+      const name = suggested ? `Suggested by ${this.sourceOf(label)}: ${place}` : place;
+      const made = button({ class: `label-button ${suggested ? "is-suggested " : ""}${look(type)}`, tabindex: "-1", "aria-label": name, ...(suggested ? {} : { "aria-keyshortcuts": "Delete" }), title: name }, ...words);
       if (relation) made.dataset.related = outgoing ? label.other_turn : label.turn;
       this.labelOf.set(made, label);
       return made;
     }
 
-    // Shows a turn with the labels that have a place in it.
-    render(turn, list, { marked, current }) {
-      const here = list.filter((label) => label.turn === turn.number || label.other_turn === turn.number);
-      const spans = labelRules.inOrder(here.filter((label) => labelRules.kindOf(label) === "span"));
-      this.#text(turn, spans);
-      const others = here.filter((label) => !spans.includes(label)).map((label) => this.#button(label, turn));
+    sourceOf({ source, score }) { return typeof score === "number" ? `${source}, ${score.toFixed(2)}` : source; }
+
+    // Shows a turn with the labels and suggestions that have a place in it.
+    render(turn, list, suggestions, { marked, current }) {
+      const isHere = (label) => label.turn === turn.number || label.other_turn === turn.number;
+      const here = list.filter((label) => isHere(label) && this.typeOf(label.label, labelRules.kindOf(label)).mark !== "detail");
+      const waiting = suggestions.filter(isHere);
+      const spans = labelRules.inOrder([...here, ...waiting].filter((label) => labelRules.kindOf(label) === "span"));
+      this.#text(turn, spans, list);
+      const others = [...here, ...waiting].filter((label) => !spans.includes(label)).map((label) => this.#button(label, turn, list));
       const first = marked === turn ? [make("strong", { class: "marked-first" }, "First turn of a relation")] : [];
       turn.aside.replaceChildren(...first, ...others);
       turn.item.classList.toggle("is-marked", marked === turn);
-      turn.item.setAttribute("aria-label", this.#nameOf(turn, here));
+      turn.item.setAttribute("aria-label", this.#nameOf(turn, here, waiting));
       this.reach(turn, current === turn);
     }
 
-    #nameOf(turn, here) {
+    #nameOf(turn, here, waiting) {
       const author = turn.item.querySelector(".author")?.textContent.trim();
-      const titles = here.map((label) => this.typeOf(label.label).title);
-      return [`Turn ${turn.number + 1}`, author, turn.text.points.length ? labelText.quote(turn.text, 0, turn.length) : "no text", titles.length ? `labels: ${titles.join(", ")}` : ""].filter(Boolean).join(", ");
+      const titles = here.map((label) => {
+        const type = this.typeOf(label.label);
+        const value = labelRules.words(type, label.value);
+        return value ? `${type.title} ${value}` : type.title;
+      });
+      const suggested = waiting.length ? `${waiting.length} ${waiting.length === 1 ? "suggestion" : "suggestions"}` : "";
+      return [`Turn ${turn.number + 1}`, author, turn.text.points.length ? labelText.quote(turn.text, 0, turn.length) : "no text", titles.length ? `labels: ${titles.join(", ")}` : "", suggested].filter(Boolean).join(", ");
     }
 
-    #text(turn, spans) {
+    #text(turn, spans, list) {
       const lane = labelRules.lanes(spans);
       const edges = [...new Set([0, turn.length, ...spans.flatMap(({ start, end }) => [start, end])])].sort((a, b) => a - b);
       const wrap = (content, over) => over.reduce((inner, span) => {
         const type = this.typeOf(span.label, "span");
-        const mark = make("span", { class: `label-mark shape-${type.shape} label-lane-${Math.min(3, lane.get(span))} ${look(type)}` }, ...inner);
+        const mark = make("span", { class: `label-mark ${"source" in span ? "is-suggested " : ""}shape-${type.shape} label-lane-${Math.min(3, lane.get(span))} ${look(type)}` }, ...inner);
         this.labelOf.set(mark, span);
         return [mark];
       }, content);
@@ -141,7 +159,7 @@ const labelView = (() => {
       turn.places = [];
       for (const [place, from] of edges.entries()) {
         const open = spans.filter(({ start, end }) => start < from && from < end); // around a title that stands between words
-        const titles = spans.filter(({ end }) => end === from).map((span) => this.#button(span, turn));
+        const titles = spans.filter(({ end }) => end === from).map((span) => this.#button(span, turn, list));
         if (titles.length) content.push(...wrap(titles, open));
         const to = edges[place + 1];
         if (to === undefined) break;
@@ -159,10 +177,14 @@ const labelView = (() => {
     }
 
     // Tools beside `rect`: above what is read with a mouse or keys, below a finger's selection.
+    // `buttons` are {type, text, keys, act, …attributes}, or elements.
     openTools(turn, rect, title, buttons, below = false) {
       this.closeTools();
-      this.tools.replaceChildren(make("p", {}, title), ...buttons.map(({ type, text, keys = [], act, ...rest }) => button(
-        { class: `small secondary ${type ? look(type) : ""}`, click: act, ...rest }, ...(type ? [glyph(type), " "] : []), text, ...(keys.length ? [" "] : []), ...caps(keys))),
+      this.tools.replaceChildren(make("p", {}, title), ...buttons.map((each) => {
+        if (each instanceof Element) return each;
+        const { type, text, keys = [], act, ...rest } = each;
+        return button({ class: `small secondary ${type ? look(type) : ""}`, click: act, ...rest }, ...(type ? [glyph(type), " "] : []), text, ...(keys.length ? [" "] : []), ...caps(keys));
+      }),
       button({ class: "small secondary", "aria-label": "Close", click: () => this.press("leave") }, "×"));
       this.tools.ariaLabel = title;
       turn.item.append(this.tools);
@@ -177,5 +199,5 @@ const labelView = (() => {
     closeTools() { this.tools.remove(); }
   }
 
-  return { View };
+  return { View, make };
 })();

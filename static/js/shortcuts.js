@@ -10,7 +10,8 @@ const shortcuts = (() => {
   const MODIFIERS = ["Ctrl", "Alt", "Shift"];
 
   const isLetter = (key) => [...key].length === 1 && key.toLowerCase() !== key.toUpperCase();
-  const writes = (element) => element.closest?.("input, textarea, select, [contenteditable]") !== null;
+  const PRESSED = "[type=radio], [type=checkbox], [type=button], [type=submit]"; // fields that nobody writes in
+  const writes = (element) => element.closest?.(`input:not(${PRESSED}), textarea, select, [contenteditable]`) !== null;
 
   function name(key, { ctrl, alt, shift }) {
     const character = [...key].length === 1;

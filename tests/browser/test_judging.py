@@ -21,7 +21,7 @@ def test_the_next_seat_is_there_before_the_first_is_saved(visit, site):
     page = visitor.page
     page.goto(site.seed("judging"))
     expect(page.get_by_text("0 of 4 done")).to_be_visible()
-    second = page.locator("#next > .two")
+    second = page.locator("#next > article")
     expect(second).to_have_count(1)
     expect(second).to_be_hidden()
     name = second.get_attribute("id")
@@ -32,8 +32,8 @@ def test_the_next_seat_is_there_before_the_first_is_saved(visit, site):
     shown = page.locator(f"#{name}")
     expect(shown).to_be_visible()
     expect(shown).to_have_attribute("data-mark", "the same element")
-    expect(page.locator("#next > .two")).to_have_count(1)
-    page.get_by_role("button", name="Could not score").click()
+    expect(page.locator("#next > article")).to_have_count(1)
+    page.locator("#on-screen").get_by_role("button", name="Could not score").click()
     expect(page.get_by_role("alert")).to_contain_text("state briefly")
     page.get_by_label("Comment").first.fill("too short")
     page.get_by_role("button", name="Could not score").click()
@@ -72,7 +72,7 @@ def test_a_game_is_labelled_by_keyboard_alone(visit, site):
     page = visitor.page
     page.goto(address)
     expect(page.get_by_role("heading", name="Judge the game")).to_be_visible()
-    expect(page.locator("#next > .two")).to_have_count(1)
+    expect(page.locator("#next > article")).to_have_count(1)
     shown = page.locator("[data-annotatable]:visible")
     turns = shown.locator("li[data-turn]")
     turns.first.focus()

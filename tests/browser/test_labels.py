@@ -81,7 +81,7 @@ def said(page):
 
 def to_first_turn(page):
     """From the heading above by Tab alone, as a keyboard leads there."""
-    page.locator(".label-help summary").focus()
+    page.locator(".label-brush").last.focus()
     press(page, "Tab")
     expect(turn(page, 0)).to_be_focused()
 

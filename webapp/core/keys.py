@@ -31,12 +31,10 @@ KEYS = (
     Key(("0–9",), "Give this value in the row that has the focus", "[data-scale]", "scale.js"),
     Key(("←", "→"), "The next value of the row that has the focus", "[data-scale]", "scale.js"),
     Key(("←", "→"), "The next step of a replay", "#scrub", "replay.js"),
-    Key(
-        ("J", "K"),
-        "The next turn, the turn before; above them are all keys",
-        "[data-annotatable]",
-        "annotatable.js",
-    ),
+    Key(("J", "K"), "The next turn, the turn before", ".specimen", "annotatable.js"),
+    Key(("Enter",), "Take the value that is written for a label", "[data-annotatable]", "label-tools.js"),
+    Key(("Esc",), "Close what puts something aside", "#judging", "judging.js"),
+    Key(("any key",), "Becomes the key of the action whose field has the focus", "[data-key-fields]", "key-fields.js"),
     Key(("Space",), "Press the button that has the focus", script="parley.js"),
 )
 """All keys, in the order of the list. `single` ones can be switched off: speech input may write them by mistake."""

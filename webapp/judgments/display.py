@@ -140,7 +140,6 @@ def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
     page = Paginator(rows.select_related("target__match", "target__episode__run"), PAGE).get_page(
         integer(request, "page", 1, low=1)
     )
-    judgments = [
-        (games.label(judgment.row.target.game), judgment) for judgment in shown_judgments(page) if judgment.row.target
-    ]
+    last = page.paginator.count - page.start_index() + 1  # games have no names here: those tell who played, and when
+    judgments = [(f"no. {last - place}", judgment) for place, judgment in enumerate(shown_judgments(page))]
     return render(request, "judgments/own.html", {"queue": queue, "page": page, "judgments": judgments})

@@ -51,10 +51,10 @@ class GameRecord:
         except IllegalMove as error:
             raise BadInput(f"the present rules do not allow its moves: {error}") from error
 
-    def turn_lines(self) -> list[TurnLine]:
-        """Return what people read of it, each turn with its move."""
+    def turn_lines(self, *, hidden: bool = False) -> list[TurnLine]:
+        """Return what annotators read of it, each turn with its move; `hidden` adds what only some saw."""
         try:
-            return turn_lines(self.scenario, self.moves)
+            return turn_lines(self.scenario, self.moves, hidden=hidden)
         except IllegalMove as error:
             raise BadInput(f"the present rules do not allow its moves: {error}") from error
 

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from webapp.judgments import display
+from webapp.judgments.annotating import settings as annotator_settings
 from webapp.judgments.annotating import views as annotating
 from webapp.judgments.codebooks import views as codebooks
 from webapp.judgments.queues import views as queues
@@ -31,6 +32,7 @@ urlpatterns = [
     path("queues/<int:pk>/decisions/<int:target_id>/gold/", adjudication.gold, name="gold"),
     path("queues/<int:pk>/labels/", queues.queue_labels, name="queue-labels"),
     path("queues/<int:pk>/annotate/", annotating.annotate, name="annotate"),
+    path("annotating/", annotator_settings.settings_page, name="annotator-settings"),
     path("queues/<int:pk>/own/", display.own_judgments, name="own_judgments"),
     path("queues/<int:pk>/suggestions/", suggesting.suggestions, name="suggestions"),
     path("queues/<int:pk>/suggest/", suggesting.suggest, name="suggest"),

@@ -6,6 +6,8 @@ import json
 
 from django.http import QueryDict
 
+from webapp.judgments.annotating import keys
+
 PEOPLE = ("Ada", "Ben", "Noor")
 LONG = (
     "I have carried this basket from the orchard to the bridge and from the bridge to the square, twice, while the two "
@@ -40,7 +42,8 @@ TYPES = [
     {
         "name": title.lower(),
         "title": title,
-        "kind": kind,
+        "kind": kind if kind != "turn" else "yes_no",
+        "about": "pair" if kind == "relation" else kind,
         "colour": colour,
         "shape": shape,
         "key": key,
@@ -73,6 +76,7 @@ def context(query: QueryDict) -> dict[str, object]:
     return {
         "turns": TURNS,
         "label_types": json.dumps(TYPES),
+        "label_actions": json.dumps(keys.actions_for_page({})),
         "label_keys": query.get("keys", ""),
         "labels": query.get("labels", json.dumps(LABELS)),
     }

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.trust.matrix.base import ANNOTATORS, EVERYONE, NOBODY, RESEARCHERS, Route
+from tests.trust.matrix.base import ANNOTATORS, EVERYONE, MEMBERS, NOBODY, RESEARCHERS, Route
 from tests.trust.matrix.scenarios import version as dataset_version
 from tests.webapp.judgments.make import FIVES, annotate, finished_match, people_queue, version
 from tests.webapp.judgments.make import rated as rated_by
@@ -110,6 +110,8 @@ ROUTES = [
     Route("judgments:classifier-delete", RESEARCHERS, ADMIN, method="POST", make=classifier),
     Route("judgments:annotate", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:annotate", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
+    Route("judgments:annotator-settings", MEMBERS),
+    Route("judgments:annotator-settings", MEMBERS, method="POST", data={"break_minutes": "30"}),
     Route("judgments:own_judgments", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:of-version", RESEARCHERS, RESEARCHERS, make=dataset_version),
     Route("judgments:codebook-new", RESEARCHERS),

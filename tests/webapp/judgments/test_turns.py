@@ -13,12 +13,11 @@ from tests.webapp.judgments.make import (
     imported,
     village_match,
 )
-from training.errors import BadInput
 from training.labels.codebooks import Codebook
 from training.records import Label
 from webapp.judgments import games
+from webapp.judgments.annotating import marks, turns
 from webapp.judgments.annotating import services as annotating
-from webapp.judgments.annotating import turns
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Judgment
 from webapp.judgments.results import comparison, estimates
@@ -105,12 +104,14 @@ REFUSED = {
     "no list": ("{", "could not be read"),
     "an object": ("{}", "expected a list"),
     "no label": ([7], "expected labels with a turn"),
-    "a value": ([{**MARKS[0], "value": 7}], "expected labels with a turn"),
+    "another member": ([{**MARKS[0], "score": 7}], "expected labels with a turn"),
+    "a value of another kind": ([{**MARKS[0], "value": 7}], "yes or no"),
+    "a value where there is none": ([{**MARKS[1], "value": 7}], "the place is the label"),
     "an unknown type": ([{"label": "luck", "turn": 0}], "no label of this name"),
-    "another turn": ([{"label": "offer", "turn": 9}], "no turn 9"),
+    "another turn": ([{"label": "offer", "turn": 9}], "no turn 10"),
     "too many words": ([{"label": "number", "turn": 1, "start": 0, "end": 99}], "no such words"),
     "words for a turn": ([{"label": "number", "turn": 1}], "about a span"),
-    "an overlap": ([MARKS[1], {**MARKS[1], "start": 0}], "overlap in turn 1"),
+    "an overlap": ([MARKS[1], {**MARKS[1], "start": 0}], "overlap in turn 2 at character 13"),
     "twice": ([MARKS[0], MARKS[0]], "two of these labels"),
     "a turn and itself": ([{**MARKS[2], "other_turn": 1}], "another turn"),
     "a seat's label": ([{"label": "warm", "turn": 0}], "about a seat"),
@@ -133,14 +134,18 @@ def test_a_value_that_is_missing_is_asked_for_and_the_labels_are_kept(page):
 
 
 def test_characters_are_those_of_the_moves_text(researcher):
-    """A line that begins later in its move's text, as behind a tag: the page counts from what it shows."""
+    """By hand: the page shows the text as `Hm. "Yes" - 👍 now`; the span `- 👍` of it, characters 10 to 13, are the
+    dash and the thumb of the stored text, behind one space and four stars more.
+    """
     codebook = Codebook.from_dict({"name": "moves", "version": 1, "title": "Moves", "labels": TYPES})
-    (line,) = [line for line in turns.turn_lines(*talk("Hm. Yes \U0001f44d now")) if line.turn == 0]
-    shifted = type(line)(line.who, line.line, line.seat, 0, 4)
-    sent = json.dumps([{"label": "number", "turn": 0, "start": 4, "end": 9}])
-    (label,) = turns.labels_from_page(sent, codebook, [shifted])
-    assert (label.start, label.end) == (8, 13)
-    assert json.loads(turns.labels_for_page([label], [shifted])) == json.loads(sent)
+    stored = "Hm.  **\u201cYes\u201d** \u2014 \U0001f44d\n\nnow"
+    (line,) = [line for line in turns.turn_lines(*talk(stored)) if line.turn == 0]
+    assert line.text == 'Hm. "Yes" - \U0001f44d now'
+    sent = [{"label": "number", "turn": 0, "start": 10, "end": 13}]
+    (mark,) = marks.from_page(json.dumps(sent), codebook, [line])
+    assert (mark.label.start, mark.label.end) == (15, 18)
+    assert stored[15:18] == "\u2014 \U0001f44d"
+    assert marks.for_page([mark], [line]) == sent
 
 
 def talk(text):
@@ -151,24 +156,17 @@ def talk(text):
 
 def test_every_spoken_turn_of_a_game_has_its_move(researcher):
     match = games.of_match(village_match(researcher))
-    lines = match.turn_lines()
-    assert [line.line for line in lines] == [line.line for line in match.transcript().lines]
+    lines = match.turn_lines(hidden=True)
     spoken = [line for line in lines if line.turn is not None]
     assert spoken, "the game has turns"
     for line in spoken:
         assert match.moves[line.turn].seat == line.seat
-        if line.start is not None:
+        if line.places:
             text = match.moves[line.turn].move.text
-            assert text[line.start : line.start + line.length] == line.line.text
-
-
-def test_values_of_turns_are_not_asked_of_people_yet(researcher, annotator):
-    tone = {
-        "name": "tone", "title": "Tone", "kind": "scale", "about": "turn", "low": 0, "high": 3, "definition": "How?",
-    }  # fmt: skip
-    codebooks.save_codebook(name="tones", title="Tones", labels=[tone], by=researcher)
-    with pytest.raises(BadInput, match="people cannot mark it yet"):
-        conversation_queue(researcher, imported(researcher, conversation()), [annotator], codebook="tones")
+            assert turns.plain(text[line.places[0] : line.places[-1] + 1])[0] == line.text
+    public = match.turn_lines()
+    assert [line.text for line in public] == [line.text for line in lines if not line.hidden]
+    assert 0 < len(public) < len(lines), "the night and the end are hidden"
 
 
 # --- results and blinding of whole games ---

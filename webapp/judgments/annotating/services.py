@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
@@ -14,7 +15,9 @@ from training.labels.codebooks import check_turns
 from training.records import Label as LabelRecord
 from webapp.accounts.models import User
 from webapp.judgments import games
+from webapp.judgments.annotating import keys
 from webapp.judgments.models import (
+    AnnotatorSettings,
     Judgment,
     Label,
     Queue,
@@ -25,6 +28,8 @@ from webapp.judgments.search.games import remember
 
 MOST_CHANGES = 100
 """Changes of one judgment: all of them are stored with it."""
+MOST_SECONDS = 2 * 60 * 60.0
+"""The time of one judgment that counts: the page counts active time only."""
 
 
 def labels_of(codebook: CodebookRecord, values: Mapping[str, Any], seat: int | None) -> tuple[LabelRecord, ...]:
@@ -39,21 +44,45 @@ def labels_of(codebook: CodebookRecord, values: Mapping[str, Any], seat: int | N
     )
 
 
-def store_labels(judgment: Judgment, labels: Iterable[LabelRecord]) -> None:
-    """Store the labels of a saved judgment in the place of those before."""
+def store_labels(
+    judgment: Judgment, labels: Iterable[LabelRecord], accepted: Mapping[LabelRecord, int] | None = None
+) -> None:
+    """Store the labels of a saved judgment in the place of those before.
+
+    `accepted` has the ids of the suggestions from which labels were accepted or corrected.
+    """
     judgment.labels.all().delete()
     kinds = {label_type.name: label_type.kind for label_type in judgment.codebook_version.record().labels}
-    Label.objects.bulk_create(Label.of(record, kinds[record.label], judgment=judgment) for record in labels)
+    from_suggestions = accepted or {}
+    Label.objects.bulk_create(
+        Label.of(record, kinds[record.label], judgment=judgment, suggestion_id=from_suggestions.get(record))
+        for record in labels
+    )
     remember([judgment.game])
 
 
+@dataclass(frozen=True)
+class Work:
+    """How a person came to a judgment: active time in seconds (None: not measured), whether they were unsure and saw
+    suggestions, and the ids of the suggestions from which labels were accepted or corrected.
+    """
+
+    seconds: float | None = None
+    unsure: bool = False
+    suggestions_shown: bool = False
+    accepted: Mapping[LabelRecord, int] = field(default_factory=dict)
+
+
 @transaction.atomic
-def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, reason: str = "") -> Judgment:
+def annotate(
+    *, target: Target, by: User, labels: Sequence[LabelRecord] | None, reason: str = "", work: Work | None = None
+) -> Judgment:
     """Store a person's judgment of a target, or that it could not be scored; sent twice it is the same row.
 
     Another answer of the same person takes the place of the first, which stays in `history`; `BadInput` once the
-    queue was exported with it.
+    queue was exported with it. Its time counts in addition.
     """
+    work = work or Work()
     comment = reason.strip()[:2000]
     if labels is None and not comment:
         raise BadInput("state briefly why it cannot be scored", "reason")
@@ -64,6 +93,7 @@ def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, 
         raise BadInput("it was removed from the queue", "target")
     if labels is not None:
         check_labels(target, labels)
+    _check_suggestions(target, work)
     judgment = locked.judgments.filter(author=by, decides=False).first()
     if judgment is None:
         reservations.check_open(locked, by)
@@ -73,22 +103,43 @@ def annotate(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, 
         )  # fmt: skip
     else:
         before = judgment.records()
-        if (_as_set(before), judgment.reason) == (_as_set(labels), comment):
+        if (_as_set(before), judgment.reason, judgment.unsure) == (_as_set(labels), comment, work.unsure):
             return judgment
         check_changeable(judgment, locked.queue)
         saved_at = judgment.updated_at or judgment.created_at
         earlier = None if before is None else [label.to_dict() for label in before]
         judgment.history.append({"labels": earlier, "reason": judgment.reason, "at": saved_at.isoformat()})
     judgment.unscored, judgment.reason, judgment.updated_at = labels is None, comment, timezone.now()
+    judgment.unsure, judgment.suggestions_shown = work.unsure, judgment.suggestions_shown or work.suggestions_shown
+    if work.seconds is not None:
+        judgment.seconds = min((judgment.seconds or 0) + max(0.0, work.seconds), MOST_SECONDS)
     judgment.save()
-    store_labels(judgment, labels or ())
+    store_labels(judgment, labels or (), work.accepted)
     scored = locked.judgments.filter(unscored=False, decides=False).exists()
     locked.state = Target.State.SCORED if scored else Target.State.UNSCORED
     if scored and locked.seat is None and locked.turns is None:
-        locked.turns = [line.turn for line in games.game_of(target).turn_lines() if line.turn is not None]
+        shown = games.game_of(target).turn_lines(hidden=target.queue.shows_hidden)
+        locked.turns = [line.turn for line in shown if line.turn is not None]
     locked.save(update_fields=["state", "turns"])
     reservations.judgment_stored(locked, judgment)
     return judgment
+
+
+def _check_suggestions(target: Target, work: Work) -> None:
+    """Raise `BadInput` for a label from a suggestion that was not shown."""
+    named = set(work.accepted.values())
+    shown = target.suggestions.filter(pk__in=named) if target.queue.shows_suggestions else target.suggestions.none()
+    if named - set(shown.values_list("pk", flat=True)):
+        raise BadInput("a suggestion is gone: reload the page, your draft is kept", "suggestion")
+
+
+@transaction.atomic
+def save_settings(*, user: User, own: Mapping[str, Iterable[str]], break_minutes: int) -> AnnotatorSettings:
+    """Store how a person works; raise `BadInput` naming the action whose key is refused."""
+    stored, _ = AnnotatorSettings.objects.update_or_create(
+        user=user, defaults={"keys": keys.checked(own), "break_minutes": break_minutes}
+    )
+    return stored
 
 
 def check_labels(target: Target, labels: Sequence[LabelRecord]) -> None:

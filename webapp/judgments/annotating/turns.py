@@ -1,144 +1,135 @@
 """A game's turns for annotators: what people read of each, and where these words stand in the text of the move.
 
-Labels name characters of the move's text, which may hold tags that only models read; a page names those of what it
-shows.
+Annotators read what everybody at the table saw, and neither how the game ended nor what tells who wrote it: white
+space, typography and marks of formatting look alike in all texts. `hidden` adds what only some saw, and the ending.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from training.errors import BadInput
 from training.games import advance, make
-from training.labels.codebooks import Codebook, LabelType
-from training.records import ALL, Label, Message, Move, Scenario, Seat, SeatMove
+from training.records import ALL, SPECTATOR, Message, Move, Scenario, Seat, SeatMove
 from training.views import Line
 
-MEMBERS = {"label", "turn", "start", "end", "other_turn"}
-MOST_LABELS = 2000
-"""Labels of one judgment."""
+Said = tuple[Message, int | None]
+"""A message with the index of its move; None for a message of the game."""
+Shown = tuple[Message, int | None, bool]
+"""The same, with whether it is hidden from some."""
+FORMATTING = re.compile(r"(?m)\*\*|__|`+|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)|^[ \t]*(?:#{1,6}|[-*•]|>)[ \t]+")
+"""Marks of Markdown: models write them more often than people."""
+SPELLED = str.maketrans({
+    "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "…": "...", "–": "-", "—": "-",
+    "‑": "-",
+})  # fmt: skip
+"""Signs that a keyboard seldom writes, and what people write in their place."""
+
+
+def plain(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return a text without traces of who wrote it, and for each of its characters where it stands in `text`."""
+    dropped = {at for mark in FORMATTING.finditer(text) for at in range(*mark.span())}
+    shown: list[tuple[str, int]] = []
+    for at, written in enumerate(text):
+        for character in "" if at in dropped else written.translate(SPELLED):
+            if not character.isspace():
+                shown.append((character, at))
+            elif shown and shown[-1][0] != " ":
+                shown.append((" ", at))
+    if shown and shown[-1][0] == " ":
+        shown.pop()
+    return "".join(character for character, _ in shown), tuple(at for _, at in shown)
 
 
 @dataclass(frozen=True)
 class TurnLine:
     """One line of a conversation. `turn` is the index of its move, in the first line of a turn only.
 
-    `start` is where the line begins in the move's text; None where its words are not the move's own, so that they
-    cannot be labelled.
+    `number` counts the turns that are shown, from 0. `places` says for each character of `text` where it stands in the
+    move's text; it is empty where the words are not the move's own, so that they cannot be labelled. `hidden`: not
+    everybody at the table saw it.
     """
 
     who: str
-    line: Line
+    text: str
+    kind: str = "speech"
     seat: Seat | None = None
     turn: int | None = None
-    start: int | None = None
+    number: int | None = None
+    places: tuple[int, ...] = ()
+    hidden: bool = False
 
     @property
     def length(self) -> int:
         """The characters that can be labelled; -1 where none can."""
-        return -1 if self.start is None else len(self.line.text)
+        return len(self.places) or -1
 
 
-def turn_lines(scenario: Scenario, moves: Sequence[SeatMove]) -> list[TurnLine]:
-    """Return what people read of a game, each turn with its move; raise `IllegalMove` like `replay`."""
-    game, pending, waiting = make(scenario), dict[Seat, Move](), dict[Seat, int]()
-    shown: list[TurnLine] = []
+def turn_lines(scenario: Scenario, moves: Sequence[SeatMove], *, hidden: bool = False) -> list[TurnLine]:
+    """Return what annotators read of a game, each turn with its move; raise `IllegalMove` like `replay`."""
+    everything, public = _messages(scenario, moves)
+    lines: list[TurnLine] = []
     count = 0
+    for message, turn, secret in _with_deeds(_merged(everything, public, hidden=hidden)):
+        for place, line in enumerate(message.lines):
+            read = _line(scenario, moves, message, line, turn if place == 0 else None)
+            if read.turn is not None:
+                read, count = replace(read, number=count), count + 1
+            lines.append(replace(read, hidden=secret))
+    return lines
 
-    def show(messages: Sequence[Message]) -> None:
-        for message in messages:
-            turn = None if message.author is None else waiting.pop(message.author, None)
-            text = "" if turn is None else moves[turn].move.text
-            for line in message.lines:
-                who = "" if line.seat is None or line.seat >= len(scenario.seats) else scenario.seats[line.seat]
-                start = text.find(line.text) if turn is not None and line.kind == "speech" else -1
-                shown.append(TurnLine(who, line, message.author, turn, None if start < 0 else start))
-                turn = None
 
+def _line(scenario: Scenario, moves: Sequence[SeatMove], message: Message, line: Line, turn: int | None) -> TurnLine:
+    who = "" if line.seat is None or line.seat >= len(scenario.seats) else scenario.seats[line.seat]
+    if line.kind != "speech":
+        return TurnLine(who, line.text, line.kind, line.seat, turn)
+    text, places = plain(line.text)
+    start = -1 if turn is None else moves[turn].move.text.find(line.text)
+    own = tuple(start + place for place in places) if start >= 0 else ()
+    return TurnLine(who, text, line.kind, message.author, turn, places=own)
+
+
+def _messages(scenario: Scenario, moves: Sequence[SeatMove]) -> tuple[list[Said], list[Message]]:
+    """All messages of a game with their moves, and the messages that everybody saw before it ended."""
+    game, pending, waiting = make(scenario), dict[Seat, Move](), dict[Seat, int]()
+    everything: list[Said] = []
     for index in range(len(moves) + 1):
         if not pending:
-            messages = game.observe(ALL).messages
-            show(messages[count:])
-            count, waiting = len(messages), {}
+            fresh = game.observe(ALL).messages[len(everything) :]
+            everything += [(said, None if said.author is None else waiting.pop(said.author, None)) for said in fresh]
+            waiting = {}
         if index < len(moves):
             waiting[moves[index].seat] = index
             pending = advance(game, pending, moves[index])
-    return shown
+    public = list(game.observe(SPECTATOR).messages)
+    while public and public[-1].author is None:  # the ending
+        public.pop()
+    return everything, public
 
 
-def offered(codebook: Codebook) -> list[LabelType]:
-    """Return the label types that a page marks in a conversation."""
-    return [label_type for label_type in codebook.labels if label_type.about in ("turn", "span", "pair")]
+def _merged(everything: list[Said], public: list[Message], *, hidden: bool) -> Iterator[Shown]:
+    """The public messages with their moves; with `hidden` also the others, each with whether it is one of those."""
+    at = 0
+    for message, turn in everything:
+        same = next((place for place in range(at, len(public)) if public[place] == message), None)
+        if same is not None:
+            yield from ((other, None, False) for other in public[at:same])
+            yield message, turn, False
+            at = same + 1
+        elif hidden:
+            yield message, turn, True
+    yield from ((other, None, False) for other in public[at:])
 
 
-def markable(label_type: LabelType) -> bool:
-    """Whether a page can mark it: words, a pair of turns, or a turn for which the answer is yes."""
-    return label_type.kind in ("span", "relation") or (label_type.about == "turn" and label_type.yes_no)
-
-
-def types_for_page(codebook: Codebook) -> str:
-    """Return the label types as `static/js/annotatable.js` reads them; those without a key get digits."""
-    digits = iter("1234567890")
-    taken = {label_type.key for label_type in codebook.labels}
-    free = (digit for digit in digits if digit not in taken)
-    shapes = ("circle", "square", "triangle", "diamond", "star", "cross", "hexagon", "bar")
-    return json.dumps(
-        [
-            {
-                "name": label_type.name,
-                "title": label_type.title,
-                "kind": "turn" if label_type.about == "turn" else label_type.kind,
-                "colour": number % 8 if label_type.colour is None else label_type.colour,
-                "shape": label_type.shape or shapes[number % len(shapes)],
-                "key": label_type.key or next(free, ""),
-                "overlap": label_type.overlap,
-            }
-            for number, label_type in enumerate(offered(codebook))
-        ]
-    )
-
-
-def labels_for_page(labels: Sequence[Label], lines: Sequence[TurnLine]) -> str:
-    """Return the labels of turns as the page reads them."""
-    starts = {line.turn: line.start or 0 for line in lines if line.turn is not None}
-    return json.dumps([_shown(label, starts) for label in labels if label.turn is not None])
-
-
-def _shown(label: Label, starts: Mapping[int, int]) -> dict[str, Any]:
-    data: dict[str, Any] = {"label": label.label, "turn": label.turn}
-    if label.turn is not None and label.start is not None and label.end is not None:
-        shift = starts.get(label.turn, 0)
-        data |= {"start": label.start - shift, "end": label.end - shift}
-    if label.other_turn is not None:
-        data["other_turn"] = label.other_turn
-    return data
-
-
-def labels_from_page(text: str, codebook: Codebook, lines: Sequence[TurnLine]) -> list[Label]:
-    """Return the labels that a page sent; raise `BadInput` for what is no such list, or names no turn of the game."""
-    try:
-        sent = json.loads(text or "[]")
-    except (ValueError, RecursionError) as error:
-        raise BadInput("the labels could not be read: reload the page", "labels") from error
-    if not isinstance(sent, list) or len(sent) > MOST_LABELS:
-        raise BadInput(f"expected a list of at most {MOST_LABELS} labels", "labels")
-    by_turn = {line.turn: line for line in lines if line.turn is not None}
-    return [_label(data, codebook, by_turn) for data in sent]
-
-
-def _label(data: Any, codebook: Codebook, by_turn: dict[int, TurnLine]) -> Label:
-    if not isinstance(data, dict) or not {"label", "turn"} <= data.keys() <= MEMBERS:
-        raise BadInput("expected labels with a turn", "labels")
-    label = Label.from_dict(data)
-    yes_no = codebook.type_of(label.label).yes_no
-    line = by_turn.get(-1 if label.turn is None else label.turn)
-    if line is None or (label.other_turn is not None and label.other_turn not in by_turn):
-        raise BadInput(f"the game has no turn {label.turn if line is None else label.other_turn} to label", label.label)
-    if label.start is None or label.end is None:
-        return label.model_copy(update={"value": True}) if yes_no else label
-    if line.start is None or label.end > line.length:
-        raise BadInput(f"turn {label.turn} has no such words to label", label.label)
-    return label.model_copy(update={"start": label.start + line.start, "end": label.end + line.start})
+def _with_deeds(messages: Iterable[Shown]) -> Iterator[Shown]:
+    """The same; where people read of a move only what the game says of its seat next, that line is the move's."""
+    waiting: tuple[Seat | None, int | None, bool] = (None, None, False)
+    for message, own, secret in messages:
+        turn = own
+        told = message.lines[0] if message.author is None and message.lines else None
+        if turn is not None and not message.lines:
+            waiting = (message.author, turn, secret)
+        elif told is not None and told.kind == "deed" and (told.seat, secret) == (waiting[0], waiting[2]):
+            turn, waiting = waiting[1], (None, None, False)
+        yield message, turn, secret

@@ -1,194 +1,204 @@
-"""Judging one seat after another: the conversation left, the codebook right, the next seat preloaded.
+"""Judging one target after another: the conversation left, the codebook right, the next target preloaded.
 
-The page preloads the next seat and names it in the form (`next`); the response to a judgment then leaves that seat's
-place empty, and htmx moves the preloaded content into it. Without scripts every judgment reloads the page. Annotators
-see their agreement only after their last seat, without what others said of seats that wait for them in another queue.
+`static/js/judging.js` shows the preloaded target at once and saves the one before meanwhile; the response to a judgment
+brings the target after that. Without scripts every judgment reloads the page. Annotators see their agreement only after
+their last target, without what others said of seats that wait for them in another queue. The page says nothing of who
+played, when, or how the game ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from training.errors import BadInput
-from training.labels.codebooks import Codebook
-from training.records import Label
+from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, get_or_404, members
-from webapp.core.http import integer, render_page, wants_fragment
+from webapp.core.http import integer, wants_fragment
 from webapp.judgments import games
+from webapp.judgments.annotating import asked as asking
+from webapp.judgments.annotating import keys, marks
 from webapp.judgments.annotating import services as annotating
-from webapp.judgments.annotating import turns
-from webapp.judgments.annotating.forms import ValuesForm, form_value
+from webapp.judgments.annotating.asked import Asked
+from webapp.judgments.annotating.scene import scene_of
+from webapp.judgments.annotating.settings import own_settings
 from webapp.judgments.models import Judgment, Queue, Target
 from webapp.judgments.queues import reservations
 from webapp.judgments.results import comparison
-
-VALUE = "value"
-"""The prefix of a label type's name in the form, which avoids clashes with other fields."""
 
 
 @require_http_methods(["GET", "POST"])
 @members
 def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The next target of a queue for this user; `?after=` requests the one after a target, `?target=` a judged one,
-    to change it.
+    to change it, and `?earlier=1` the one judged last.
     """
     user = current_user(request)
     queue = get_or_404(Queue.objects.annotated_by(user).select_related("codebook_version__codebook"), pk=pk)
     if request.method == "POST":
-        return _judged(request, queue)
+        return _sent(request, queue)
     after, reopened = integer(request, "after", 0), integer(request, "target", 0)
     if after and wants_fragment(request):
-        following = reservations.offer(queue=queue, user=user, besides=after)
-        context = {"queue": queue, "after": after, **(_target(following) if following else {})}
-        return render(request, "judgments/annotate_next.html", context)
+        return render(request, "judgments/annotate_next.html", _progress(queue, user, shown=after))
+    if "earlier" in request.GET:
+        last = Judgment.objects.filter(author=user, target__queue=queue, decides=False).order_by("-updated_at").first()
+        reopened = 0 if last is None else last.target_id or 0
     if reopened:
         return _reopened(request, queue, get_or_404(queue.targets.judged_by(user).with_games(), pk=reopened))
     return _page(request, queue, reservations.offer(queue=queue, user=user))
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What is asked about one target: a form per seat of which something is asked, and one of the game if something is.
-
-    `marks` is the list of labels of turns as the page sends it.
-    """
-
-    forms: Sequence[tuple[str, int | None, ValuesForm]]
-    """Each with its heading and the seat that it is about."""
-    marks: str = ""
-
-    def is_valid(self) -> bool:
-        """Whether all forms are; each keeps its own errors."""
-        valid = [form.is_valid() for _, _, form in self.forms]
-        return all(valid)
-
-    def labels(self) -> list[Label]:
-        """Return the labels of valid forms; those of turns are not among them."""
-        return [
-            label for _, seat, form in self.forms for label in annotating.labels_of(form.codebook, form.values(), seat)
-        ]
-
-
-def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
-    """Store a judgment and show the next target; a refused one is shown again with the reason."""
+def _sent(request: HttpRequest, queue: Queue) -> HttpResponseBase:
+    """Store a judgment, or put the target aside; a refused one is shown again with the reason."""
     user = current_user(request)
     target = get_or_404(Target.everything.with_games().filter(queue=queue), pk=request.POST.get("target", ""))
     if not queue.targets.filter(pk=target.pk).exists():
         messages.warning(request, "Consent to the use of this game was withdrawn. Your answer was not stored.")
-        return _page(request, queue, queue.targets.open_for(user).with_games().first())
-    asked = _asked(target, request.POST)
-    reason = request.POST.get("reason", "")
-    unscored, refusal = "unscored" in request.POST, ""
-    if unscored or asked.is_valid():
-        try:
-            labels = None if unscored else [*asked.labels(), *_marked(target, asked.marks)]
-            annotating.annotate(target=target, by=user, labels=labels, reason=reason)
-        except BadInput as error:
-            refusal = f"{error.where.capitalize()}: {error.why}."
-        else:
-            if "reopened" in request.POST:
-                messages.success(request, "Saved. Your earlier answer stays in the judgment's history.")
-                return redirect("judgments:own_judgments", queue.pk)
-            if not wants_fragment(request):
-                return redirect("judgments:annotate", queue.pk)
-            following = reservations.offer(queue=queue, user=user)
-            preloaded = following is not None and request.POST.get("next") == str(following.pk)
-            return _page(request, queue, following, preloaded=preloaded)
-    # htmx swaps successful responses only
-    status = 200 if wants_fragment(request) else 400
-    entered = {"reason": reason, "refusal": refusal, "reopened": "reopened" in request.POST}
-    shown = _asked(target, marks=asked.marks) if unscored else asked
-    return _page(request, queue, target, shown, entered, status=status)
+        return _next(request, queue)
+    try:
+        form = _store(request, target, user)
+    except BadInput as error:
+        refusal = f"{error.where.capitalize()}: {error.why}."
+        return _refused(request, queue, target, _as_sent(target, request), refusal)
+    if form is not None:
+        return _refused(request, queue, target, form)
+    if "reopened" in request.POST:
+        messages.success(request, "Saved. Your earlier answer stays in the judgment's history.")
+        return redirect("judgments:own_judgments", queue.pk)
+    return _next(request, queue)
 
 
-def _marked(target: Target, marks: str) -> list[Label]:
-    codebook = target.codebook()
-    return (
-        turns.labels_from_page(marks, codebook, games.judgeable(target).turn_lines()) if turns.offered(codebook) else []
+def _next(request: HttpRequest, queue: Queue) -> HttpResponseBase:
+    """The target after the one that the page shows by now; without scripts the page of it."""
+    if not wants_fragment(request):
+        return redirect("judgments:annotate", queue.pk)
+    text = request.POST.get("shown", "")
+    shown = int(text) if text.isdecimal() and len(text) < 19 else 0
+    return render(request, "judgments/annotate_next.html", _progress(queue, current_user(request), shown=shown))
+
+
+def _store(request: HttpRequest, target: Target, user: User) -> Asked | None:
+    """Do what was sent; return the forms if one of them is not valid."""
+    sent = request.POST
+    if "skip" in sent:
+        reservations.skip(target=target, user=user, why=sent.get("why", ""))
+        return None
+    reason, labels, accepted = sent.get("reason", ""), None, {}
+    if "unscored" not in sent:
+        lines = games.judgeable(target).turn_lines(hidden=target.queue.shows_hidden)
+        form = asking.as_sent(target, lines, sent)
+        if not form.is_valid():
+            return form
+        sent_marks = marks.from_page(form.marks, target.codebook(), lines)
+        labels = [*form.labels(sent), *(mark.label for mark in sent_marks)]
+        accepted = form.accepted | {mark.label: mark.suggestion for mark in sent_marks if mark.suggestion is not None}
+    work = annotating.Work(
+        seconds=_seconds(sent.get("seconds", "")),
+        unsure="unsure" in sent,
+        suggestions_shown=bool(asking.shown_suggestions(target)),
+        accepted=accepted,
     )
+    annotating.annotate(target=target, by=user, labels=labels, reason=reason, work=work)
+    return None
+
+
+def _seconds(text: str) -> float | None:
+    """Active time as the page counted it; None if it counted none."""
+    return int(text) / 1 if text.isdecimal() and len(text) < 9 else None
+
+
+def _as_sent(target: Target, request: HttpRequest) -> Asked:
+    """What was sent with a refused judgment; where the game cannot be read, without its turns."""
+    try:
+        lines = games.judgeable(target).turn_lines(hidden=target.queue.shows_hidden)
+    except BadInput:
+        lines = []
+    return asking.as_sent(target, lines, request.POST)
+
+
+def _refused(request: HttpRequest, queue: Queue, target: Target, form: Asked, refusal: str = "") -> HttpResponse:
+    sent = request.POST
+    entered = {
+        "reason": sent.get("reason", ""), "unsure": "unsure" in sent, "refusal": refusal,
+        "reopened": "reopened" in sent, "why": sent.get("why", ""),
+    }  # fmt: skip
+    if "unscored" in sent or "skip" in sent:
+        for section in form.sections:
+            section.form.errors.clear()
+    if not wants_fragment(request):
+        return _page(request, queue, target, form, entered, status=400)
+    context = {**_target(target, form, current_user(request)), "queue": queue, **entered}
+    return render(request, "judgments/annotate_target.html", context, status=422)
 
 
 def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpResponse:
     """The page of a target with this person's answer, for them to change as long as it was not exported."""
     judgment = Judgment.objects.with_labels().get(target=target, author=current_user(request), decides=False)
-    entered: dict[str, Any] = {"reason": judgment.reason, "reopened": True}
+    entered: dict[str, Any] = {"reason": judgment.reason, "unsure": judgment.unsure, "reopened": True}
     try:
         annotating.check_changeable(judgment, queue)
     except BadInput as error:
         entered["closed"] = error.why
-    return _page(request, queue, target, _asked(target, labels=judgment.records() or ()), entered)
+    lines = games.game_of(target).turn_lines(hidden=queue.shows_hidden)
+    return _page(request, queue, target, asking.as_stored(target, lines, judgment), entered)
 
 
-def _asked(target: Target, data: QueryDict | None = None, labels: Sequence[Label] = (), marks: str = "") -> Asked:
-    """What is asked about a target, filled with what was sent or with stored labels.
-
-    Two targets stand on the page at once, so their ids differ.
-    """
-    codebook = target.codebook()
-    forms: list[tuple[str, int | None, ValuesForm]] = []
-    places: list[tuple[str, int | None, Codebook, str]] = [("The game", None, codebook, "game")]
-    if target.seat is not None:
-        places.append(("", target.seat, codebook, "seat"))
-    else:
-        for number, role in enumerate(games.roles(target.game)):
-            places.append((games.seat_name(target.game, number), number, codebook.asking(role), "seat"))
-    for heading, seat, asking, about in places:
-        initial = {
-            label.label: form_value(codebook.type_of(label.label), label.value)
-            for label in labels
-            if label.turn is None and label.seat == seat
-        }
-        name = VALUE if seat is None or target.seat is not None else f"{VALUE}-{seat}"
-        ids = f"id-{target.pk}-%s"
-        form = ValuesForm(asking, data, prefix=name, auto_id=ids, initial=initial or None, about=about)
-        if form.fields:
-            forms.append((heading, seat, form))
-    if data is not None:
-        marks = data.get("labels", "")
-    elif labels and turns.offered(codebook):
-        marks = turns.labels_for_page(labels, games.game_of(target).turn_lines())
-    return Asked(forms, marks)
+def _progress(queue: Queue, user: User, *, shown: int = 0) -> dict[str, Any]:
+    """How far this person is, and the target that follows the one `shown` (0: none is)."""
+    following = reservations.offer(queue=queue, user=user, besides=shown or None)
+    remaining = queue.targets.open_for(user).count()
+    total = remaining + queue.targets.judged_by(user).count()
+    context: dict[str, Any] = {"queue": queue, "total": total, "done": total - remaining}
+    return {**context, **(_target(following, None, user) if following is not None else {})}
 
 
 def _page(
     request: HttpRequest,
     queue: Queue,
     target: Target | None,
-    asked: Asked | None = None,
+    form: Asked | None = None,
     entered: Mapping[str, Any] | None = None,
-    *,
-    preloaded: bool = False,
     status: int = 200,
 ) -> HttpResponse:
     user = current_user(request)
-    total = queue.targets.count()
-    remaining, awaited = queue.targets.open_for(user).count(), queue.targets.awaited_by(user).exists()
-    context: dict[str, Any] = {"queue": queue, "total": total, "done": total - remaining, "preloaded": preloaded}
-    context |= {"comparison": None if awaited else comparison.of_queue(queue, user), **(entered or {})}
+    own = own_settings(user)
+    waiting, awaited = queue.targets.open_for(user).count(), queue.targets.awaited_by(user).exists()
+    total = waiting + queue.targets.judged_by(user).count()
+    context: dict[str, Any] = {
+        "queue": queue,
+        "total": total,
+        "done": total - waiting,
+        "comparison": None if awaited else comparison.of_queue(queue, user),
+        "break_minutes": own.break_minutes,
+        "actions": json.dumps(keys.actions_for_page(own.keys)),
+        "reopened": False,
+        **(entered or {}),
+    }
     if target is not None:
-        context |= {"following": remaining > 1 and not context.get("reopened"), "target": target}
-        context |= {} if preloaded else _target(target, asked)
-    return render_page(request, "judgments/annotate.html", context, "judging", status)
+        context |= _target(target, form, user)
+    return render(request, "judgments/annotate.html", context, status=status)
 
 
-def _target(target: Target, asked: Asked | None = None) -> dict[str, Any]:
+def _target(target: Target, form: Asked | None, user: User) -> dict[str, Any]:
     """The context of one target: its conversation, or the reason why it cannot be read, and the forms."""
-    context: dict[str, Any] = {"target": target, "codebook": target.codebook()}
+    queue, codebook = target.queue, target.codebook()
+    context: dict[str, Any] = {"target": target, "codebook": codebook, "person": user.pk}
     try:
         game = games.judgeable(target)
-        asked = asked or _asked(target)
-        context |= {"transcript": game.transcript()}
+        lines = game.turn_lines(hidden=queue.shows_hidden)
+        context["scene"] = scene_of(game, hidden=queue.shows_hidden)
         context["seat_name"] = "" if target.seat is None else game.scenario.seats[target.seat]
-        if turns.offered(context["codebook"]):
-            context |= {"turns": game.turn_lines(), "label_types": turns.types_for_page(context["codebook"])}
+        context["turns"] = lines
+        context["asked"] = form or asking.nothing_yet(target, lines, asking.shown_suggestions(target))
+        offered = marks.types_for_page(codebook, keys.of_labels(codebook, own_settings(user).keys))
+        context["label_types"] = json.dumps(offered) if offered else ""
     except BadInput as error:
-        context["problem"] = str(error)
-    return {**context, "asked": asked}
+        context["problem"] = error.why
+    return context

@@ -18,7 +18,6 @@ from webapp.arena.models import Match
 from webapp.core import queue as hints
 from webapp.core import quotas
 from webapp.judgments import games
-from webapp.judgments.annotating import turns
 from webapp.judgments.annotating.services import store_labels
 from webapp.judgments.models import (
     LEASE,
@@ -113,7 +112,6 @@ def create_queue(  # noqa: PLR0913  # the three kinds of games
             "a judge model scores seats by numbers, of which this codebook has others too", "codebook_version"
         )
     if people:
-        _check_markable(codebook_version.record())
         how.check(len(people))
     settings = {each.name: getattr(how, each.name) for each in fields(how)}
     queue = Queue.objects.create(
@@ -286,17 +284,6 @@ def _asked_seats(
     if len(left_out) > LEFT_OUT_SHOWN:
         left_out[LEFT_OUT_SHOWN:] = [f"seats of {len(left_out) - LEFT_OUT_SHOWN} more games"]
     return seats_asked, left_out
-
-
-def _check_markable(codebook: CodebookRecord) -> None:
-    """Raise `BadInput` for a label type that the page of a judgment cannot ask for."""
-    for label_type in codebook.labels:
-        in_form = label_type.about in ("seat", "game") and label_type.kind != "ranking"
-        if not in_form and not turns.markable(label_type):
-            why = (
-                "people cannot mark it yet: of turns, pages ask for yes or no, of words and pairs for their place alone"
-            )
-            raise BadInput(f"“{label_type.title}”: {why}", "codebook_version")
 
 
 def hint(queue: Queue) -> None:

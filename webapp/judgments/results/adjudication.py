@@ -5,6 +5,7 @@ They are for who may change the queue, once they have judged all that they are t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,8 @@ from webapp.accounts.permissions import get_or_404, researchers
 from webapp.arena.models import Match
 from webapp.core.http import accepted, integer, render_page
 from webapp.judgments import games
-from webapp.judgments.annotating import turns
+from webapp.judgments.annotating import keys, marks
+from webapp.judgments.annotating.scene import scene_of
 from webapp.judgments.annotating.services import check_changeable
 from webapp.judgments.models import Judgment, Queue, Target
 from webapp.judgments.results import analyses, decisions
@@ -174,10 +176,12 @@ def _shown(
         side = SideBySide(target, columns, before, None if request is None else request.POST)
         context |= {"sheet": side.sheet(), "transcript": side.game.transcript()}
         context["seat_name"] = "" if target.seat is None else side.game.scenario.seats[target.seat]
-        if turns.offered(side.codebook):
-            types = turns.types_for_page(side.codebook)
-            context |= {"turns": side.game.turn_lines(), "label_types": types}
-            context["asked"] = {"marks": context["sheet"].marks}
+        if marks.offered(side.codebook):
+            types = marks.types_for_page(side.codebook, keys.of_labels(side.codebook, {}))
+            context |= {"turns": side.lines, "label_types": json.dumps(types)}
+            context["label_actions"] = json.dumps(keys.actions_for_page({}))
+            context["scene"] = scene_of(side.game, hidden=False)
+            context["asked"] = {"marks": context["sheet"].marks, "suggestions": "[]"}
     except BadInput as error:
         context["problem"] = str(error)
     return context

@@ -7,6 +7,7 @@ added in the conversation.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,9 @@ from training.errors import BadInput
 from training.labels.codebooks import Codebook, LabelType
 from training.records import Label
 from webapp.judgments import games
-from webapp.judgments.annotating import turns
+from webapp.judgments.annotating import marks
 from webapp.judgments.annotating.forms import ValuesForm, form_value
+from webapp.judgments.annotating.turns import TurnLine
 from webapp.judgments.display import ShownValue
 from webapp.judgments.models import Judgment, Target
 
@@ -128,10 +130,14 @@ class SideBySide:
         """Return what the page shows."""
         rows = [self._row(key, self._field(key)) for key in [*self._value_keys(), *self._mark_keys()]]
         added = [label for key, label in (self.decided or {}).items() if key not in {*self._mark_keys()}]
-        marks = [label for label in added if label.turn is not None]
+        own = [marks.Mark(label) for label in added if label.turn is not None]
         sent = None if self.data is None else self.data.get("labels", "")
-        shown = turns.labels_for_page(marks, self.game.turn_lines()) if marks and sent is None else sent or ""
-        return Sheet(rows, shown)
+        return Sheet(rows, json.dumps(marks.for_page(own, self.lines)) if sent is None else sent or "[]")
+
+    @property
+    def lines(self) -> list[TurnLine]:
+        """What the conversation shows: everything, for whoever decides."""
+        return self.game.turn_lines(hidden=True)
 
     def labels(self) -> list[Label]:
         """Return the labels that the page decided on; raise `BadInput` for a row in which nothing is chosen."""
@@ -142,8 +148,9 @@ class SideBySide:
             raise BadInput(str(errors[0]), self.codebook.type_of(name).title)
         labels = [label for key in self._value_keys() if (label := self._value(key)) is not None]
         labels += [label for key in self._mark_keys() if (label := self._taken(key)) is not None]
-        if turns.offered(self.codebook):
-            own = turns.labels_from_page(self.data.get("labels", ""), self.codebook, self.game.turn_lines())
+        if marks.offered(self.codebook):
+            sent = marks.from_page(self.data.get("labels", ""), self.codebook, self.lines)
+            own = [mark.label for mark in sent]
             known = {(label.label, label.place) for label in labels}
             labels += [label for label in own if (label.label, label.place) not in known]
         return labels

@@ -35,10 +35,11 @@ def quotes(label: Label, lines: list[TurnLine]) -> list[Quote]:
 
 
 def _quote(line: TurnLine, turn: int, label: Label) -> Quote:
-    text = line.line.text
-    if label.start is None or label.end is None or line.start is None:
+    text = line.text
+    marked = [at for at, place in enumerate(line.places) if (label.start or 0) <= place < (label.end or 0)]
+    if not marked:
         return Quote(line.who, turn, _cut(text))
-    start, end = label.start - line.start, label.end - line.start
+    start, end = marked[0], marked[-1] + 1
     before, after = text[:start], text[end:]
     return Quote(
         line.who,

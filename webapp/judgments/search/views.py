@@ -131,7 +131,7 @@ def _hits(rows: Iterable[Label]) -> Iterator[Hit]:
 def _read(game: JudgedGame) -> tuple[games.GameRecord | None, list[TurnLine]]:
     try:
         record = games.of(game)
-        return record, record.turn_lines()
+        return record, record.turn_lines(hidden=True)
     except BadInput:
         return None, []
 
