@@ -411,6 +411,78 @@ def turns_to_label() -> dict[str, str]:
     return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}
 
 
+def annotators_day() -> dict[str, str]:
+    """A queue of four conversations for anna, in order, with values and suggestions; she wants a break every minute."""
+    from tests.webapp.judgments.make import conversation, conversation_queue, imported
+    from training.records import Label
+    from webapp.accounts.models import User
+    from webapp.judgments.codebooks import services as codebooks
+    from webapp.judgments.models import AnnotatorSettings, Queue, Suggestion
+
+    rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
+    options = [{"name": "pens", "title": "Pens"}, {"name": "other", "title": "Other"}]
+    labels = [
+        {"name": "fair", "title": "Fair", "kind": "scale", "about": "game", "low": 0, "high": 5, "definition": "Fair?"},
+        {
+            "name": "best", "title": "Best", "kind": "ranking", "about": "game", "required": False,
+            "definition": "The turns, the best first.",
+        },
+        {
+            "name": "tone", "title": "Tone", "kind": "scale", "about": "turn", "low": 0, "high": 3, "key": "t",
+            "definition": "How warm?", "required": False,
+        },
+        {"name": "claim", "title": "Claim", "kind": "span", "about": "span", "key": "c", "definition": "A claim."},
+        {"name": "threat", "title": "Threat", "kind": "span", "about": "span", "key": "h", "definition": "A threat."},
+        {
+            "name": "about", "title": "About", "kind": "one_of", "about": "span", "options": options,
+            "when": {"label": "claim"}, "definition": "What it is about.",
+        },
+        {"name": "answers", "title": "Answers", "kind": "relation", "about": "pair", "key": "a", "definition": "Answers."},
+    ]  # fmt: skip
+    codebooks.save_codebook(name="day", title="Day", labels=labels, guideline="Mark every *claim*.", by=rosa)
+    stored = imported(rosa, *(conversation(number) for number in range(1, 5)), name="day")
+    made = conversation_queue(rosa, stored, [anna], codebook="day")
+    made.order, made.shows_suggestions = Queue.Order.POSITION, True
+    made.save()
+    second = made.targets.order_by("position")[1]
+    for label, kind, score in (
+        (Label(label="claim", turn=0, start=0, end=3), "span", 0.9),
+        (Label(label="tone", turn=1, value=3.0), "scale", 0.6),
+        (Label(label="threat", turn=1, start=0, end=4), "span", 0.3),
+        (Label(label="fair", value=4.0), "scale", None),
+    ):
+        Suggestion.of(label, kind, target=second, source="rule:example", score=score).save()
+    AnnotatorSettings.objects.update_or_create(user=anna, defaults={"break_minutes": 1, "keys": {}})
+    return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": str(made.pk)}
+
+
+def judged_day(queue: str) -> list[dict[str, Any]]:
+    """What was stored in this queue, in the order of its targets."""
+    from webapp.judgments.models import Assignment, Judgment, Queue
+
+    made = Queue.objects.get(pk=int(queue))
+    rows: list[dict[str, Any]] = []
+    for target in made.targets.order_by("position"):
+        judgment = Judgment.objects.filter(target=target).first()
+        aside = Assignment.objects.filter(target=target).first()
+        labels = (
+            []
+            if judgment is None
+            else [
+                [row.name, row.record().to_dict()["value"], row.suggestion_id is not None]
+                for row in judgment.labels.all()
+            ]
+        )
+        rows.append({
+            "judgments": Judgment.objects.filter(target=target).count(), "labels": sorted(labels, key=str),
+            "unsure": judgment is not None and judgment.unsure,
+            "shown": judgment is not None and judgment.suggestions_shown,
+            "changes": 0 if judgment is None else len(judgment.history),
+            "skipped": "" if aside is None else aside.skipped,
+        })  # fmt: skip
+    return rows
+
+
 def compared() -> dict[str, str]:
     """An imported dataset that a model, a rater and rosa have judged, and that anna is to judge; its pages."""
     from django.db import transaction
