@@ -421,6 +421,7 @@ def annotators_day() -> dict[str, str]:
 
     rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
     options = [{"name": "pens", "title": "Pens"}, {"name": "other", "title": "Other"}]
+    what = {"definition": "It answers."}
     labels = [
         {"name": "fair", "title": "Fair", "kind": "scale", "about": "game", "low": 0, "high": 5, "definition": "Fair?"},
         {
@@ -437,7 +438,7 @@ def annotators_day() -> dict[str, str]:
             "name": "about", "title": "About", "kind": "one_of", "about": "span", "options": options,
             "when": {"label": "claim"}, "definition": "What it is about.",
         },
-        {"name": "answers", "title": "Answers", "kind": "relation", "about": "pair", "key": "a", "definition": "Answers."},
+        {"name": "answers", "title": "Answers", "kind": "relation", "about": "pair", "key": "a", **what},
     ]  # fmt: skip
     codebooks.save_codebook(name="day", title="Day", labels=labels, guideline="Mark every *claim*.", by=rosa)
     stored = imported(rosa, *(conversation(number) for number in range(1, 5)), name="day")
