@@ -1,4 +1,4 @@
-"""An annotator's day in a real browser, by keyboard alone; drafts, connections that fail, and pages on small screens."""
+"""An annotator's day in a real browser, by keyboard alone; drafts, dead connections, and pages on small screens."""
 
 import json
 
