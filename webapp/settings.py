@@ -97,6 +97,7 @@ INSTALLED_APPS = [
     "webapp.experiments",
     "webapp.judgments",
     "webapp.home",
+    "webapp.privacy",
     "webapp.api",
 ]
 MIDDLEWARE = [
@@ -301,6 +302,7 @@ QUOTAS = _quotas(
         "experiment_tables": {"researcher": 200, "admin": 1000},
         "experiments": {"researcher": 100, "admin": 1000},
         "participants_per_hour": {"researcher": 1000, "admin": 5000},
+        "data_copies_per_hour": dict.fromkeys(("guest", "player", "annotator", "researcher", "admin"), 5),
         "open_imports": {"researcher": 5, "admin": 20},
         "imports_per_hour": {"researcher": 60, "admin": 300},
         "corpora": {"researcher": 50, "admin": 500},

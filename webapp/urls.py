@@ -12,6 +12,7 @@ urlpatterns = [
     path("docs/", documentation.page, name="docs"),
     path("docs/<path:path>", documentation.page, name="docs-file"),
     path("accounts/", include("webapp.accounts.urls")),
+    path("accounts/", include("webapp.privacy.urls")),
     path("datasets/", include("webapp.scenarios.urls")),
     path("corpora/", include("webapp.corpora.urls")),
     path("", include("webapp.runs.urls")),
