@@ -532,6 +532,164 @@ class DecisionIn(BaseModel):
     """
 
 
+class QueueOut(BaseModel):
+    """
+    A queue of targets to be judged.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    id: int = Field(..., title="Id")
+    name: str = Field(..., title="Name")
+    owner: str = Field(..., title="Owner")
+    codebook: str = Field(..., title="Codebook")
+    judged_by: str = Field(..., title="Judged By")
+    """
+    people, or the name of a judge model or of a rule.
+    """
+    state: str = Field(..., title="State")
+    """
+    open, paused, closed
+    """
+    overlap: int | None = Field(..., title="Overlap")
+    """
+    Annotators per target; null: all.
+    """
+    overlap_most: int | None = Field(..., title="Overlap Most")
+    """
+    At most so many where they disagree.
+    """
+    assignment: str = Field(..., title="Assignment")
+    """
+    first_come, shared_out
+    """
+    order: str = Field(..., title="Order")
+    """
+    position, random, disagreement, uncertainty
+    """
+    batches_open: int | None = Field(..., title="Batches Open")
+    """
+    Null: all.
+    """
+    selection: dict[str, Any] = Field(..., title="Selection")
+    """
+    The filter that chose the games.
+    """
+    targets: int = Field(..., title="Targets")
+    scored: int = Field(..., title="Scored")
+    unscored: int = Field(..., title="Unscored")
+    waiting: int = Field(..., title="Waiting")
+    """
+    Targets that nobody has judged.
+    """
+    created_at: AwareDatetime = Field(..., title="Created At")
+
+
+class QueueIn(BaseModel):
+    """
+    A queue to make: games by one or more origins, a filter over them, and a judge model or annotators.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    name: str = Field(..., title="Name")
+    codebook: str = Field(..., title="Codebook")
+    codebook_version: int | None = Field(None, title="Codebook Version")
+    """
+    Null: the newest.
+    """
+    matches: list[int] = Field([], title="Matches")
+    every_match: bool = Field(False, title="Every Match")
+    """
+    All matches that may be judged, as the filter selects them.
+    """
+    run: int | None = Field(None, title="Run")
+    step: int | None = Field(None, title="Step")
+    """
+    Null: the newest step that has episodes.
+    """
+    dataset: str | None = Field(None, title="Dataset")
+    dataset_version: int | None = Field(None, title="Dataset Version")
+    """
+    Null: the newest.
+    """
+    most: int = Field(20, title="Most")
+    judge: str | None = Field(None, title="Judge")
+    annotators: list[str] = Field([], title="Annotators")
+    """
+    User names.
+    """
+    selection: dict[str, str | int] = Field({}, title="Selection")
+    """
+    game, role, outcome, step_from, step_to, event, action, text; see the form.
+    """
+    overlap: int | None = Field(None, title="Overlap")
+    overlap_most: int | None = Field(None, title="Overlap Most")
+    assignment: Literal["first_come", "shared_out"] = Field("first_come", title="Assignment")
+    reserve_minutes: int = Field(30, title="Reserve Minutes")
+    order: Literal["position", "random", "disagreement", "uncertainty"] = Field("random", title="Order")
+    batch_size: int | None = Field(None, title="Batch Size")
+    qualify_items: int = Field(0, title="Qualify Items")
+    qualify_at: float = Field(0.8, title="Qualify At")
+    gold_feedback: bool = Field(True, title="Gold Feedback")
+    shows_hidden: bool = Field(False, title="Shows Hidden")
+    shows_suggestions: bool = Field(False, title="Shows Suggestions")
+
+
+class QueueTargetOut(BaseModel):
+    """
+    A target of a queue, in its order.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    id: int = Field(..., title="Id")
+    match: int | None = Field(..., title="Match")
+    episode: int | None = Field(..., title="Episode")
+    conversation: int | None = Field(..., title="Conversation")
+    seat: int | None = Field(..., title="Seat")
+    """
+    Null: the whole game.
+    """
+    position: int = Field(..., title="Position")
+    batch: int = Field(..., title="Batch")
+    wanted: int | None = Field(..., title="Wanted")
+    """
+    Judgments that are wanted; null: one by each annotator.
+    """
+    priority: float = Field(..., title="Priority")
+    gold: bool = Field(..., title="Gold")
+    state: str = Field(..., title="State")
+
+
+class AssignmentOut(BaseModel):
+    """
+    A target that is shared out to an annotator, or reserved for them until `expires_at`.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    target: int = Field(..., title="Target")
+    annotator: str = Field(..., title="Annotator")
+    expires_at: AwareDatetime | None = Field(..., title="Expires At")
+    skipped: str = Field(..., title="Skipped")
+    """
+    Why the annotator put it aside; empty if they did not.
+    """
+
+
+class PagedAssignmentOut(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[AssignmentOut] = Field(..., title="Items")
+    count: int = Field(..., title="Count")
+
+
 class ExperimentLineOut(BaseModel):
     """
     An experiment in a list.
@@ -1071,6 +1229,22 @@ class PagedTargetOut(BaseModel):
         extra="ignore",
     )
     items: list[TargetOut] = Field(..., title="Items")
+    count: int = Field(..., title="Count")
+
+
+class PagedQueueOut(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[QueueOut] = Field(..., title="Items")
+    count: int = Field(..., title="Count")
+
+
+class PagedQueueTargetOut(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[QueueTargetOut] = Field(..., title="Items")
     count: int = Field(..., title="Count")
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from ninja import Field, Schema
 from pydantic import ValidationInfo, model_validator
 
 from training.records import Action
 from webapp.api.access import caller
-from webapp.judgments.models import Judgment, Target
+from webapp.judgments.models import Judgment, Queue, Target
 from webapp.runs.models import Checkpoint, Run, WithdrawnData
 
 
@@ -402,6 +402,92 @@ class TargetOut(Schema):
     @staticmethod
     def resolve_label_types(row: Target) -> list[dict[str, Any]]:
         return [label_type.to_dict() for label_type in row.codebook().labels]
+
+
+class QueueOut(Schema):
+    """A queue of targets to be judged."""
+
+    id: int
+    name: str
+    owner: str = Field(alias="owner.username")
+    codebook: str
+    judged_by: str = Field(description="people, or the name of a judge model or of a rule.")
+    state: str = Field(description="open, paused, closed")
+    overlap: int | None = Field(description="Annotators per target; null: all.")
+    overlap_most: int | None = Field(description="At most so many where they disagree.")
+    assignment: str = Field(description="first_come, shared_out")
+    order: str = Field(description="position, random, disagreement, uncertainty")
+    batches_open: int | None = Field(description="Null: all.")
+    selection: dict[str, Any] = Field(description="The filter that chose the games.")
+    targets: int = Field(alias="targets_all")
+    scored: int = Field(alias="targets_scored")
+    unscored: int = Field(alias="targets_unscored")
+    waiting: int = Field(alias="targets_left", description="Targets that nobody has judged.")
+    created_at: datetime
+
+    @staticmethod
+    def resolve_codebook(row: Queue) -> str:
+        return str(row.codebook_version)
+
+    @staticmethod
+    def resolve_judged_by(row: Queue) -> str:
+        return row.rule or (row.judge.name if row.judge else "people")
+
+
+class QueueIn(Schema):
+    """A queue to make: games by one or more origins, a filter over them, and a judge model or annotators."""
+
+    name: str
+    codebook: str
+    codebook_version: int | None = Field(None, description="Null: the newest.")
+    matches: list[int] = []
+    every_match: bool = Field(False, description="All matches that may be judged, as the filter selects them.")
+    run: int | None = None
+    step: int | None = Field(None, description="Null: the newest step that has episodes.")
+    dataset: str | None = None
+    dataset_version: int | None = Field(None, description="Null: the newest.")
+    most: int = 20
+    judge: str | None = None
+    annotators: list[str] = Field([], description="User names.")
+    selection: dict[str, str | int] = Field(
+        {}, description="game, role, outcome, step_from, step_to, event, action, text; see the form."
+    )
+    overlap: int | None = None
+    overlap_most: int | None = None
+    assignment: Literal["first_come", "shared_out"] = "first_come"
+    reserve_minutes: int = 30
+    order: Literal["position", "random", "disagreement", "uncertainty"] = "random"
+    batch_size: int | None = None
+    qualify_items: int = 0
+    qualify_at: float = 0.8
+    gold_feedback: bool = True
+    shows_hidden: bool = False
+    shows_suggestions: bool = False
+
+
+class QueueTargetOut(Schema):
+    """A target of a queue, in its order."""
+
+    id: int
+    match: int | None = Field(alias="match_id")
+    episode: int | None = Field(alias="episode_id")
+    conversation: int | None = Field(alias="conversation_id")
+    seat: int | None = Field(description="Null: the whole game.")
+    position: int
+    batch: int
+    wanted: int | None = Field(description="Judgments that are wanted; null: one by each annotator.")
+    priority: float
+    gold: bool
+    state: str
+
+
+class AssignmentOut(Schema):
+    """A target that is shared out to an annotator, or reserved for them until `expires_at`."""
+
+    target: int = Field(alias="target_id")
+    annotator: str = Field(alias="annotator.username")
+    expires_at: datetime | None
+    skipped: str = Field(description="Why the annotator put it aside; empty if they did not.")
 
 
 class JudgmentIn(Schema):

@@ -15,7 +15,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.openapi.schema import OpenAPISchema
 
 from training.errors import BadInput, IllegalMove
-from webapp.api import corpora, datasets, experiments, judgments, matches, runs
+from webapp.api import corpora, datasets, experiments, judgments, matches, queues, runs
 from webapp.api.access import Key
 from webapp.core.http import unstorable
 
@@ -59,6 +59,7 @@ api.add_router("/runs", runs.router)
 api.add_router("/checkpoints", runs.checkpoints)
 api.add_router("/matches", matches.router)
 api.add_router("/judgments", judgments.router)
+api.add_router("/queues", queues.router)
 api.add_router("/experiments", experiments.router)
 
 

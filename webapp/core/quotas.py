@@ -45,6 +45,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "chat_reports_per_hour": ("messages that you reported within the last hour", "wait a while"),
     "queues_per_hour": ("queues of judgments that were made within the last hour", "wait a while"),
     "data_copies_per_hour": ("copies of your data within the last hour", "wait a while"),
+    "open_invitations": ("invitations to queues that nobody has accepted", "revoke one"),
     "api_keys": ("API keys", "revoke one"),
 }
 """What each quota counts, and what to do when it is used up."""

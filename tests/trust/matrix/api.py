@@ -40,6 +40,10 @@ def export(owner: Any) -> dict[str, Any]:
     return {**dataset(owner), "number": 1}
 
 
+def queue_to_pause(owner: Any) -> dict[str, Any]:
+    return {**queue(owner), "to": "pause"}
+
+
 TABLE = {"game": "negotiation", "places": [{"me": True}, {"scripted": "scripted"}], "consent": True}
 ROUTES = [
     Route("api:openapi-json", (), public=True),
@@ -85,6 +89,12 @@ ROUTES = [
     api("api:truth", RESEARCHERS, RESEARCHERS, make=queue),
     api("api:calibration", RESEARCHERS, RESEARCHERS, make=queue),
     api("api:list_decisions", RESEARCHERS, ADMIN, make=queue),
+    api("api:list_queues", RESEARCHERS),
+    api("api:make_queue", RESEARCHERS, method="POST", data={"name": "q", "codebook": "fine-grained"}),
+    api("api:get_queue", RESEARCHERS, RESEARCHERS, make=queue),
+    api("api:list_queue_targets", RESEARCHERS, ADMIN, make=queue),
+    api("api:list_assignments", RESEARCHERS, ADMIN, make=queue),
+    api("api:change_queue", RESEARCHERS, ADMIN, method="POST", make=queue_to_pause),
     api("api:decide", NOBODY, method="POST", data={"target": 0}),
     # the target is in the body: whose it may be is tested with the API itself
     api("api:add_judgment", NOBODY, method="POST", data={"target": 0}),

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+from django.utils import timezone
+
 from tests.trust.matrix.base import ANNOTATORS, EVERYONE, MEMBERS, NOBODY, RESEARCHERS, Route
 from tests.trust.matrix.scenarios import version as dataset_version
 from tests.webapp.judgments.make import FIVES, annotate, finished_match, people_queue, version
 from tests.webapp.judgments.make import rated as rated_by
 from tests.webapp.runs.making import make_run
 from webapp.judgments.codebooks import services as codebooks
-from webapp.judgments.models import Classifier, CodebookVersion, Target
+from webapp.judgments.models import Classifier, CodebookVersion, Invitation, Judgment, Target
+from webapp.judgments.queues import invitations
 from webapp.judgments.rating import services as rating
 from webapp.judgments.search import services as searches
 from webapp.serving.models import RemoteModel
@@ -79,9 +82,50 @@ def classifier(owner: Any) -> dict[str, Any]:
     return {"name": made.name}
 
 
+def of_an_annotator(owner: Any) -> dict[str, Any]:
+    return {**queue(owner), "user_id": owner.pk}
+
+
+def with_invitation(owner: Any) -> dict[str, Any]:
+    made = people_queue(owner=owner, match=finished_match(host=owner))
+    row = Invitation.objects.create(queue=made, token_sha256="0" * 64, created_by=owner, expires_at=timezone.now())
+    return {"pk": made.pk, "invitation_id": row.pk}
+
+
+def by_invitation(owner: Any) -> dict[str, Any]:
+    made = people_queue(owner=owner, match=finished_match(host=owner))
+    return {"token": invitations.invite(queue=made, by=owner)}
+
+
+def gold_judged(owner: Any) -> dict[str, Any]:
+    """A gold target that its owner has judged and decided."""
+    made = people_queue(owner=owner, match=finished_match(host=owner))
+    target = made.targets.with_games().order_by("position")[0]
+    annotate(target=target, by=owner, values=FIVES)
+    decided = Judgment.objects.create(
+        target=target, author=owner, codebook_version=made.codebook_version, seat=target.seat, match=target.match,
+        decides=True,
+    )  # fmt: skip
+    assert decided.decides
+    made.targets.filter(pk=target.pk).update(gold=True)
+    return {"pk": made.pk, "target_id": target.pk}
+
+
 ADMIN = ("admin",)
 BY_RULE = {"source": "rule:claims"}
 ROUTES = [
+    Route("judgments:mine", MEMBERS),
+    Route("judgments:queue-state", RESEARCHERS, ADMIN, method="POST", make=queue, data={"to": "pause"}),
+    Route("judgments:queue-games", RESEARCHERS, ADMIN, make=queue),
+    Route("judgments:queue-games", RESEARCHERS, ADMIN, method="POST", make=queue),
+    Route("judgments:queue-annotators", RESEARCHERS, ADMIN, method="POST", make=queue),
+    Route("judgments:queue-annotator", RESEARCHERS, ADMIN, method="POST", make=of_an_annotator, data={"do": "pass"}),
+    Route("judgments:queue-invite", RESEARCHERS, ADMIN, method="POST", make=queue),
+    Route("judgments:queue-uninvite", RESEARCHERS, ADMIN, method="POST", make=with_invitation),
+    Route("judgments:queue-unskip", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
+    Route("judgments:gold-answer", ANNOTATORS, NOBODY, make=gold_judged),
+    Route("judgments:invitation", MEMBERS, MEMBERS, make=by_invitation),
+    Route("judgments:invitation", MEMBERS, MEMBERS, method="POST", make=by_invitation),
     Route("judgments:list", ANNOTATORS),
     Route("judgments:queue-new", RESEARCHERS),
     Route("judgments:queue-new", RESEARCHERS, method="POST", data={"name": "a queue"}),

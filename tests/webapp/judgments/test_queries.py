@@ -9,7 +9,7 @@ from tests.webapp.judgments.make import finished_match, version
 from webapp.judgments.queues import services as queues
 
 pytestmark = pytest.mark.django_db
-MOST = 20
+MOST = 28
 
 
 def queue(owner, annotator, games):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 
+from training.games import REGISTRY
 from webapp.accounts.models import Role, User
 from webapp.arena.models import Match
 from webapp.core.choices import offer
-from webapp.judgments.models import CodebookVersion, JudgeModel
+from webapp.judgments.models import CodebookVersion, JudgeModel, Queue
+from webapp.judgments.queues.selection import EVENTS, OUTCOMES, Selection
+from webapp.judgments.queues.services import QueueSettings
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.scenarios.models import DatasetVersion, StoredConversation
 
@@ -29,23 +34,42 @@ class ConversationVersions(forms.ModelChoiceField):
         return f"{obj}: {obj.conversation_count} conversations"
 
 
-class QueueForm(forms.Form):
-    """The seats to be judged, the codebook and the judges.
+@dataclass(frozen=True)
+class Section:
+    """Some fields of a form under a heading."""
+
+    title: str
+    fields: list[forms.BoundField]
+    note: str = ""
+    optional: bool = False
+    """Folded, unless something in it was entered or is wrong."""
+
+    @property
+    def used(self) -> bool:
+        """Whether a field has an error, or another value than at first."""
+        return any(
+            field.errors or (field.form.is_bound and field.name in field.form.changed_data) for field in self.fields
+        )
+
+
+class GamesForm(forms.Form):
+    """Games of one or more origins, and the filter that selects among them.
 
     No field is called like a method of the form's element (`matches`): scripts would find the field in its place.
     """
 
-    name = forms.CharField(max_length=120)
-    codebook_version = forms.ModelChoiceField(CodebookVersion.objects.none(), label="Codebook")
     match = FinishedMatches(
         Match.objects.none(),
         required=False,
         label="Matches",
         help_text="Finished matches at which everybody agreed to be rated; of running experiments, only your own.",
     )
+    every_match = forms.BooleanField(required=False, label="All such matches, as the filter selects them")
     run = forms.ModelChoiceField(Run.objects.none(), required=False, help_text="Or episodes of a run.")
     step = forms.IntegerField(
-        min_value=0, required=False, help_text="Training step of those episodes. Empty: the newest step that has any."
+        min_value=0,
+        required=False,
+        help_text="Training step of those episodes. Empty: the newest step that has any, or those of the filter.",
     )
     version = ConversationVersions(
         DatasetVersion.objects.none(),
@@ -58,28 +82,75 @@ class QueueForm(forms.Form):
         max_value=5000,
         initial=20,
         label="At most",
-        help_text="Largest number of episodes or conversations.",
+        help_text="Largest number of matches of the filter, of episodes or of conversations.",
     )
-    judge = forms.ModelChoiceField(
-        JudgeModel.objects.order_by("name"),
-        required=False,
-        label="Judge model",
-        help_text="Or choose annotators below.",
+    game = forms.ChoiceField(required=False, help_text="Only of this game.")
+    role = forms.CharField(required=False, max_length=40, help_text="Only seats with this role, such as werewolf.")
+    outcome = forms.ChoiceField(required=False, choices=OUTCOMES, help_text="Only seats with this result.")
+    step_from = forms.IntegerField(required=False, min_value=0, label="From step")
+    step_to = forms.IntegerField(required=False, min_value=0, label="To step")
+    event = forms.ChoiceField(required=False, choices=EVENTS, label="Contains")
+    action = forms.CharField(
+        required=False, max_length=40, label="Contains a move", help_text="The name of an action, such as reject."
     )
-    annotators = forms.ModelMultipleChoiceField(User.objects.none(), required=False)
+    text = forms.CharField(required=False, max_length=200, label="Somebody says")
+
+    WHAT = ("match", "every_match", "run", "step", "version", "most")
+    FILTER = ("game", "role", "outcome", "step_from", "step_to", "event", "action", "text")
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._choose(
-            "codebook_version", CodebookVersion.objects.select_related("codebook").order_by("codebook__name", "-number")
-        )
+        self.user = user
+        game = self.fields["game"]
+        assert isinstance(game, forms.ChoiceField)
+        game.choices = [("", "any"), *((spec.name, spec.title) for spec in REGISTRY.values())]
         self._offer("match", Match.objects.judgeable_by(user).order_by("-pk"))
         has_episodes = Exists(PlayedEpisode.objects.filter(run=OuterRef("pk")))
         self._offer("run", Run.objects.visible_to(user).filter(has_episodes).order_by("-pk"))
         versions = DatasetVersion.objects.visible_to(user).readable().filter(conversation_count__gt=0)
         self._offer("version", versions.select_related("dataset").order_by("-pk"))
-        people = User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
-        self._choose("annotators", people.order_by("username"))
+
+    def sections(self) -> list[Section]:
+        """Return the fields as the page shows them."""
+        return [
+            self._section("What is judged", self.WHAT),
+            self._section(
+                "Filter", self.FILTER, "Annotators do not see it. Empty fields select everything.", fold=True
+            ),
+        ]
+
+    def _section(self, title: str, names: Iterable[str], note: str = "", *, fold: bool = False) -> Section:
+        return Section(title, [self[name] for name in names], note, fold)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not any(cleaned.get(name) for name in ("match", "every_match", "run", "version")):
+            self.add_error("match", "Choose finished matches, a run or a dataset.")
+        low, high = cleaned.get("step_from"), cleaned.get("step_to")
+        if low is not None and high is not None and low > high:
+            self.add_error("step_to", "The last step is before the first.")
+        return cleaned
+
+    def selection(self) -> Selection:
+        """Return the filter."""
+        return Selection(
+            **{name: value for name in self.FILTER if (value := self.cleaned_data[name]) not in ("", None)}
+        )
+
+    def games(self) -> dict[str, list[Any]]:
+        """Return the games that match, by kind: what `create_queue` takes."""
+        return {"matches": self.matches(), "episodes": self.episodes(), "conversations": self.conversations()}
+
+    def matches(self) -> list[Match]:
+        """Return the chosen matches, or the newest that the filter selects."""
+        rows: Iterable[Match] = self.cleaned_data["match"]
+        if self.cleaned_data["every_match"]:
+            rows = Match.objects.judgeable_by(self.user).order_by("-pk").iterator(chunk_size=200)
+            return self._matching(rows, self.cleaned_data["most"])
+        return self._matching(rows, None)
+
+    def _matching(self, rows: Iterable[Any], most: int | None) -> list[Any]:
+        return list(self.selection().matching(rows, most))
 
     def _field(self, name: str) -> forms.ModelChoiceField[Any]:
         field = self.fields[name]
@@ -96,32 +167,131 @@ class QueueForm(forms.Form):
         selected = submitted if self.is_bound else self.get_initial_for_field(field, name)
         offer(field, rows, selected if isinstance(selected, list) else [selected])
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        if not any(cleaned.get(name) for name in ("match", "run", "version")):
-            self.add_error("match", "Choose finished matches, a run or a dataset.")
-        if bool(cleaned.get("judge")) == bool(cleaned.get("annotators")):
-            self.add_error("judge", "Choose either a judge model or annotators.")
-        return cleaned
-
     def episodes(self) -> list[PlayedEpisode]:
         """Return the episodes that were chosen, without those that ended in an error."""
         run = self.cleaned_data["run"]
         if run is None:
             return []
+        rows = run.episodes.of_training().filter(summary__error=None).select_related("run").order_by("step", "number")
         step = self.cleaned_data["step"]
-        if step is None:
+        low, high = self.cleaned_data["step_from"], self.cleaned_data["step_to"]
+        if step is None and low is None and high is None:
             step = run.episodes.of_training().order_by("-step").values_list("step", flat=True).first()
-        episodes = (
-            run.episodes.of_training().filter(step=step, summary__error=None).select_related("run").order_by("number")
-        )
-        return list(episodes[: self.cleaned_data["most"]])
+        bounds = {"step": step, "step__gte": low, "step__lte": high}
+        rows = rows.filter(**{name: value for name, value in bounds.items() if value is not None})
+        return self._matching(rows.iterator(chunk_size=200), self.cleaned_data["most"])
 
     def conversations(self) -> list[StoredConversation]:
-        """Return the first conversations of the chosen dataset version."""
+        """Return the first matching conversations of the chosen dataset version."""
         version = self.cleaned_data["version"]
         if version is None:
             return []
         rows = StoredConversation.objects.filter(scenario__version=version)
         ordered = rows.select_related("scenario__version__dataset").order_by("scenario__position", "position")
-        return list(ordered[: self.cleaned_data["most"]])
+        return self._matching(ordered.iterator(chunk_size=200), self.cleaned_data["most"])
+
+
+class QueueForm(GamesForm):
+    """A queue: the games to be judged, the codebook, the judges and how they work."""
+
+    name = forms.CharField(max_length=120)
+    codebook_version = forms.ModelChoiceField(CodebookVersion.objects.none(), label="Codebook")
+    judge = forms.ModelChoiceField(
+        JudgeModel.objects.order_by("name"),
+        required=False,
+        label="Judge model",
+        help_text="Or choose annotators below. What follows is for annotators.",
+    )
+    annotators = forms.ModelMultipleChoiceField(User.objects.none(), required=False)
+    overlap = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=50,
+        label="Annotators per target",
+        help_text="How many judge each seat or game. Empty: all.",
+    )
+    overlap_most = forms.IntegerField(
+        required=False,
+        min_value=2,
+        max_value=50,
+        label="At most, where they disagree",
+        help_text="Where annotators disagree, one more is asked until so many have judged it. Empty: no more.",
+    )
+    assignment = forms.ChoiceField(
+        choices=Queue.Assignment.choices, initial=Queue.Assignment.FIRST_COME, required=False, label="Who judges which"
+    )
+    reserve_minutes = forms.IntegerField(
+        min_value=1,
+        max_value=1440,
+        initial=30,
+        required=False,
+        label="Reserved for",
+        help_text="Minutes for which a target is reserved for whoever opens it.",
+    )
+    order = forms.ChoiceField(choices=Queue.Order.choices, initial=Queue.Order.RANDOM, required=False)
+    batch_size = forms.IntegerField(
+        required=False, min_value=1, help_text="Targets per batch; you open one after another. Empty: no batches."
+    )
+    shows_hidden = forms.BooleanField(
+        required=False, label="Show roles, private information and the board", help_text="Without it they are hidden."
+    )
+    shows_suggestions = forms.BooleanField(
+        required=False, label="Show what models suggest", help_text="Suggestions can bias judgments."
+    )
+    qualify_items = forms.IntegerField(
+        min_value=0,
+        max_value=200,
+        initial=0,
+        required=False,
+        label="Gold targets of the training round",
+        help_text="Annotators judge so many targets with known labels first. 0: no training round. "
+        "You mark targets as gold once you have decided them under Adjudication.",
+    )
+    qualify_at = forms.FloatField(
+        min_value=0.01,
+        max_value=1,
+        initial=0.8,
+        required=False,
+        label="Share to answer right",
+        help_text="From this share on an annotator passes.",
+    )
+    gold_feedback = forms.BooleanField(
+        required=False, initial=True, label="Show the right labels of a gold target after the answer"
+    )
+
+    WHO = ("name", "codebook_version", "judge", "annotators")
+    HOW_MANY = ("overlap", "overlap_most", "assignment", "reserve_minutes")
+    ORDER = ("order", "batch_size")
+    BLIND = ("shows_hidden", "shows_suggestions")
+    TRAINING = ("qualify_items", "qualify_at", "gold_feedback")
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(user, *args, **kwargs)
+        self._choose(
+            "codebook_version", CodebookVersion.objects.select_related("codebook").order_by("codebook__name", "-number")
+        )
+        people = User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
+        self._choose("annotators", people.order_by("username"))
+
+    def sections(self) -> list[Section]:
+        """Return the fields as the page shows them."""
+        return [
+            self._section("Queue", self.WHO, "More annotators can be invited by links from the queue's page."),
+            *super().sections(),
+            self._section("How many judge each", self.HOW_MANY, fold=True),
+            self._section("Order", self.ORDER, fold=True),
+            self._section("What annotators see", self.BLIND, fold=True),
+            self._section("Training round", self.TRAINING, fold=True),
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if bool(cleaned.get("judge")) == bool(cleaned.get("annotators")):
+            self.add_error("judge", "Choose either a judge model or annotators.")
+        return cleaned
+
+    def how(self) -> QueueSettings:
+        """Return how the queue works; fields that are left empty keep their defaults."""
+        names = (*self.HOW_MANY, *self.ORDER, *self.BLIND, *self.TRAINING)
+        values = {name: self.cleaned_data[name] for name in names if self.cleaned_data[name] not in ("", None)}
+        return QueueSettings(**values, selection=self.selection())

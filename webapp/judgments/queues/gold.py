@@ -30,6 +30,12 @@ def first_answer(judgment: Judgment) -> Labels:
     return None if labels is None else [Label.from_dict(label) for label in labels]
 
 
+def judged_right(answer: Judgment, decision: Judgment) -> bool:
+    """Return whether an author's first answer agrees with a decision. Uses prefetched labels."""
+    codebook = decision.codebook_version.record()
+    return is_right(first_answer(answer), decision.records(), codebook)
+
+
 @dataclass(frozen=True)
 class Accuracy:
     """How many gold targets somebody judged, and how many of them right."""

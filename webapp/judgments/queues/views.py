@@ -25,8 +25,10 @@ from webapp.core.sorting import Order
 from webapp.judgments import display
 from webapp.judgments.datasets import export, files
 from webapp.judgments.models import QUEUE_SORTS, Codebook, JudgeModel, Judgment, Queue, Target
+from webapp.judgments.queues import managing, progress
 from webapp.judgments.queues import services as queues
 from webapp.judgments.queues.forms import QueueForm
+from webapp.judgments.queues.selection import Selection
 from webapp.judgments.rating.views import codebook_after
 from webapp.judgments.results import behaviours, comparison, estimates
 from webapp.scenarios.forms import DatasetNameForm
@@ -68,25 +70,26 @@ def queue_list(request: HttpRequest) -> HttpResponse:
 @researchers
 def queue_new(request: HttpRequest) -> HttpResponseBase:
     user = current_user(request)
-    names = ("match", "run", "step", "version", "annotators")
+    names = ("match", "run", "step", "version", "annotators", *QueueForm.FILTER)
     requested = {name: request.GET.getlist(name) for name in names if name in request.GET}
     initial = {name: value if name in {"match", "annotators"} else value[0] for name, value in requested.items()}
     form = QueueForm(user, request.POST or None, initial={**_suggested(user, initial), **initial})
     if request.method == "POST" and form.is_valid():
+        if "preview" in request.POST:
+            return render(request, "judgments/queue_new.html", {"form": form, "count": managing.count(form)})
         cleaned = form.cleaned_data
         try:
             queue = queues.create_queue(
                 name=cleaned["name"],
                 owner=user,
                 codebook_version=cleaned["codebook_version"],
-                matches=cleaned["match"],
-                episodes=form.episodes(),
-                conversations=form.conversations(),
                 judge=cleaned["judge"],
                 annotators=cleaned["annotators"],
+                how=form.how(),
+                **form.games(),
             )
         except BadInput as error:
-            form.add_error(None, error.why)
+            form.add_error(error.where if error.where in form.fields else None, error.why)
         else:
             if queue.left_out:
                 messages.warning(request, "Some seats were left out; the queue's page names them.")
@@ -141,11 +144,25 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
         "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
         "page": page,
         "judgments": display.shown_judgments(page),
-        "annotators": queue.annotators.order_by("username"),
         "may_change": user.may_change(queue.owner_id),
         "formats": FORMATS.values(),
+        **_people(queue, user),
         "export_form": DatasetNameForm(initial={"name": f"judged-{queue.pk}"}),
     }
+
+
+def _people(queue: Queue, user: User) -> dict[str, Any]:
+    """Progress and annotators of a people's queue; names and what can be changed for those who may change it."""
+    if queue.judge is not None or queue.rule:
+        return {}
+    people = progress.annotators(queue)
+    context: dict[str, Any] = {"batches": progress.batches(queue, sum(row.present for row in people)), "people": people}
+    gold = queue.targets.filter(gold=True).count() if queue.qualify_items else 0
+    context |= {"gold_missing": queue.qualify_items - gold, "next_batch": any(not b.open for b in context["batches"])}
+    if user.may_change(queue.owner_id):
+        context |= {"addable": managing.addable(queue), "invitations": managing.open_invitations(queue)}
+        context["filter"] = Selection.from_dict(queue.selection).words
+    return context
 
 
 @require_POST

@@ -1,0 +1,84 @@
+"""What annotators do beside judging: their own page, putting targets aside, gold answers, invitations.
+
+Open to every member: who may judge in a queue is decided queue by queue, as an invitation needs no role.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from training.errors import BadInput
+from webapp.accounts.permissions import current_user, get_or_404, members
+from webapp.core.http import accepted
+from webapp.judgments import display
+from webapp.judgments.models import Queue, Target
+from webapp.judgments.queues import gold, invitations, progress, reservations
+
+
+@require_GET
+@members
+def mine(request: HttpRequest) -> HttpResponse:
+    """What waits for this person in which queue, how fast they are, and how far they agree with the others."""
+    rows = progress.own_queues(current_user(request))
+    skipped = [(row.queue, target) for row in rows for target in row.skipped]
+    return render(request, "judgments/mine.html", {"rows": rows, "skipped": skipped})
+
+
+def _target(request: HttpRequest, pk: int, target: str) -> Target:
+    queue = get_or_404(Queue.objects.annotated_by(current_user(request)), pk=pk)
+    return get_or_404(queue.targets.select_related("queue"), pk=target)
+
+
+@require_POST
+@members
+def queue_unskip(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Take back a target that was put aside: the field `target`."""
+    target = _target(request, pk, request.POST.get("target", ""))
+    accepted(request, partial(reservations.unskip, target=target, user=current_user(request)))
+    return redirect("judgments:mine")
+
+
+@require_GET
+@members
+def gold_answer(request: HttpRequest, pk: int, target_id: int) -> HttpResponse:
+    """What was right of a gold target that this person has judged, and why, where the queue shows it."""
+    user = current_user(request)
+    queue = get_or_404(Queue.objects.annotated_by(user).filter(gold_feedback=True), pk=pk)
+    target = get_or_404(queue.targets.with_games().filter(gold=True), pk=target_id)
+    own = get_or_404(target.judgments.filter(author=user, decides=False).with_authors())
+    decision = get_or_404(target.judgments.filter(decides=True).with_authors())
+    answer, right = display.shown_judgments([own, decision])
+    context = {
+        "queue": queue,
+        "answer": answer,
+        "decision": right,
+        "right": gold.judged_right(own, decision),
+    }
+    return render(request, "judgments/gold.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@members
+def invitation(request: HttpRequest, token: str) -> HttpResponseBase:
+    """An invitation to a queue: opening it only shows a page, posting accepts it."""
+    user = current_user(request)
+    found = invitations.find(token)
+    if found is None:
+        raise Http404
+    refusal = invitations.refusal(found, user)
+    if request.method == "POST":
+        try:
+            queue = invitations.accept(token=token, user=user)
+        except BadInput as error:
+            refusal = error.why
+        else:
+            messages.success(request, f"You judge in {queue.name} now.")
+            return redirect("judgments:mine")
+    context = {"invitation": found, "refusal": refusal}
+    return render(request, "judgments/invitation.html", context, status=400 if request.method == "POST" else 200)
