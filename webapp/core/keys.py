@@ -34,6 +34,13 @@ KEYS = (
     Key(("J", "K"), "The next turn, the turn before", ".specimen", "annotatable.js"),
     Key(("Enter",), "Take the value that is written for a label", "[data-annotatable]", "label-tools.js"),
     Key(("Esc",), "Close what puts something aside", "#judging", "judging.js"),
+    Key(
+        ("0–9",),
+        "Take this annotator's label in the row that has the focus; 0: decide otherwise",
+        "[data-decide]",
+        "decide.js",
+    ),
+    Key(("Ctrl", "Enter"), "Decide and go on", "[data-decide]", "decide.js"),
     Key(("any key",), "Becomes the key of the action whose field has the focus", "[data-key-fields]", "key-fields.js"),
     Key(("Space",), "Press the button that has the focus", script="parley.js"),
 )

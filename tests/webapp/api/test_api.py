@@ -459,6 +459,7 @@ def test_where_a_checkpoint_comes_from_and_what_it_scores_is_for_researchers(cal
     )  # fmt: skip
     shown = {"id": made.pk, "name": "a", "kind": "full", "base": "tiny", "step": 5, "open_to_players": True}
     hidden = {"run_id": run.pk, "parent_id": base.pk, "sha256": "e" * 64, "metrics": {"reward": 0.5}, "aliases": []}
+    hidden["withdrawn_data"] = []
     for who, more in ((call, hidden), (Caller(player), dict.fromkeys(hidden))):
         detail, listed = who.get(f"checkpoints/{made.pk}").json(), who.get("checkpoints").json()["items"]
         assert detail == listed[0]

@@ -99,6 +99,10 @@ def annotate(*, target, by, values, reason=""):
     return annotating.annotate(target=target, by=by, labels=marks, reason=reason)
 
 
+IN_ORDER = queues.QueueSettings(order="position")
+"""Queues whose targets come in their order."""
+
+
 def imported(owner, *conversations, name="imported", licence=""):
     """A dataset version with these conversations of one scenario, announced as the import does."""
     line = DatasetLine(scenario=SCENARIO, conversations=conversations)
@@ -112,7 +116,13 @@ def conversation_queue(owner, stored, annotators=(), codebook="fine-grained", **
     rows = StoredConversation.objects.filter(scenario__version=stored).order_by("position")
     people = {} if "judge" in fields else {"annotators": annotators or [owner]}
     return queues.create_queue(
-        name="imported", owner=owner, codebook_version=version(codebook), conversations=rows, **people, **fields
+        name="imported",
+        owner=owner,
+        codebook_version=version(codebook),
+        conversations=rows,
+        how=IN_ORDER,
+        **people,
+        **fields,
     )
 
 
@@ -148,5 +158,6 @@ def judged_by_a_model(owner, match, *, value=5.0, reason="because of {}"):
 
 def people_queue(owner, match, annotators=()):
     return queues.create_queue(
-        name="by people", owner=owner, codebook_version=version(), matches=[match], annotators=annotators or [owner]
-    )
+        name="by people", owner=owner, codebook_version=version(), matches=[match], annotators=annotators or [owner],
+        how=IN_ORDER,
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from django.urls import reverse
 from tests.labelled import reasons
 from tests.stub import Stub
 from tests.webapp.api.test_api import Caller
-from tests.webapp.judgments.make import annotate, finished_match, rated, version, village_match
+from tests.webapp.judgments.make import IN_ORDER, annotate, finished_match, rated, version, village_match
 from tests.webapp.runs.making import RECORD, make_episode, make_run
 from training.errors import BadInput
 from training.labels.codebooks import BEHAVIOURS
@@ -30,7 +30,7 @@ def asked(target):
 
 def queue_of(owner, *matches, annotators=(), **options):
     people = {} if "judge" in options else {"annotators": annotators or [owner]}
-    options = {"name": "behaviours", "codebook_version": version(BEHAVIOURS.name), **people, **options}
+    options = {"name": "behaviours", "codebook_version": version(BEHAVIOURS.name), "how": IN_ORDER, **people, **options}
     return queues.create_queue(owner=owner, matches=matches, **options)
 
 

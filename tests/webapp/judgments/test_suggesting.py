@@ -160,7 +160,7 @@ def test_a_label_of_a_turn_that_the_game_lacks_is_refused(researcher):
     trained(researcher)
     run = fill(queue, "classifier:moves", labels_command([row(0, 99, offers=0.9), row(1, 0, offers=0.9)]))
     assert len(run.refused) == 1
-    assert "there is no turn 99" in run.refused[0]
+    assert "there is no turn 100" in run.refused[0]
     assert Suggestion.objects.count() == 1
 
 

@@ -37,14 +37,14 @@ def run(researcher, amount):
 @pytest.mark.parametrize(
     "name, queries",
     [
-        ("detail", 7),
+        ("detail", 9),
         ("live", 3),
         ("metrics", 4),
         ("conversations", 8),
-        ("evaluation", 5),
-        ("log", 4),
-        ("configuration", 3),
-        ("lineage", 7),
+        ("evaluation", 6),
+        ("log", 5),
+        ("configuration", 4),
+        ("lineage", 8),
     ],
 )
 def test_a_run_page(client, run, name, queries, django_assert_max_num_queries):
