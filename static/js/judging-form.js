@@ -18,8 +18,9 @@ const judgingForm = (() => {
       this.fields = drafts.read(this.form);
       this.#ask();
       this.#suggestions();
-      this.form.addEventListener("change", ({ target }) => this.#changed(target));
-      this.form.addEventListener("input", () => this.keep());
+      // on the article: the list of labels belongs to the form, and stands outside of it
+      article.addEventListener("change", ({ target }) => this.#changed(target));
+      article.addEventListener("input", () => this.keep());
     }
 
     get annotatable() { return annotatable.of(this.article.querySelector("[data-annotatable]")); }

@@ -109,9 +109,10 @@ const labelView = (() => {
       if (relation && outgoing) words.push(` → turn ${label.other_turn + 1}`);
       if (relation && !outgoing) words.unshift(`turn ${label.turn + 1} → `);
       if (suggested) words.push(make("small", {}, ` ${this.sourceOf(label)}?`));
-      const arrow = outgoing ? `${title} → turn ${label.other_turn + 1}, from ${turn.name}` : `turn ${label.turn + 1} → ${title}, to ${turn.name}`;
-      const place = relation ? arrow : [this.describe(label), ...details].join(", ");
-      const name = suggested ? `Suggested by ${this.sourceOf(label)}: ${place}` : place;
+      // what is read aloud begins with what is seen
+      const seen = `${relation && !outgoing ? `turn ${label.turn + 1} → ` : ""}${title}${relation && outgoing ? ` → turn ${label.other_turn + 1}` : ""}`;
+      const place = relation ? `${outgoing ? "from" : "to"} ${turn.name}` : "start" in label ? `${turn.quote(label.start, label.end)} in ${turn.name}` : turn.name;
+      const name = suggested ? `${seen} ${this.sourceOf(label)}? Suggested, ${place}` : `${seen}${relation || title !== type.title ? ", " : ": "}${place}`;
       const made = button({ class: `label-button ${suggested ? "is-suggested " : ""}${look(type)}`, tabindex: "-1", "aria-label": name, ...(suggested ? {} : { "aria-keyshortcuts": "Delete" }), title: name }, ...words);
       if (relation) made.dataset.related = outgoing ? label.other_turn : label.turn;
       this.labelOf.set(made, label);
