@@ -388,8 +388,8 @@ def village() -> dict[str, str]:
     return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}
 
 
-def turns_to_label() -> dict[str, str]:
-    """A queue of two imported conversations whose turns and words anna is to label; its two pages."""
+def turns_to_label(name: str = "talks") -> dict[str, str]:
+    """A queue of a dataset of two conversations whose turns and words anna is to label; its two pages."""
     from tests.webapp.judgments.make import conversation, conversation_queue, imported
     from webapp.accounts.models import User
     from webapp.judgments.codebooks import services as codebooks
@@ -406,12 +406,12 @@ def turns_to_label() -> dict[str, str]:
     ]  # fmt: skip
     guideline = "Mark every *offer*."
     codebooks.save_codebook(name="moves", title="Moves", labels=labels, guideline=guideline, by=rosa)
-    stored = imported(rosa, conversation(1), conversation(2), name="talks")
+    stored = imported(rosa, conversation(1), conversation(2), name=name)
     made = conversation_queue(rosa, stored, [anna], codebook="moves")
     return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}
 
 
-def annotators_day() -> dict[str, str]:
+def annotators_day(name: str = "day") -> dict[str, str]:
     """A queue of four conversations for anna, in order, with values and suggestions; she wants a break every minute."""
     from tests.webapp.judgments.make import conversation, conversation_queue, imported
     from training.records import Label
@@ -441,7 +441,7 @@ def annotators_day() -> dict[str, str]:
         {"name": "answers", "title": "Answers", "kind": "relation", "about": "pair", "key": "a", **what},
     ]  # fmt: skip
     codebooks.save_codebook(name="day", title="Day", labels=labels, guideline="Mark every *claim*.", by=rosa)
-    stored = imported(rosa, *(conversation(number) for number in range(1, 5)), name="day")
+    stored = imported(rosa, *(conversation(number) for number in range(1, 5)), name=name)
     made = conversation_queue(rosa, stored, [anna], codebook="day")
     made.order, made.shows_suggestions = Queue.Order.POSITION, True
     made.save()

@@ -86,8 +86,12 @@ def test_a_whole_day_by_keyboard_alone(visit, site, day):
     press(page, "Control+Shift+z", "Control+y")
     expect(page.locator("#on-screen [name=value-fair]:checked")).to_have_value("4")
     assert labels(page)[4:] == painted
-    page.get_by_label("Add a turn to the ranking").focus()
+    page.locator("#on-screen").get_by_label("Add a turn to the ranking").focus()
     press(page, "ArrowDown", "ArrowDown")  # a closed list changes with the arrows
+    expect(page.locator("#on-screen [name=value-best]")).to_have_value("1, 2")
+    page.get_by_role("button", name="Turn 2 earlier").focus()
+    press(page, "Enter")
+    expect(page.locator("#on-screen [name=value-best]")).to_have_value("2, 1")
     press(page, "Shift+g")
     expect(page.get_by_role("dialog")).to_contain_text("Mark every claim.")
     press(page, "Shift+g", "Shift+u", "Control+Enter")
@@ -114,9 +118,6 @@ def test_a_whole_day_by_keyboard_alone(visit, site, day):
     accessible(page)
     press(page, "Control+Enter")
     done(page, "2 of 4 done")
-    times = page.evaluate("performance.getEntriesByName('judging:next').map(({ duration }) => duration)")
-    assert len(times) == 2
-    assert min(times) <= QUICK
 
     # put aside with a reason, then the last one, and the change of an earlier judgment
     press(page, "Shift+s")
@@ -135,6 +136,7 @@ def test_a_whole_day_by_keyboard_alone(visit, site, day):
     assert (first["shown"], second["shown"]) == (False, True)
     assert ["tone", 2.0, False] in first["labels"]
     assert ["about", "pens", False] in first["labels"]
+    assert ["best", [1, 0], False] in first["labels"]
     assert ["claim", None, True] in second["labels"]
     assert ["tone", 1.0, True] in second["labels"]
     assert "threat" not in [name for name, _, _ in second["labels"]]
@@ -145,7 +147,7 @@ def test_a_whole_day_by_keyboard_alone(visit, site, day):
 
 
 def test_a_draft_survives_a_reload_and_a_dead_connection_and_is_saved_once(visit, site):
-    address = site.seed("turns_to_label")["annotate"]
+    address = site.seed("turns_to_label", "drafts")["annotate"]
     visitor = visit("anna", viewport=WIDE)
     page = visitor.page
     page.goto(address)
@@ -166,6 +168,8 @@ def test_a_draft_survives_a_reload_and_a_dead_connection_and_is_saved_once(visit
     visitor.forget("ERR_INTERNET_DISCONNECTED")
     press(page, "Enter", "Enter")  # twice: the button has the focus, then the next target's first turn
     done(page, "1 of 2 done")
+    times = page.evaluate("performance.getEntriesByName('judging:next').map(({ duration }) => duration)")
+    assert min(times) <= QUICK
     assert page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('draft:'))") == []
     press(page, "Shift+t", "o")
     page.reload()
@@ -191,7 +195,8 @@ def test_a_refused_answer_comes_back_with_its_reason_and_what_was_entered(visit,
 
 
 def test_keys_are_chosen_by_pressing_them_and_a_clash_is_reported_at_once(visit):
-    page = visit("anna", viewport=WIDE).page
+    visitor = visit("anna", viewport=WIDE)
+    page = visitor.page
     page.goto("/judgments/annotating/")
     field = page.get_by_label("The next turn", exact=True)
     field.fill("")
@@ -200,6 +205,7 @@ def test_keys_are_chosen_by_pressing_them_and_a_clash_is_reported_at_once(visit)
     expect(page.locator(".key-clash")).to_contain_text("“The turn before” has it")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("has it. Nothing was saved.")
+    visitor.forget("400 (Bad Request)")
     field.fill("")
     field.press("n")
     expect(page.locator(".key-clash")).to_have_text("")
