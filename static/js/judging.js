@@ -31,6 +31,7 @@
   function progress({ done, total }) {
     Object.assign(root.dataset, { done, total });
     const bar = Object.assign(document.createElement("progress"), { value: Number(done), max: Number(total), ariaLabel: "Done" });
+    document.getElementById("review").hidden = Number(done) === 0;
     document.getElementById("progress").replaceChildren(`${done} of ${total} done `, bar);
   }
 
@@ -112,7 +113,7 @@
     judging.saved();
     document.getElementById("pace").textContent = workingTime.judged(judging.seconds);
     judging.article.remove();
-    if (answer.moved) location.assign(root.querySelector(".judging-links a").href);
+    if (answer.moved) location.assign(document.querySelector("#review a").href);
     else take(answer.html);
   }
 

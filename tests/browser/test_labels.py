@@ -456,7 +456,6 @@ def test_words_are_not_labelled_where_the_text_is_shown_otherwise_than_stored(sp
 
 def test_the_specimen_breaks_no_accessibility_rule_in_light_or_dark(specimen):
     page = specimen(LABELS, reduced_motion="reduce")
-    page.locator(".label-help summary").click()
     turn(page, 1).focus()
     press(page, "m", "Enter")
     expect(page.get_by_role("toolbar")).to_be_visible()
