@@ -41,7 +41,8 @@ def test_every_cookie_is_bound_to_the_host_in_production(role, person, client_of
     settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
     settings.RESUME_COOKIE_NAME = "__Host-resume"
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
-    settings.QUOTAS = {**settings.QUOTAS, "open_tables": {role: 1000}}  # one person hosts a table for every route
+    hosted = {"open_tables": {role: 1000}, "tables_per_hour": {role: 1000}}  # one person hosts a table for every route
+    settings.QUOTAS = {**settings.QUOTAS, **hosted}
     user, seen = person(role), set()
     for route in ROUTES:
         if route.kind != "page":

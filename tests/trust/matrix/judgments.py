@@ -78,7 +78,8 @@ def not_to_be_scored(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def classifier(owner: Any) -> dict[str, Any]:
-    made = Classifier.objects.create(name="moves", owner=owner, codebook_version=version("negotiation-moves"))
+    name = f"moves-{Classifier.objects.count()}"
+    made = Classifier.objects.create(name=name, owner=owner, codebook_version=version("negotiation-moves"))
     return {"name": made.name}
 
 

@@ -384,7 +384,7 @@ def test_what_is_assigned_and_open_is_listed(call, researcher, annotator, person
     assert Caller(person("annotator", "someone")).get("judgments/targets").json()["items"] == []
     assert Caller(player).get("judgments/targets").status_code == 404
     match.seats.filter(seat=0).update(consent=False)
-    assert caller.get("judgments/targets").json()["count"] == 3, "still assigned: to be marked as not to be scored"
+    assert caller.get("judgments/targets").json()["count"] == 0, "without consent a game leaves its queues"
 
 
 def test_others_values_are_read_after_ones_own_judgment(call, researcher, annotator):

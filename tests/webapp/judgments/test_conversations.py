@@ -132,6 +132,7 @@ def test_a_queue_over_a_dataset_is_judged_like_any_other(stored, client_of, rese
         "version": stored.pk,
         "most": 2,
         "annotators": [annotator.pk],
+        "order": "position",
     }
     assert client.post(reverse("judgments:queue-new"), data).status_code == 302
     queue = Queue.objects.get()
