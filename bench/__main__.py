@@ -54,6 +54,7 @@ def parser() -> ArgumentParser:
     _claims(alone("claims", "claims in recorded table talk, checked by rule, with samples to judge by hand"))
     _critic(alone("critic", "how well hidden states and value heads predict returns"))
     _strategies(alone("strategies", "a classifier of negotiation strategies trained on labels, beside baselines"))
+    _emergence(alone("emergence", "what rules and classifiers see in a run's games, checkpoint by checkpoint"))
     return root
 
 
@@ -227,6 +228,18 @@ def _strategies(command: ArgumentParser) -> None:
     command.add_argument(
         "--dir", type=Path, metavar="DIR", help="folder of embeddings and splits; the same command continues them"
     )
+
+
+def _emergence(command: ArgumentParser) -> None:
+    command.add_argument("dataset", type=Path, metavar="FILE", help="CaSiNo with annotations (casino.json)")
+    command.add_argument("--model", default="smollm2-135m", metavar="MODEL", help="of classifiers (smollm2-135m)")
+    command.add_argument("--train", type=COUNT, default=250, metavar="N", help="dialogues for training (250)")
+    command.add_argument("--seeds", type=COUNT, default=3, metavar="N", help="runs of each game (3)")
+    command.add_argument("--steps", type=COUNT, default=30, metavar="N", help="training steps (30)")
+    command.add_argument("--every", type=COUNT, default=10, metavar="N", help="steps between checkpoints (10)")
+    command.add_argument("--games", type=COUNT, default=80, metavar="N", help="held-out games of a checkpoint (80)")
+    command.add_argument("--rules-only", action="store_true", help="without classifiers")
+    command.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
 
 
 def _miniature(command: ArgumentParser) -> None:

@@ -13,7 +13,15 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench import agreement_page, claims_page, csp_page, experiments_page, strategies_page, table_speed_page
+from bench import (
+    agreement_page,
+    claims_page,
+    csp_page,
+    emergence_page,
+    experiments_page,
+    strategies_page,
+    table_speed_page,
+)
 from bench.baselines import moving, steps_to_same
 from bench.rows import number_in
 from training.errors import BadInput
@@ -629,6 +637,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "silence": silence,
     "retrieval": retrieval,
     "strategies": strategies_page.page,
+    "emergence": emergence_page.page,
     "speed": speed,
     "table-speed": table_speed_page.page,
     "agreement": agreement_page.page,

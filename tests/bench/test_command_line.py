@@ -15,6 +15,7 @@ def test_a_count_of_nothing_is_refused(name, action, capsys):
         "miniature": ["toy"],
         "critic": ["games.jsonl"],
         "strategies": ["casino.json"],
+        "emergence": ["casino.json"],
         "lineage": ["negotiation", *files],
     }
     what = positional.get(name, [])
