@@ -39,7 +39,7 @@ RUN = {
     "id": 1, "kind": "train", "name": "a", "owner": "rosa", "state": "running", "queue": "train-cpu", "config": {},
     "method": "", "game": "", "base": "tiny", "step": 0, "steps": 2, "key_metric": None, "result": None, "error": "",
     "code_version": "", "created_at": "2026-01-01T00:00:00Z", "started_at": None, "ended_at": None,
-    "aliases": {},
+    "aliases": {}, "withdrawn_data": [],
 }  # fmt: skip
 
 
