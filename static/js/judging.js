@@ -39,6 +39,8 @@
   function take(html) {
     const answer = parse(html);
     progress(answer.dataset);
+    const checked = answer.querySelector("[data-checked]");
+    if (checked) notes.replaceChildren(checked);
     const article = answer.querySelector("article");
     if (article && document.getElementById(article.id) === null) {
       next.replaceChildren(article);
@@ -46,7 +48,7 @@
     }
     if (current) return;
     if (next.firstElementChild) show(next.firstElementChild);
-    else location.assign(address); // everything is done
+    else location.assign(checked?.querySelector("a").href ?? address); // everything is done
   }
 
   async function preload() {

@@ -366,8 +366,16 @@ def test_skipping_and_gold_answers_on_the_pages(researcher, people, client_of):
     assert "I know the" not in client.get(reverse("judgments:mine")).text
     answer = reverse("judgments:gold-answer", args=[queue.pk, target(queue, 0).pk])
     assert client.get(answer).status_code == 404, "not before it is judged"
-    annotate(target=target(queue, 0), by=people[0], values=dict.fromkeys(FIVES, 1))
+    sent = {"target": target(queue, 0).pk, "unscored": "1", "reason": "too short"}
+    page = reverse("judgments:annotate", args=[queue.pk])
+    assert client.post(page, sent)["Location"] == answer
+    assert f'href="{answer}"' in client.post(page, sent, headers={"HX-Request": "true"}).text
     assert "differs from what was decided" in client.get(answer).text
+    other = {"target": target(queue, 1).pk, "unscored": "1", "reason": "too short"}
+    assert "See what was right" not in client.post(page, other, headers={"HX-Request": "true"}).text
+    Queue.objects.update(gold_feedback=False)
+    assert client.get(answer).status_code == 404
+    assert client.post(page, sent)["Location"] == page
 
 
 def test_a_queue_of_one_match_still_needs_nothing_of_all_this(researcher):

@@ -72,16 +72,23 @@ def _sent(request: HttpRequest, queue: Queue) -> HttpResponseBase:
     if "reopened" in request.POST:
         messages.success(request, "Saved. Your earlier answer stays in the judgment's history.")
         return redirect("judgments:own_judgments", queue.pk)
-    return _next(request, queue)
+    checked = target.gold and queue.gold_feedback and "skip" not in request.POST
+    return _next(request, queue, target.pk if checked else None)
 
 
-def _next(request: HttpRequest, queue: Queue) -> HttpResponseBase:
-    """The target after the one that the page shows by now; without scripts the page of it."""
+def _next(request: HttpRequest, queue: Queue, checked: int | None = None) -> HttpResponseBase:
+    """The target after the one that the page shows by now; without scripts the page of it.
+
+    `checked`: a gold target that was judged just now, with a link to what was right of it.
+    """
     if not wants_fragment(request):
+        if checked is not None:
+            return redirect("judgments:gold-answer", queue.pk, checked)
         return redirect("judgments:annotate", queue.pk)
     text = request.POST.get("shown", "")
     shown = int(text) if text.isdecimal() and len(text) < 19 else 0
-    return render(request, "judgments/annotate_next.html", _progress(queue, current_user(request), shown=shown))
+    context = {**_progress(queue, current_user(request), shown=shown), "checked": checked}
+    return render(request, "judgments/annotate_next.html", context)
 
 
 def _store(request: HttpRequest, target: Target, user: User) -> Asked | None:
