@@ -379,7 +379,7 @@ def village() -> dict[str, str]:
         matches = [rated(village_match(rosa, seed=seed), rosa) for seed in (1, 15)]
         made = queues.create_queue(
             name="villages", owner=rosa, codebook_version=version("werewolf-behaviours"), matches=matches,
-            annotators=[rosa, anna],
+            annotators=[rosa, anna], how=queues.QueueSettings(order="position"),
         )  # fmt: skip
         for target in made.targets.with_games():
             names = [label_type.name for label_type in target.codebook().labels]

@@ -61,8 +61,9 @@ def test_yes_and_no_are_chosen_by_1_and_0_and_the_table_stands_on_the_queues_pag
     expect(page.locator("form.judging:visible fieldset[data-scale]")).to_have_count(2)
     page = visit("rosa").page
     page.goto(village["queue"])
-    table = page.get_by_role("table").first
-    expect(table.get_by_role("progressbar", name="Recognising deception, surviving")).to_be_visible()
+    bar = page.get_by_role("progressbar", name="Recognising deception, surviving")
+    table = page.get_by_role("table").filter(has=bar)
+    expect(bar).to_be_visible()
     expect(table.get_by_role("row")).to_have_count(6)
 
 
