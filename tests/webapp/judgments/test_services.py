@@ -398,7 +398,7 @@ def test_judged_games_become_a_dataset_version(researcher, player):
         by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: rating.Answer(person=True)}
     )
     queue = people_queue(researcher, match)
-    for target in queue.targets.all():
+    for target in queue.targets.order_by("position"):
         annotate(target=target, by=researcher, values=FIVES)
     stored, left_out = export.store(queue=queue, name="judged", by=researcher)
     assert (left_out, stored.scenario_count, stored.conversation_count) == ([], 1, 1)
