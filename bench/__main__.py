@@ -238,6 +238,10 @@ def _emergence(command: ArgumentParser) -> None:
     command.add_argument("--steps", type=COUNT, default=30, metavar="N", help="training steps (30)")
     command.add_argument("--every", type=COUNT, default=10, metavar="N", help="steps between checkpoints (10)")
     command.add_argument("--games", type=COUNT, default=80, metavar="N", help="held-out games of a checkpoint (80)")
+    command.add_argument("--part", choices=("negotiation", "werewolf", "both"), default="both", help="games (both)")
+    command.add_argument(
+        "--negotiators", choices=("tiny", "smollm2-135m"), default="tiny", help="the model that negotiates (tiny)"
+    )
     command.add_argument("--rules-only", action="store_true", help="without classifiers")
     command.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
 

@@ -3,8 +3,8 @@
 Negotiation: a classifier of strategies, trained on people's dialogues of CaSiNo, and rules for three of the strategies,
 whose errors are measured on the same dialogues. Werewolf: rules that read claims and accusations, and a classifier that
 has learned them from scripted games. Classifiers' shares are corrected for the errors that they state of themselves.
-With `--rules-only` there are no classifiers, whose training takes most of the time.
-The runs are those of `bench.emergence_runs`.
+Where rules label, too, both are compared turn by turn. With `--rules-only` there are no classifiers, whose training
+takes most of the time; they are stored beside the runs, which are those of `bench.emergence_runs`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,8 @@ import numpy as np
 from bench import emergence_runs, strategies, werewolf_setup
 from bench.emergence_runs import Played, Sizes
 from training.errors import BadInput
-from training.evaluate.behaviours import Checkpoint, JudgedGame, OutcomeRow, by_outcome
+from training.evaluate.agreement import estimate
+from training.evaluate.behaviours import Checkpoint, JudgedGame, OutcomeRow, by_outcome, places
 from training.evaluate.emergence import CurvePoint, curves
 from training.games import make
 from training.games.actions import TAG, clean
@@ -72,43 +74,68 @@ TALK = Codebook(
         _turn_type("asks", "Question", "Does the wolf ask a question?"),
     ),
 )
-CONDUCT = BEHAVIOURS.model_copy(
-    update={
-        "labels": tuple(
-            BEHAVIOURS.type_of(name)
-            for name in ("identity_concealment", "voting_manipulation", "recognising_deception")
-        )
-    }
-)
+
+
+def _only(codebook: Codebook, names: Iterable[str]) -> Codebook:
+    """Return a codebook with these label types alone."""
+    return codebook.model_copy(update={"labels": tuple(map(codebook.type_of, names))})
+
+
+CONDUCT = _only(BEHAVIOURS, ("identity_concealment", "voting_manipulation", "recognising_deception"))
 """The behaviours of Werewolf that a rule can read, each only in part."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return the curves of each seed and both games, and how behaviours differ by outcome."""
+    """Return the curves of each seed and game, and how behaviours differ by outcome."""
     if arguments.dir is None:
         raise BadInput("training runs need a directory", "--dir")
     folder, sizes = arguments.dir.absolute(), Sizes(arguments.steps, arguments.every, arguments.games)
-    turns = _annotated(arguments)
-    strategist = None if arguments.rules_only else classifier.train(turns, arguments.model, seed=SEED)
-    rules = _rules(turns)
-    negotiated = emergence_runs.negotiation(arguments.dataset, arguments.seeds, folder / "negotiation", sizes)
-    listener = None if arguments.rules_only else _listener(arguments.model)
-    hunted = emergence_runs.werewolf(arguments.seeds, folder / "werewolf", sizes)
-    return {
+    result: dict[str, Any] = {
         "measurement": "emergence",
         "dataset": {"file": arguments.dataset.name, "sha256": sha256(arguments.dataset)},
         "model": "" if arguments.rules_only else arguments.model,
         "train": arguments.train,
-        "negotiation": {
-            "classifier": _facts(strategist),
-            "rules": {name: errors.to_dict() for name, errors in rules.items()},
-            "runs": [_negotiation(played, strategist, rules) for played in negotiated],
-        },
-        "werewolf": {"classifier": _facts(listener), "runs": [_werewolf(played, listener) for played in hunted]},
+        "negotiators": arguments.negotiators,
+    }
+    return result | {game: PARTS[game](arguments, folder, sizes) for game in PARTS if arguments.part in (game, "both")}
+
+
+def _negotiations(arguments: Namespace, folder: Path, sizes: Sizes) -> dict[str, Any]:
+    turns = _annotated(arguments)
+    strategist = None
+    if not arguments.rules_only:
+        train = partial(classifier.train, turns, arguments.model, seed=SEED)
+        strategist = _stored(folder / f"strategist-{turns.digest()[:16]}-{Path(arguments.model).name}", train)
+    rules = _rules(turns)
+    negotiators = emergence_runs.NEGOTIATORS[arguments.negotiators]
+    runs = emergence_runs.negotiation(arguments.dataset, arguments.seeds, folder / "negotiation", sizes, negotiators)
+    return {
+        "classifier": _facts(strategist),
+        "rules": {name: errors.to_dict() for name, errors in rules.items()},
+        "runs": [_negotiation(played, strategist, rules) for played in runs],
     }
 
 
+def _villages(arguments: Namespace, folder: Path, sizes: Sizes) -> dict[str, Any]:
+    listener = None
+    if not arguments.rules_only:
+        train = partial(_listener, arguments.model)
+        listener = _stored(folder / f"listener-{Path(arguments.model).name}", train)
+    runs = emergence_runs.werewolf(arguments.seeds, folder / "werewolf", sizes)
+    return {"classifier": _facts(listener), "runs": [_werewolf(played, listener) for played in runs]}
+
+
+PARTS = {"negotiation": _negotiations, "werewolf": _villages}
+
+
 # --- classifiers ------------------------------------------------------------------------------------------------------
+
+
+def _stored(folder: Path, train: Callable[[], Classifier]) -> Classifier:
+    """Return the classifier of a folder, which is trained and stored there if it is missing."""
+    if not folder.is_dir():
+        train().save(folder)
+    return classifier.load(folder)
 
 
 def _annotated(arguments: Namespace) -> LabelledTurns:
@@ -257,6 +284,41 @@ def _of_game(labels: Sequence[list[Label]], number: int, _: Episode) -> list[Lab
     return labels[number]
 
 
+def _compared(by_rule: Sequence[Checkpoint], by_model: Sequence[Checkpoint], codebook: Codebook) -> dict[str, Any]:
+    """Return for each label how a classifier agrees with rules about the turns of each checkpoint, and of all.
+
+    Cohen's kappa with its interval over games, and the shares of turns that both, and that either labels.
+    """
+    if not by_model:
+        return {}
+    steps = [
+        (str(rules.step), [(rules, model)]) for rules, model in zip(by_rule, by_model, strict=True)
+    ] + [("all", list(zip(by_rule, by_model, strict=True)))]  # fmt: skip
+    return {
+        label.name: {step: _agreement(pairs, codebook, label) for step, pairs in steps} for label in codebook.labels
+    }
+
+
+def _agreement(
+    pairs: Sequence[tuple[Checkpoint, Checkpoint]], codebook: Codebook, label_type: LabelType
+) -> dict[str, Any]:
+    rules: list[bool] = []
+    model: list[bool] = []
+    games: list[tuple[int, int]] = []
+    for each in pairs:
+        for number, (ruled, modelled) in enumerate(zip(each[0].games, each[1].games, strict=True)):
+            asked = [places(game, codebook, label_type) for game in (ruled, modelled)]
+            rules += [bool(place.value) for place in asked[0]]
+            model += [bool(place.value) for place in asked[1]]
+            games += [(each[0].step, number)] * len(asked[0])
+    both = np.array([rules, model], dtype=bool)
+    kappa = estimate("cohen", (rules, model), games)
+    return {
+        "kappa": kappa.value, "low": kappa.low, "high": kappa.high, "turns": len(games), "games": len(set(games)),
+        "by_rule": int(both[0].sum()), "by_classifier": int(both[1].sum()), "by_both": int(both.all(axis=0).sum()),
+    }  # fmt: skip
+
+
 def _sizes(played: Played, steps: Sequence[Read]) -> dict[str, Any]:
     by_step = {
         str(each.step): {
@@ -298,6 +360,7 @@ def _negotiation(played: Played, trained: Classifier | None, rules: Mapping[str,
         "rule": _written({name: seen[name] for name in KEYWORDS}),
         "rule_corrected": _written({name: corrected[name] for name in KEYWORDS}),
         "classifier": _written(curves(by_model, NEGOTIATION, _errors(trained))),
+        "compared": _compared(by_rule, by_model, _only(NEGOTIATION, KEYWORDS)),
         "by_outcome": _rows(row for row in rows if by_model or row.behaviour in KEYWORDS),
     }
 
@@ -338,6 +401,7 @@ def _werewolf(played: Played, trained: Classifier | None) -> dict[str, Any]:
         },
         "rule": _written(curves(by_rule, TALK)),
         "classifier": _written(curves(by_model, TALK, _errors(trained))),
+        "compared": _compared(by_rule, by_model, TALK),
         "behaviours": _written(curves(conduct, CONDUCT)),
         "by_outcome": _rows(by_outcome(conduct, CONDUCT)),
     }
@@ -404,7 +468,7 @@ def _accused(episode: Episode, words: str) -> set[Seat]:
 def show(result: dict[str, Any]) -> str:
     """Return the shares of every label and checkpoint by seed."""
     lines = []
-    for game in ("negotiation", "werewolf"):
+    for game in (name for name in PARTS if name in result):
         for played in result[game]["runs"]:
             lines.append(f"{game}, seed {played['seed']}: {played['result']} {played['why']}".rstrip())
             for author in ("rule", "classifier"):

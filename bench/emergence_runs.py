@@ -1,18 +1,18 @@
 """Self-play of small models in negotiation and in Werewolf, and held-out games with the checkpoints of each run.
 
-The negotiators are `tiny`, which has learned from scripted negotiations; both seats learn from self-play on CaSiNo's
-starts. The wolves are those of the miniature (`bench.werewolf_setup`), which learn against the village of the cold
-start. Step 0 is the model before self-play. All checkpoints play the same starts. What a folder already has is read,
-not measured again.
+The negotiators are `tiny`, which has learned from scripted negotiations, or a pretrained language model after a cold
+start on people's dialogues; both seats learn from self-play on CaSiNo's starts. The wolves are those of the miniature
+(`bench.werewolf_setup`), which learn against the village of the cold start. Step 0 is the model before self-play. All
+checkpoints play the same starts. What a folder already has is read, not measured again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,6 @@ from training.seeding import seeded
 from training.store import loads, write_json
 from webapp.scenarios.importers import casino
 
-CONVERSATIONS = 8
-"""Of a training step of negotiation."""
 GAMES = 16
 """Of a training step of Werewolf."""
 SCRIPTED = 800
@@ -65,6 +63,41 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
+class Negotiators:
+    """The model that learns to negotiate, and what differs between a model of scripted phrases and a pretrained one."""
+
+    base: str
+    conversations: int
+    """Of a training step."""
+    learn: Mapping[str, Any]
+    """What replaces the preset's settings of the section `learn`."""
+    max_tokens: int = 48
+    cold: int = 0
+    """CaSiNo's dialogues with the fewest characters, from which the model learns first; 0 = no cold start."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of the game."""
+    plain: bool = False
+    """Whether starts are told without their story and reasons, which makes prompts shorter by half."""
+
+
+NEGOTIATORS = {
+    "tiny": Negotiators("tiny", 8, {"lora": None, "lr": 7e-4}),
+    "smollm2-135m": Negotiators(
+        "smollm2-135m",
+        3,
+        {"tokens_per_batch": 1024, "kl": "none", "kl_measured": False},
+        max_tokens=24,
+        cold=20,
+        settings={"turn_limit": 10},
+        plain=True,
+    ),
+}
+"""Without KL divergence a step needs a forward pass less. The sizes of SmolLM2 fit an hour of one core."""
+COLD = {"dtype": "float32", "batches_per_step": 1, "tokens_per_batch": 1024, "lr": 1e-3}
+"""The cold start's section `sft`, where it replaces the preset."""
+
+
+@dataclass(frozen=True, slots=True)
 class Played:
     """The held-out games of a seed's checkpoints by step, and the result of the training run."""
 
@@ -73,20 +106,59 @@ class Played:
     games: dict[int, list[Episode]]
 
 
-def negotiation(file: Path, seeds: int, folder: Path, sizes: Sizes) -> list[Played]:
+def negotiation(file: Path, seeds: int, folder: Path, sizes: Sizes, negotiators: Negotiators) -> list[Played]:
     """Train on the starts of CaSiNo's file and play the last of them, which are held out."""
     lines = casino.read(file, lambda *_: None).lines
-    if len(lines) <= sizes.held_out:
+    if len(lines) <= sizes.held_out + negotiators.cold:
         raise BadInput(f"{len(lines)} dialogues leave none for training", file.name)
+    if negotiators.plain:
+        lines = [_plain(line) for line in lines]
     starts = [DatasetLine(scenario=line.scenario) for line in lines]
     held_out = [line.scenario for line in starts[-sizes.held_out :]]
     data = _written(folder / "starts.jsonl", starts[: -sizes.held_out])
+    start = bases.resolve(negotiators.base)
+    if negotiators.cold:
+        shortest = sorted(lines[: -sizes.held_out], key=_characters)[: negotiators.cold]
+        start = _cold_start(_written(folder / "dialogues.jsonl", shortest), negotiators, folder / "cold")
 
     def train(seed: int, place: Path) -> Outcome:
-        return run(_bargaining(data, seed, sizes), place)[0]
+        return run(_bargaining(data, start, seed, sizes, negotiators), place)[0]
 
-    start = bases.resolve("tiny")
-    return [_played(seed, folder, start, train, partial(_bargained, held_out)) for seed in range(seeds)]
+    play = partial(_bargained, held_out, negotiators)
+    return [_played(seed, folder, start, train, play) for seed in range(seeds)]
+
+
+def _plain(line: DatasetLine) -> DatasetLine:
+    """Return a start of CaSiNo and its dialogue without story and reasons, which no rule of the game reads."""
+    deal = line.scenario.settings["deal"]
+    sides = [{**side, "reasons": {}} for side in deal["sides"]]
+    settings = {**line.scenario.settings, "deal": {**deal, "story": "", "sides": sides}}
+    scenario = line.scenario.model_copy(update={"settings": settings})
+    conversations = tuple(
+        each.model_copy(update={"episode": each.episode.model_copy(update={"scenario": scenario})})
+        for each in line.conversations
+    )
+    return line.model_copy(update={"scenario": scenario, "conversations": conversations})
+
+
+def _characters(line: DatasetLine) -> int:
+    return sum(len(each.move.text) for each in line.conversations[0].episode.moves)
+
+
+def _cold_start(dialogues: Path, negotiators: Negotiators, folder: Path) -> Path:
+    """Return the checkpoint of a cold start on dialogues, which is trained unless the folder has it."""
+    if (done := RunDir(folder).latest_checkpoint()) is None:
+        preset = load(CONFIGS / "sft" / "negotiation.toml").to_dict()
+        cold = {
+            **preset,
+            "model": {"base": negotiators.base, "device": "cpu"},
+            "data": {"path": str(dialogues)},
+            "sft": {**preset["sft"], **COLD},
+        }
+        outcome, run_dir = run(cold, folder)
+        if outcome["result"] != "succeeded" or (done := run_dir.latest_checkpoint()) is None:
+            raise RuntimeError(f"the cold start {outcome['result']}: {outcome['why']}")
+    return done[1]
 
 
 def werewolf(seeds: int, folder: Path, sizes: Sizes) -> list[Played]:
@@ -138,28 +210,32 @@ def _preset() -> dict[str, Any]:
     return load(CONFIGS / "omar" / "negotiation.toml").to_dict()
 
 
-def _bargaining(starts: Path, seed: int, sizes: Sizes) -> dict[str, Any]:
-    """Return the preset of negotiation for a small model, at the learning rate of the quick trial."""
+def _bargaining(starts: Path, base: Path, seed: int, sizes: Sizes, negotiators: Negotiators) -> dict[str, Any]:
+    """Return the preset of negotiation for a small model on one thread."""
     preset = _preset()
-    small = {"lora": None, "lr": 7e-4, "dtype": "float32", "threads": 1}
+    small = {"dtype": "float32", "threads": 1}
     return {
         **preset,
         "seed": seed,
-        "model": {"base": "tiny", "device": "cpu"},
+        "model": {"base": str(base), "device": "cpu"},
         "engine": {"name": "transformers", "max_running": LANES},
-        "rollout": {**preset["rollout"], "scenarios": CONVERSATIONS},
+        "sampling": {**preset["sampling"], "max_tokens": negotiators.max_tokens},
+        "game": {**preset["game"], "settings": dict(negotiators.settings)},
+        "rollout": {**preset["rollout"], "scenarios": negotiators.conversations},
         "data": {"path": str(starts)},
-        "learn": {**preset["learn"], **small, **sizes.learn},
+        "learn": {**preset["learn"], **small, **negotiators.learn, **sizes.learn},
         "stop": UNWATCHED,
     }
 
 
-def _bargained(starts: Sequence[Scenario], model: Path) -> list[Episode]:
+def _bargained(starts: Sequence[Scenario], negotiators: Negotiators, model: Path) -> list[Episode]:
     """Return the games of a model with itself, under the rules of training."""
     preset = _preset()
-    jobs = [Job(n, seeded(start, SEED, 0), ("both", "both")) for n, start in enumerate(starts)]
+    changed = [start.model_copy(update={"settings": {**start.settings, **negotiators.settings}}) for start in starts]
+    jobs = [Job(n, seeded(start, SEED, 0), ("both", "both")) for n, start in enumerate(changed)]
     rules = RolloutPolicy(SEED, 0, preset["rollout"]["retries"], preset["rollout"]["on_refused"])
-    return asyncio.run(_play(jobs, model, SamplingSection.from_dict(preset["sampling"]), rules))
+    sampling = SamplingSection.from_dict({**preset["sampling"], "max_tokens": negotiators.max_tokens})
+    return asyncio.run(_play(jobs, model, sampling, rules))
 
 
 async def _play(jobs: Sequence[Job], model: Path, sampling: SamplingSection, rules: RolloutPolicy) -> list[Episode]:

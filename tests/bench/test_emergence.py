@@ -2,10 +2,12 @@
 
 import pytest
 
-from bench import emergence, emergence_page, werewolf_setup
+from bench import emergence, emergence_page, emergence_runs, werewolf_setup
 from bench.emergence_runs import Played
 from tests.toy_models import write_random_llama
-from training.records import Episode, Move, Scenario, SeatMove
+from training import samples
+from training.dataset import Conversation, DatasetLine
+from training.records import Episode, Label, Move, Scenario, SeatMove
 
 ROLES = ("werewolf", "werewolf", "seer", "villager", "villager", "villager")
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn")
@@ -67,11 +69,19 @@ def test_the_lines_of_the_page():
         "seed": 0,
         "rule": {"asks": [point, {**point, "share": None}]},
         "classifier": {},
+        "compared": {
+            "asks": {
+                "all": {
+                    "kappa": 0.5, "low": 0.25, "high": 0.75, "turns": 9, "by_rule": 4, "by_classifier": 3, "by_both": 2
+                }
+            }
+        },
         "by_outcome": [{"p": 0.01, "q": 0.2}, {"p": 0.6, "q": 0.6}],
-    }
-    lines = list(emergence_page.page({"negotiation": {"runs": [run]}, "werewolf": {"runs": []}}))
+    }  # fmt: skip
+    lines = list(emergence_page.page({"negotiation": {"runs": [run]}}))
     assert lines == [
         "| negotiation | 0 | asks | rule | 0.25 (0.10 to 0.50) | no turn |",
+        "| negotiation | 0 | asks | 0.50 (0.25 to 0.75) | 9 | 4 | 3 | 2 |",
         "| negotiation | 0 | 2 | 1 | 0 |",
     ]
 
@@ -94,8 +104,47 @@ def test_a_classifier_sees_what_wolves_say_in_games_like_those_it_learned_from(t
         words for _, words in wolves if any(word in words for word in ("suspect", "accuse", "distrust", "vote for"))
     ]
     assert rule["share"] == pytest.approx(len(accusing) / len(wolves))
+    agreed = row["compared"]["accuses"]["0"]
+    assert (agreed["turns"], agreed["by_rule"]) == (len(wolves), len(accusing))
+    assert agreed["by_both"] <= min(agreed["by_rule"], agreed["by_classifier"])
+    assert agreed["low"] <= agreed["kappa"] <= agreed["high"]
+    assert row["compared"]["accuses"]["all"] == agreed, "there is one checkpoint"
     assert (model["places"], model["corrected"], rule["corrected"]) == (len(wolves), True, False)
     assert model["low"] <= rule["share"] <= model["high"], "the same script speaks"
     alone = emergence._werewolf(Played(0, {"result": "succeeded", "why": ""}, {0: games}), None)
     assert alone["classifier"]["accuses"] == []
+    assert alone["compared"] == {}
     assert alone["rule"] == row["rule"]
+
+
+def test_rule_and_classifier_are_compared_turn_by_turn():
+    """Both label turn 0, the rule alone turn 1, neither turns 2 and 3: po = 3/4, pe = 2/4·1/4 + 2/4·3/4, κ = 1/2."""
+    scenario = samples.load("items")[0]
+    moves = tuple(said(at % 2, "Good.", "talk") for at in range(4))
+    step = emergence._read(Played(0, {}, {7: [Episode(scenario=scenario, moves=moves)]}))[0]
+
+    def labelled(*turns):
+        labels = [Label(label="no_need", value=True, turn=turn) for turn in turns]
+        return [step.checkpoint(emergence.NEGOTIATION, lambda *_: labels, lambda _: [None, None])]
+
+    codebook = emergence._only(emergence.NEGOTIATION, ["no_need"])
+    row = emergence._compared(labelled(0, 1), labelled(0), codebook)
+    assert row["no_need"]["7"] == {
+        "kappa": pytest.approx(0.5), "low": None, "high": None, "turns": 4, "games": 1,
+        "by_rule": 2, "by_classifier": 1, "by_both": 1,
+    }  # fmt: skip
+
+
+def test_plain_starts_keep_the_points():
+    items = [{"name": "food", "count": 3}]
+    sides = [{"values": {"food": 5}, "reasons": {"food": "hunger"}, "walk_away": 5}] * 2
+    deal = {"kind": "items", "story": "Two campers.", "items": items, "sides": sides}
+    scenario = Scenario(id="n", game="negotiation", seats=("A", "B"), settings={"deal": deal, "first_seat": 0})
+    spoken = Conversation(source="people", episode=Episode(scenario=scenario, moves=(said(0, "Hi!", "talk"),)))
+    plain = emergence_runs._plain(DatasetLine(scenario=scenario, conversations=(spoken,)))
+    assert plain.scenario.settings["first_seat"] == 0
+    assert plain.scenario.settings["deal"] == {
+        **deal, "story": "", "sides": [{"values": {"food": 5}, "reasons": {}, "walk_away": 5}] * 2
+    }  # fmt: skip
+    assert plain.conversations[0].episode.scenario == plain.scenario
+    assert plain.conversations[0].episode.moves == spoken.episode.moves
