@@ -40,14 +40,14 @@ class WorkerLeaves(Exception):
 
 def suggest(pk: int) -> None:
     """Claim a suggestion run that waits, and ask its source; does nothing if there is nothing to do."""
-    run = services.claim(SuggestionRun.objects.waiting(), pk=pk)
+    run = services.claim(waiting=SuggestionRun.objects.waiting(), pk=pk)
     if isinstance(run, SuggestionRun):
         _work(run, lambda: services.fill(run=run, command=lambda arguments: _run(run, arguments), leave=_leave))
 
 
 def train(pk: int) -> None:
     """Claim a classifier that waits, and train it; does nothing if there is nothing to do."""
-    classifier = services.claim(Classifier.objects.waiting(), pk=pk)
+    classifier = services.claim(waiting=Classifier.objects.waiting(), pk=pk)
     if isinstance(classifier, Classifier):
         _work(classifier, lambda: _train(classifier))
 

@@ -318,7 +318,7 @@ def test_hidden_facts_change_nothing_that_a_seat_learns_from_an_export(name, peo
         learned = []
         for scenario in two_worlds(name, viewer, seed=7):
             queue = judged_before(scenario, WORLDS[name][2], *people[3:])
-            (line,) = export.collect(queue, people[3]).lines
+            (line,) = export.Export(queue, people[3]).lines()
             (conversation,) = parse_line(line.dumps(), "export").conversations
             assert "canary-" in line.dumps()
             learned.append([traces(conversation.episode, chat, seats=[seat]) for seat in (viewer, 1 - viewer)])

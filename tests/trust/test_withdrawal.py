@@ -233,10 +233,10 @@ def test_work_that_stopped_halfway_is_done_later(made, player, monkeypatch):
     pk = Withdrawal.objects.get().pk
     replace, calls = withdrawing.replace, []
 
-    def dies(stored):
+    def dies(*, version):
         if calls:
             raise KeyboardInterrupt
-        calls.append(replace(stored))
+        calls.append(replace(version=version))
 
     monkeypatch.setattr(withdrawing, "replace", dies)
     with pytest.raises(KeyboardInterrupt):

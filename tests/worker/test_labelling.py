@@ -138,10 +138,10 @@ def test_a_worker_that_leaves_gives_the_work_back_and_a_dead_one_loses_it(slow, 
     thread.join(20)
     assert (now(classifier).state, now(classifier).tries) == ("queued", 0)
     lifecycle.leaving.clear()
-    dead = services.claim(Classifier.objects.waiting(), pk=classifier.pk)
+    dead = services.claim(waiting=Classifier.objects.waiting(), pk=classifier.pk)
     assert not Classifier.objects.waiting().exists()
     wait_until(Classifier.objects.waiting().exists)  # its lease lapses
-    services.claim(Classifier.objects.waiting(), pk=classifier.pk)
+    services.claim(waiting=Classifier.objects.waiting(), pk=classifier.pk)
     with pytest.raises(services.Superseded):
         services.beat(work=dead, done=1, total=2)
 

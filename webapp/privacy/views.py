@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -11,8 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from training.errors import BadInput
 from webapp.accounts.permissions import current_user, everyone
-from webapp.core import quotas
-from webapp.privacy import own_data
+from webapp.privacy import own_data, services
 from webapp.runs.archive import contents_response
 
 
@@ -24,8 +22,7 @@ def data(request: HttpRequest) -> HttpResponseBase:
     if request.method == "GET":
         return render(request, "privacy/data.html")
     try:
-        with transaction.atomic():
-            quotas.spend(user=user, quota="data_copies_per_hour", wait=False)
+        services.count_copy(user=user)
     except BadInput as error:
         messages.error(request, f"No copy was made: {error.why}.")
         return redirect("privacy:data")

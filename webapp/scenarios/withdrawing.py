@@ -46,7 +46,7 @@ def withdraw(
     """
     withdrawal, _ = Withdrawal.objects.get_or_create(source=source, dataset_name=dataset_name, defaults={"by": by})
     _remember(withdrawal, hashes)
-    close_versions(withdrawal)
+    close_versions(withdrawal=withdrawal)
     queue.send(queue.WITHDRAW, withdrawal.pk)
     return withdrawal
 
@@ -79,7 +79,7 @@ def copies_of(withdrawal: Withdrawal) -> StoredConversationQuerySet:
 
 
 @transaction.atomic
-def close_versions(withdrawal: Withdrawal) -> int:
+def close_versions(*, withdrawal: Withdrawal) -> int:
     """Mark every copy of a game as withdrawn and close the versions that contain one; return how many were closed."""
     copies_of(withdrawal).filter(withdrawn_at=None).update(withdrawn_at=Now())
     versions = containing(withdrawal).readable().select_for_update(of=("self",)).order_by("pk")
@@ -104,15 +104,15 @@ def work(*, pk: int) -> bool:
         return False
     with transaction.atomic():
         lock_versions(shared=False)  # a version that was begun before the withdrawal is complete after this
-        close_versions(withdrawal)
+        close_versions(withdrawal=withdrawal)
     try:
         for version in _unreplaced(withdrawal):
-            replace(version)
+            replace(version=version)
     except BadInput:  # another conversation of the version was withdrawn meanwhile: the clock begins again
         Withdrawal.objects.filter(pk=pk).update(claimed_until=None)
         return False
     versions = containing(withdrawal).select_related("dataset").order_by("pk")
-    report = {"versions": [str(version) for version in versions], "erased": erase(withdrawal)}
+    report = {"versions": [str(version) for version in versions], "erased": erase(withdrawal=withdrawal)}
     Withdrawal.objects.filter(pk=pk).update(done_at=Now(), report=report, claimed_until=None)
     return True
 
@@ -133,7 +133,7 @@ def _unreplaced(withdrawal: Withdrawal) -> list[DatasetVersion]:
 
 
 @transaction.atomic
-def replace(version: DatasetVersion) -> DatasetVersion | None:
+def replace(*, version: DatasetVersion) -> DatasetVersion | None:
     """Add the version that stands in the place of a closed one; None if there is one already.
 
     A scenario of which every conversation was withdrawn is left out, as it may say who the person is.
@@ -160,7 +160,7 @@ def _kept(version: DatasetVersion) -> Iterator[DatasetLine]:
 
 
 @transaction.atomic
-def erase(withdrawal: Withdrawal) -> int:
+def erase(*, withdrawal: Withdrawal) -> int:
     """Erase what the copies of a game say, and scenarios that are theirs alone; return how many copies there are."""
     rows = copies_of(withdrawal).withdrawn()
     kept = StoredConversation.objects.filter(scenario=OuterRef("pk"), withdrawn_at=None)

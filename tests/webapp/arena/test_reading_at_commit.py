@@ -41,6 +41,7 @@ class Layer:
 @pytest.fixture
 def layer(monkeypatch):
     layer = Layer()
+    asyncio.run_coroutine_threadsafe(asyncio.sleep(0), hints._loop()).result(5)  # hints of earlier changes are sent
     monkeypatch.setattr(hints, "get_channel_layer", lambda: layer)
     return layer
 

@@ -15,7 +15,7 @@ from webapp.scenarios.models import DatasetVersion, StoredConversation
 from webapp.scenarios.services import lines_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-OLD, RUBRICS, NEW = (("judgments", name) for name in ("0001_initial", "0005_rules", "0008_imported_labels"))
+OLD, RUBRICS = (("judgments", name) for name in ("0001_initial", "0005_rules"))
 
 
 def migrate(name):
@@ -25,11 +25,15 @@ def migrate(name):
     return MigrationExecutor(connection).loader.project_state([name, ("arena", "0004_rules")]).apps
 
 
+def migrate_to_newest():
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+
+
 @pytest.fixture
 def newest():
     yield
-    executor = MigrationExecutor(connection)
-    executor.migrate(executor.loader.graph.leaf_nodes())
+    migrate_to_newest()
 
 
 def test_judgments_of_an_older_database_stay_and_imported_ones_become_rows(newest, researcher, annotator, player):
@@ -44,7 +48,8 @@ def test_judgments_of_an_older_database_stay_and_imported_ones_become_rows(newes
     )
     stored = imported(researcher, conversation(0, (outside("gpt-4", 0, dict.fromkeys(FIVES, 2.0)),)))
     annotate(target=conversation_queue(researcher, stored).targets.first(), by=researcher, values=FIVES)
-    kept = [(row.pk, row.numbers, row.reason, row.created_at) for row in Judgment.objects.filter(conversation=None)]
+    on_matches = Judgment.objects.filter(conversation=None).order_by("pk")
+    kept = [(row.pk, row.numbers, row.reason, row.created_at) for row in on_matches]
     assert len(kept) == 2
 
     older = migrate(OLD)
@@ -59,7 +64,7 @@ def test_judgments_of_an_older_database_stay_and_imported_ones_become_rows(newes
     }  # fmt: skip
     StoredConversation.objects.update(judgments=[as_imported])  # as the older release stored it
 
-    migrate(NEW)  # the newest: the models below are those of today
+    migrate_to_newest()  # the models below are those of today
     rows = Judgment.objects.filter(conversation=None).order_by("pk")
     assert [(row.pk, row.numbers, row.reason, row.created_at) for row in rows] == kept
     assert [row.updated_at for row in rows] == [created_at for *_, created_at in kept]
@@ -101,7 +106,7 @@ def test_rubrics_become_codebooks_and_values_typed_labels(newest, researcher):
     )
     failed = model("Judgment").objects.create(seat=0, values=None, reason="too short", **common)
 
-    migrate(NEW)
+    migrate_to_newest()
     warmth, honesty = CodebookVersion.objects.get(pk=older_version.pk).record().labels
     assert (warmth.kind, warmth.bounds, warmth.definition) == ("scale", (0.0, 4.0), "How warm?")
     assert [(anchor.value, anchor.text) for anchor in warmth.anchors] == [(0.0, "cold")]

@@ -142,7 +142,7 @@ def test_the_least_sure_suggestions_come_first(researcher, people):
     for row, scores in zip(rows, ((0.9,), (0.5, 0.7), (0.1, 0.5), ()), strict=True):
         for number, score in enumerate(scores):
             Suggestion.objects.create(target=row, source=f"classifier:{number}", name="x", score=score)
-    priorities.prioritise(queue)
+    priorities.prioritise(queue=queue)
     # By hand: 1-|0.8| = 0.2; (1 + 0.6) / 2 = 0.8; (0.2 + 1) / 2 = 0.6; 0
     assert [row.priority for row in queue.targets.order_by("position")] == pytest.approx([0.2, 0.8, 0.6, 0])
     assert offered(queue, people[0]) == [1, 2, 0, 3]

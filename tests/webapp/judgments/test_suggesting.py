@@ -84,7 +84,7 @@ def labels_command(rows):
 def fill(queue, source, command=None):
     """Ask a source as a worker does, and return the finished run."""
     run = services.suggest(queue=queue, source=source)
-    run = services.claim(SuggestionRun.objects.waiting(), pk=run.pk)
+    run = services.claim(waiting=SuggestionRun.objects.waiting(), pk=run.pk)
     services.fill(run=run, command=command or labels_command([]), leave=lambda: None)
     return SuggestionRun.objects.get(pk=run.pk)
 
@@ -191,7 +191,9 @@ def test_a_queue_that_asks_first_about_the_uncertain_follows_its_suggestions(res
 
 def test_a_deleted_run_writes_nothing_more(researcher):
     queue = claims_queue(researcher)
-    run = services.claim(SuggestionRun.objects.waiting(), pk=services.suggest(queue=queue, source="rule:claims").pk)
+    run = services.claim(
+        waiting=SuggestionRun.objects.waiting(), pk=services.suggest(queue=queue, source="rule:claims").pk
+    )
     services.delete_suggestions(queue=queue, source="rule:claims")
     with pytest.raises(services.Superseded):
         services.fill(run=run, command=labels_command([]), leave=lambda: None)

@@ -37,7 +37,7 @@ def follow(target: Target) -> None:
 
 
 @transaction.atomic
-def prioritise(queue: Queue) -> None:
+def prioritise(*, queue: Queue) -> None:
     """Compute the priorities of all targets of a queue anew, as its order says.
 
     Under the order by uncertainty, call it once suggestions of its targets were stored: the priority of a target is

@@ -71,7 +71,7 @@ def delete_suggestions(*, queue: Queue, source: str) -> int:
     """
     SuggestionRun.objects.filter(queue=queue, source=source).delete()
     count, _ = Suggestion.objects.filter(target__queue=queue, source=source).delete()
-    prioritise(queue)
+    prioritise(queue=queue)
     return count
 
 
@@ -86,7 +86,7 @@ def fill(*, run: SuggestionRun, command: sources.Run, leave: Callable[[], None])
         _store(run, answer, done, len(targets))
     with transaction.atomic():
         _change(run, state=SuggestionRun.State.READY, claimed_until=None, why="")
-        prioritise(run.queue)
+        prioritise(queue=run.queue)
 
 
 @transaction.atomic
@@ -197,7 +197,7 @@ def delete_classifier(*, classifier: Classifier) -> None:
 
 
 @transaction.atomic
-def claim(waiting: QuerySet[Any], *, pk: int) -> Any:
+def claim(*, waiting: QuerySet[Any], pk: int) -> Any:
     """Claim work that waits; None if there is none. Work that was tried too often fails instead."""
     work = waiting.select_for_update(skip_locked=True, of=("self",)).filter(pk=pk).first()
     if work is None:

@@ -27,7 +27,16 @@ from training.labels.exchange.base import Task
 from training.labels.exchange.foreign import Split, judgments
 from training.records import Move, Scenario, SeatMove
 from training.store import dumps
-from webapp.scenarios.importers.reading import LONGEST_SEAT, Progress, Reading, check_line, noted, played, scenario_of
+from webapp.scenarios.importers.reading import (
+    LONGEST_SEAT,
+    Progress,
+    Reading,
+    check_line,
+    check_regular,
+    noted,
+    played,
+    scenario_of,
+)
 from webapp.scenarios.signals import codebook_wanted
 
 ALONE = ("Author", "Reader")
@@ -61,6 +70,7 @@ class LabelStudioOptions(LabelOptions):
 
 def read_label_studio(path: Path, progress: Progress, options: LabelStudioOptions) -> Reading:
     """Read Label Studio's JSON export."""
+    check_regular(path)
     codebook = _codebook(options.codebook)
     tasks = label_studio_reading.read(path, codebook, text=options.text, split=options.split)
     return _read(path, "label-studio", tasks, codebook, progress)
@@ -68,6 +78,7 @@ def read_label_studio(path: Path, progress: Progress, options: LabelStudioOption
 
 def read_doccano(path: Path, progress: Progress, options: LabelOptions) -> Reading:
     """Read doccano's JSONL export."""
+    check_regular(path)
     codebook = _codebook(options.codebook)
     return _read(path, "doccano", doccano.read(path, codebook, split=options.split), codebook, progress)
 
