@@ -84,7 +84,7 @@ NEGOTIATORS = {
     "tiny": Negotiators("tiny", 8, {"lora": None, "lr": 7e-4}),
     "smollm2-135m": Negotiators(
         "smollm2-135m",
-        3,
+        2,
         {"tokens_per_batch": 1024, "kl": "none", "kl_measured": False},
         max_tokens=24,
         cold=20,

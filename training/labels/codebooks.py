@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -326,6 +326,23 @@ class Codebook(Record):
             if whole and asked and not marks:
                 wanted = "yes or no" if label_type.yes_no else label_type.scale
                 raise BadInput(f"choose a value: {wanted}", label_type.name)
+
+    def check_game(self, labels: Sequence[Label], roles: Sequence[str], movers: Mapping[int, int]) -> None:
+        """Raise `BadInput` unless labels of a whole game fit: each seat, and each of its turns, is asked by its role.
+
+        `movers` are the seats of the turns.
+        """
+        for seat, role in enumerate(roles):
+            asked = self.asking(role)
+            names = {label_type.name for label_type in asked.labels}
+            asked.check(
+                [
+                    label
+                    for label in labels
+                    if label.seat in (None, seat)
+                    and (label.turn is None or label.label in names or movers.get(label.turn) == seat)
+                ]
+            )
 
     def check_places(self, labels: Sequence[Label]) -> None:
         """Raise `BadInput` for two labels of one type at the same place, or spans that may not overlap.

@@ -2,7 +2,8 @@
 
 An unscored seat has a state of its own (`Judgment.labels` is None, with a reason), never a zero or a default. An answer
 is valid only if it is one JSON object of the requested form, about the requested target, with every value in range;
-otherwise the judge is asked again, a bounded number of times.
+otherwise the judge is asked again, a bounded number of times. Labels of other kinds than numbers of a seat are asked
+for as in `training.rewards.labelling`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from training.games import replay
 from training.labels.codebooks import Codebook
 from training.reading import explain
 from training.records import ALL, Episode, Judgment, Label, Message, Scenario, Seat, SeatMove
+from training.rewards import labelling
 from training.rewards.prompts import (
     Line,
     Transcript,
@@ -136,6 +138,15 @@ class Verdict:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A judge's labels of a game, or of a seat of it."""
+
+    labels: tuple[Label, ...]
+    prompt_sha256: str
+    cost: Cost
+
+
 def transcript_of(scenario: Scenario, moves: Iterable[SeatMove]) -> Transcript:
     """Return all messages of a game in order, including private briefs."""
     return transcript_from(scenario, replay(scenario, moves).observe(ALL).messages)
@@ -146,7 +157,12 @@ def transcript_from(scenario: Scenario, messages: Sequence[Message]) -> Transcri
     lines = tuple(
         Line(i, None if m.author is None else _name(scenario, m.author), m.text) for i, m in enumerate(messages)
     )
-    return Transcript(_target(scenario.seats, lines), scenario.seats, lines)
+    return transcript_with(scenario.seats, lines)
+
+
+def transcript_with(seats: tuple[str, ...], lines: Sequence[Line]) -> Transcript:
+    """Return the transcript of these lines; it is identified by its texts."""
+    return Transcript(_target(seats, lines), seats, tuple(lines))
 
 
 def turns_of(episode: Episode) -> Transcript:
@@ -154,7 +170,7 @@ def turns_of(episode: Episode) -> Transcript:
     opening = replay(episode.scenario, ()).observe(ALL).messages
     lines = [Line(-1, None, message.text) for message in opening if message.author is None]
     lines += [Line(i, _name(episode.scenario, turn.seat), turn.reply) for i, turn in enumerate(episode.turns)]
-    return Transcript(_target(episode.scenario.seats, lines), episode.scenario.seats, tuple(lines))
+    return transcript_with(episode.scenario.seats, lines)
 
 
 def _name(scenario: Scenario, seat: Seat) -> str:
@@ -166,7 +182,7 @@ def _target(seats: Sequence[str], lines: Iterable[Line]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-Parsed = TypeVar("Parsed", _Scores, _Quality, _Critical, _Goals)
+Parsed = TypeVar("Parsed", _Scores, _Quality, _Critical, _Goals, labelling.Answer)
 
 
 class Judge:
@@ -203,6 +219,16 @@ class Judge:
             prompt_sha256=prompt_sha256(messages),
             cost=cost,
         )
+
+    async def label(self, question: labelling.Question, *, seed: int = 0) -> Labelled:
+        """Return the labels of a game, or of a seat, under any codebook; raise `JudgeError` without a usable answer."""
+        messages = labelling.messages(question)
+
+        def check(answer: labelling.Answer) -> None:
+            labelling.labels_of(answer, question)
+
+        answer, cost = await self._ask(messages, labelling.Answer, check, seed)
+        return Labelled(labelling.labels_of(answer, question), prompt_sha256(messages), cost)
 
     async def judgment(
         self, transcript: Transcript, codebook: Codebook, seat: Seat, *, episode: str, seed: int = 0

@@ -96,8 +96,8 @@ def codebook_messages(codebook: Codebook, transcript: Transcript, seat: int) -> 
         after = f" {meanings}." if meanings else ""
         parts.append(neutralise(f"- {label_type.name} ({label_type.scale}): {label_type.definition}{after}"))
     shape = {d.name: {"reason": "one sentence", "value": "a number"} for d in codebook.labels}
-    parts.append(_form({"target": transcript.target, "seat": seat, "values": shape}))
-    return _chat(parts, transcript, seat)
+    parts.append(form({"target": transcript.target, "seat": seat, "values": shape}))
+    return chat(parts, transcript, seat)
 
 
 def quality_messages(transcript: Transcript, seat: int, numbers: Sequence[int]) -> list[ChatMessage]:
@@ -109,8 +109,8 @@ def quality_messages(transcript: Transcript, seat: int, numbers: Sequence[int]) 
     parts += [f"- {criterion}" for criterion in QUALITY]
     parts.append(f"Give a verdict on each of these turns, by number: {', '.join(map(str, numbers))}.")
     shape = [{"turn": "its number", "reason": "one sentence", "passed": "true or false"}]
-    parts.append(_form({"target": transcript.target, "seat": seat, "turns": shape}))
-    return _chat(parts, transcript, seat)
+    parts.append(form({"target": transcript.target, "seat": seat, "turns": shape}))
+    return chat(parts, transcript, seat)
 
 
 def critical_messages(transcript: Transcript, seat: int, strategies: Sequence[str], score: float) -> list[ChatMessage]:
@@ -126,7 +126,7 @@ def critical_messages(transcript: Transcript, seat: int, strategies: Sequence[st
         "be empty."
     )
     shape = {"target": transcript.target, "seat": seat, "indexes": ["numbers"], "reasoning": "a few sentences"}
-    system, user = _chat([RULES, question, _form(shape)], transcript, seat)
+    system, user = chat([RULES, question, form(shape)], transcript, seat)
     listed = "\n".join(f"{number}. {quote(text)}" for number, text in enumerate(strategies, 1))
     text = f"{user.content}\n\nBEGIN STRATEGIES\n{listed}\nEND STRATEGIES\n\nFinal score: {score:.3g}"
     return [system, ChatMessage(role="user", content=text)]
@@ -136,15 +136,17 @@ def goal_messages(transcript: Transcript) -> list[ChatMessage]:
     """Return the chat that asks, for every seat, whether the goal given to it has been reached by now."""
     parts = [RULES, "The conversation is still going on. For each participant, in the order of the user message, say"]
     parts.append("whether the goal given to them in the situation is by now completely reached.")
-    parts.append(_form({"target": transcript.target, "reached": ["true or false"] * len(transcript.seats)}))
-    return _chat(parts, transcript, None)
+    parts.append(form({"target": transcript.target, "reached": ["true or false"] * len(transcript.seats)}))
+    return chat(parts, transcript, None)
 
 
-def _form(shape: dict[str, object]) -> str:
+def form(shape: dict[str, object]) -> str:
+    """Return the part of the instructions that shows the form of the answer."""
     return f"\nAnswer with one JSON object of exactly this form and nothing else:\n{dumps(shape)}"
 
 
-def _chat(parts: Sequence[str], transcript: Transcript, seat: int | None) -> list[ChatMessage]:
+def chat(parts: Sequence[str], transcript: Transcript, seat: int | None) -> list[ChatMessage]:
+    """Return instructions and transcript as a chat, about one seat or (None) about all."""
     seats = range(len(transcript.seats)) if seat is None else [seat]
     targets = f"Target {transcript.target}, " + ", ".join(f"seat {i}: {quote(transcript.seats[i])}" for i in seats)
     body = f"{targets}\n\nBEGIN TRANSCRIPT\n{transcript.quoted()}\nEND TRANSCRIPT"

@@ -58,6 +58,10 @@ class GameRecord:
         except IllegalMove as error:
             raise BadInput(f"the present rules do not allow its moves: {error}") from error
 
+    def turns_shown(self, *, hidden: bool = False) -> list[int]:
+        """Return the moves that annotators read, which can be labelled as turns."""
+        return [line.turn for line in self.turn_lines(hidden=hidden) if line.turn is not None]
+
     def transcript(self) -> Transcript:
         """Return what happened from the all-seeing view, with all private cards."""
         return transcript(self.replayed())

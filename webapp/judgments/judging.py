@@ -1,4 +1,8 @@
-"""Scoring of one target by a judge model; after failed retries it is recorded as "could not score", never as zero."""
+"""Judging of one target by a judge model; after failed retries it is recorded as "could not score", never as zero.
+
+Numbers about a seat are asked for one by one. Under any other codebook the judge lists labels, and reads turns as
+annotators do, in whole games with what only some saw.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,18 @@ import asyncio
 from training.engines.base import Sampling
 from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput, IllegalMove, JudgeError
-from training.rewards.judge import Judge, Verdict, transcript_of
+from training.games import replay
+from training.records import ALL
+from training.rewards.judge import Judge, Labelled, Verdict, transcript_of, transcript_with
+from training.rewards.labelling import Question, TurnWords
+from training.rewards.prompts import Line
 from webapp.judgments import games
 from webapp.judgments.models import JudgeModel, Target
 from webapp.judgments.queues import services as queues
 
 TIMEOUT_S = 120.0
+MOST_TOKENS = 4000
+"""Of an answer: the labels of a game may be many."""
 
 
 def judge_target(pk: int) -> None:
@@ -36,23 +46,46 @@ def _judge_of(target: Target) -> JudgeModel:
     return target.queue.judge
 
 
-def ask(model: JudgeModel, target: Target) -> Verdict:
-    """Return what a judge model says of a target's seat, under the queue's codebook.
+def ask(model: JudgeModel, target: Target) -> Verdict | Labelled:
+    """Return what a judge model says of a target, a seat or a whole game, under the queue's codebook.
 
     Raises `JudgeError` without a usable answer, and what reading the game raises.
     """
     game = games.judgeable(target)
-    transcript = transcript_of(game.scenario, game.moves)
     codebook, seat = target.codebook(), target.seat
-    assert seat is not None, "judge models score seats"
+    question = None if codebook.scores_seats else question_of(target, game)
 
-    async def score(judge: Judge) -> Verdict:
+    async def judged(judge: Judge) -> Verdict | Labelled:
         try:
+            if question is not None:
+                return await judge.label(question, seed=target.pk)
+            assert seat is not None, "targets of a codebook about seats are seats"
+            transcript = transcript_of(game.scenario, game.moves)
             return await judge.score(transcript, codebook, seat, seed=target.pk)
         finally:
             await judge.close()
 
-    return asyncio.run(score(judge_client(model)))
+    return asyncio.run(judged(judge_client(model)))
+
+
+def question_of(target: Target, game: games.GameRecord) -> Question:
+    """Return what is asked about a target whose labels are more than numbers of a seat."""
+    shown = game.turn_lines(hidden=True)
+    opening = replay(game.scenario, ()).observe(ALL).messages
+    lines = [Line(-1, None, message.text) for message in opening if not message.lines]  # the rules and private sides
+    lines += [
+        Line(-1, None, f"{line.who}: {line.text}" if line.who else line.text)
+        if line.turn is None
+        else Line(line.turn, line.who, line.text)
+        for line in shown
+    ]
+    turns = {
+        line.turn: TurnWords(game.moves[line.turn].seat, line.text, line.places)
+        for line in shown
+        if line.turn is not None
+    }
+    transcript = transcript_with(game.scenario.seats, lines)
+    return Question(target.codebook(), transcript, turns, games.roles(target.game), target.seat)
 
 
 def judge_client(judge: JudgeModel) -> Judge:
@@ -64,5 +97,5 @@ def judge_client(judge: JudgeModel) -> Judge:
         address=remote.address, model=remote.model, secret=remote.secret_name, timeout_s=TIMEOUT_S, retries=2,
         json_object=True,
     )  # fmt: skip
-    sampling = Sampling(temperature=judge.temperature, max_tokens=1500)
+    sampling = Sampling(temperature=judge.temperature, max_tokens=MOST_TOKENS)
     return Judge(Client(config), judge.name, sampling=sampling)

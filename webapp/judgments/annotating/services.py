@@ -118,8 +118,7 @@ def annotate(
     scored = locked.judgments.filter(unscored=False, decides=False).exists()
     locked.state = Target.State.SCORED if scored else Target.State.UNSCORED
     if scored and locked.seat is None and locked.turns is None:
-        shown = games.game_of(target).turn_lines(hidden=target.queue.shows_hidden)
-        locked.turns = [line.turn for line in shown if line.turn is not None]
+        locked.turns = games.game_of(target).turns_shown(hidden=target.queue.shows_hidden)
     locked.save(update_fields=["state", "turns"])
     reservations.judgment_stored(locked, judgment)
     return judgment
@@ -157,9 +156,8 @@ def check_labels(target: Target, labels: Sequence[LabelRecord]) -> None:
         return
     record = games.game_of(target)
     check_turns(labels, [entry.move.text for entry in record.moves], len(record.scenario.seats))
-    for seat, role in enumerate(games.roles(target.game)):
-        about_seat = [label for label in labels if label.seat in (None, seat)]
-        codebook.asking(role).check(about_seat)
+    movers = {turn: entry.seat for turn, entry in enumerate(record.moves)}
+    codebook.check_game(labels, games.roles(target.game), movers)
 
 
 def _as_set(labels: Sequence[LabelRecord] | None) -> frozenset[LabelRecord] | None:

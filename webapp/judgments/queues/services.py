@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from training.errors import BadInput
 from training.labels.codebooks import Codebook as CodebookRecord
-from training.rewards.judge import Verdict
+from training.rewards.judge import Labelled, Verdict
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.core import queue as hints
@@ -107,10 +107,6 @@ def create_queue(  # noqa: PLR0913  # the three kinds of games
     judged_games: list[JudgedGame] = [*matches, *episodes, *conversations]
     if not judged_games:
         raise BadInput("there is no finished game to judge", "games")
-    if judge is not None and not codebook_version.record().scores_seats:
-        raise BadInput(
-            "a judge model scores seats by numbers, of which this codebook has others too", "codebook_version"
-        )
     if people:
         how.check(len(people))
     settings = {each.name: getattr(how, each.name) for each in fields(how)}
@@ -303,7 +299,7 @@ def claim(*, pk: int) -> Target | None:
 
 
 @transaction.atomic
-def record_verdict(*, target: Target, verdict: Verdict | None, why: str = "") -> None:
+def record_verdict(*, target: Target, verdict: Verdict | Labelled | None, why: str = "") -> None:
     """Store a judge model's verdict, or that it could not score; replaces an earlier failure of the same target."""
     locked = Target.objects.select_for_update().filter(pk=target.pk).first()
     if locked is None or locked.state != Target.State.PENDING:  # it was cancelled or judged meanwhile
@@ -328,8 +324,10 @@ def record_verdict(*, target: Target, verdict: Verdict | None, why: str = "") ->
     judgment.save()
     store_labels(judgment, () if verdict is None else verdict.labels)
     locked.state = Target.State.UNSCORED if verdict is None else Target.State.SCORED
+    if verdict is not None and locked.seat is None and locked.turns is None:
+        locked.turns = games.game_of(target).turns_shown(hidden=True)
     locked.claimed_until = None
-    locked.save(update_fields=["state", "claimed_until"])
+    locked.save(update_fields=["state", "claimed_until", "turns"])
 
 
 @transaction.atomic

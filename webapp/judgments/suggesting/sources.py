@@ -138,13 +138,11 @@ class Judges:
     """The judge models of this site."""
 
     def names(self, queue: Queue) -> list[str]:
-        """Return all, under a codebook of numbers about seats."""
-        if not queue.codebook_version.record().scores_seats:
-            return []
+        """Return all."""
         return list(JudgeModel.objects.order_by("name").values_list("name", flat=True))
 
     def answers(self, name: str, targets: Sequence[Target], run: Run) -> Iterator[Answer]:
-        """Ask about each seat, one after the other."""
+        """Ask about each seat or game, one after the other."""
         judge = JudgeModel.objects.select_related("remote").filter(name=name).first()
         if judge is None:
             raise BadInput("it was deleted", name)
