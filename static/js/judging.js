@@ -40,7 +40,8 @@
     const answer = parse(html);
     progress(answer.dataset);
     const checked = answer.querySelector("[data-checked]");
-    if (checked) notes.replaceChildren(checked);
+    const note = checked ?? answer.querySelector("[data-withdrawn]");
+    if (note) notes.replaceChildren(note);
     const article = answer.querySelector("article");
     if (article && document.getElementById(article.id) === null) {
       next.replaceChildren(article);
@@ -113,6 +114,7 @@
 
   function saved(judging, answer) {
     judging.saved();
+    notes.querySelector("[data-withdrawn]")?.remove();
     document.getElementById("pace").textContent = workingTime.judged(judging.seconds);
     judging.article.remove();
     if (answer.moved) location.assign(document.querySelector("#review a").href);

@@ -366,6 +366,16 @@ def judging() -> str:
     return f"/judgments/queues/{made.pk}/annotate/"
 
 
+def refuse_consent(target: str) -> None:
+    """The host refuses the use of the game of a target, which somebody may have open."""
+    from webapp.arena.setup import waiting_room
+    from webapp.judgments.models import Target
+
+    match = Target.objects.get(pk=target).match
+    assert match is not None
+    waiting_room.answer_consent(match=match, user=match.host, agreed=False)
+
+
 def village() -> dict[str, str]:
     """A queue in which anna judges what two villages with werewolves did; rosa has judged them. Its two pages."""
     from django.db import transaction

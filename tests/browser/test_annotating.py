@@ -194,6 +194,31 @@ def test_a_refused_answer_comes_back_with_its_reason_and_what_was_entered(visit,
     visitor.forget("422")
 
 
+def test_a_game_that_is_withdrawn_meanwhile_says_why_it_was_not_saved(visit, site):
+    page = visit("anna", viewport=SMALL).page
+    page.goto(site.seed("judging"))
+    preloaded(page)
+    article = page.locator("#on-screen article")
+    target = article.get_attribute("data-target")
+    site.seed("refuse_consent", target)
+    page.locator("#on-screen [name=reason]").fill("too late")
+    page.get_by_role("button", name="Could not score").click()
+    note = page.locator("#judging-notes").get_by_role("alert")
+    expect(note).to_contain_text("was withdrawn. Your answer was not stored.")
+    expect(page.locator("#progress")).to_contain_text("0 of 2 done")
+    expect(article).not_to_have_attribute("data-target", target)
+    accessible(page)
+    fits(page)
+    for _ in range(3):  # the other seat of the game may have been loaded before
+        if "1 of 2" in page.locator("#progress").inner_text():
+            break
+        preloaded(page)
+        page.locator("#on-screen [name=reason]").fill("no words")
+        page.get_by_role("button", name="Could not score").click()
+        expect(page.locator("#unsaved article")).to_have_count(0)
+    expect(note).to_have_count(0)
+
+
 def test_keys_are_chosen_by_pressing_them_and_a_clash_is_reported_at_once(visit):
     visitor = visit("anna", viewport=WIDE)
     page = visitor.page

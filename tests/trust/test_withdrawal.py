@@ -173,16 +173,40 @@ def test_the_newest_content_stays_the_newest(researcher, player, annotator):
     assert DatasetVersion.objects.named("line") == second
 
 
-def test_an_annotator_who_has_it_open_reads_why_it_is_gone(researcher, player, annotator, client_of):
+GONE = "Consent to the use of the game that you just judged was withdrawn. Your answer was not stored."
+
+
+@pytest.mark.parametrize("scripts", [False, True])
+def test_an_annotator_who_has_it_open_reads_why_it_is_gone(researcher, player, annotator, client_of, scripts):
+    """The next game is shown with the reason; with scripts, in the response that brings it."""
+    match, other = canary_match(researcher, player), canary_match(researcher, player, "an ordinary word")
+    queue = people_queue(researcher, match, annotators=[annotator])
+    queue.targets.create(match=other, seat=0, position=2)
+    target, client = queue.targets.first(), client_of(annotator)
+    address = reverse("judgments:annotate", args=[queue.pk])
+    withdrawn(match, player)
+    headers = {"HX-Request": "true"} if scripts else {}
+    sent = {"target": target.pk, "unscored": "1", "reason": "too late"}
+    page = client.post(address, sent, headers=headers, follow=True).content.decode()
+    assert page.count(GONE) == 1
+    assert "an ordinary word" in page
+    assert SAID not in page
+    assert GONE not in client.get(address).content.decode()
+    assert not Judgment.everything.exists()
+
+
+def test_an_annotator_reads_why_the_last_game_is_gone(researcher, player, annotator, client_of):
+    """Nothing follows, so a page with scripts loads itself anew, and says it there."""
     match = canary_match(researcher, player)
     queue = people_queue(researcher, match, annotators=[annotator])
     target, client = queue.targets.first(), client_of(annotator)
     address = reverse("judgments:annotate", args=[queue.pk])
-    assert SAID in client.get(address).content.decode()
     withdrawn(match, player)
-    answer = client.post(address, {"target": target.pk, "unscored": "1", "reason": "too late"})
-    assert "Consent to the use of this game was withdrawn. Your answer was not stored." in answer.content.decode()
-    assert SAID not in answer.content.decode()
+    sent = {"target": target.pk, "unscored": "1", "reason": "too late", "shown": ""}
+    assert GONE not in client.post(address, sent, headers={"HX-Request": "true"}).content.decode()
+    page = client.get(address).content.decode()
+    assert page.count(GONE) == 1
+    assert "Nothing is left for you to judge" in page
     assert not Judgment.everything.exists()
 
 

@@ -60,8 +60,7 @@ def _sent(request: HttpRequest, queue: Queue) -> HttpResponseBase:
     user = current_user(request)
     target = get_or_404(Target.everything.with_games().filter(queue=queue), pk=request.POST.get("target", ""))
     if not queue.targets.filter(pk=target.pk).exists():
-        messages.warning(request, "Consent to the use of this game was withdrawn. Your answer was not stored.")
-        return _next(request, queue)
+        return _next(request, queue, withdrawn=True)
     try:
         form = _store(request, target, user)
     except BadInput as error:
@@ -76,18 +75,30 @@ def _sent(request: HttpRequest, queue: Queue) -> HttpResponseBase:
     return _next(request, queue, target.pk if checked else None)
 
 
-def _next(request: HttpRequest, queue: Queue, checked: int | None = None) -> HttpResponseBase:
+WITHDRAWN = "Consent to the use of the game that you just judged was withdrawn. Your answer was not stored."
+
+
+def _next(
+    request: HttpRequest, queue: Queue, checked: int | None = None, *, withdrawn: bool = False
+) -> HttpResponseBase:
     """The target after the one that the page shows by now; without scripts the page of it.
 
-    `checked`: a gold target that was judged just now, with a link to what was right of it.
+    `checked`: a gold target that was judged just now, with a link to what was right of it. `withdrawn`: the answer to a
+    game was refused because somebody withdrew consent, and the next page says so.
     """
     if not wants_fragment(request):
+        if withdrawn:
+            messages.warning(request, WITHDRAWN)
         if checked is not None:
             return redirect("judgments:gold-answer", queue.pk, checked)
         return redirect("judgments:annotate", queue.pk)
     text = request.POST.get("shown", "")
     shown = int(text) if text.isdecimal() and len(text) < 19 else 0
     context = {**_progress(queue, current_user(request), shown=shown), "checked": checked}
+    if withdrawn and (shown or "target" in context):
+        context["withdrawn"] = WITHDRAWN
+    elif withdrawn:  # nothing follows: the page is loaded anew
+        messages.warning(request, WITHDRAWN)
     return render(request, "judgments/annotate_next.html", context)
 
 
