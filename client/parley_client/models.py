@@ -1202,6 +1202,9 @@ class JudgmentOut(BaseModel):
     """
     codebook: str = Field(..., title="Codebook")
     author: str = Field(..., title="Author")
+    """
+    `annotator:` with a number of the queue, `adjudicator`, `seat:` with the seat of a player who rated, `model:` or `rule:` with its name, or a name that came with an import.
+    """
     labels: list[LabelShape] | None = Field(..., title="Labels")
     reason: str = Field(..., title="Reason")
     decides: bool = Field(..., title="Decides")

@@ -147,7 +147,7 @@ def test_what_is_assigned_is_judged(client_for, researcher, annotator, tmp_path)
     values = {label_type.name: 6.0 for label_type in CONDUCT.labels}
     added = client.judgments.add(first.id, values)
     assert {label.label: label.value for label in added.labels} == values
-    assert (added.author, added.queue) == (f"person:{annotator.pk}", queue.pk)
+    assert (added.author, added.queue) == ("annotator:1", queue.pk)
     assert client.judgments.add(second.id, None, "too short").labels is None
     assert [row.id for row in client.judgments.list(queue=queue.pk)] == [added.id, added.id + 1]
     with pytest.raises(Invalid, match="mutual_benefit"):

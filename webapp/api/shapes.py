@@ -11,6 +11,7 @@ from pydantic import ValidationInfo, model_validator
 from training.records import Action
 from webapp.api.access import caller
 from webapp.judgments.models import Judgment, Queue, Target
+from webapp.judgments.naming import Names
 from webapp.runs.models import Checkpoint, Run, WithdrawnData
 
 
@@ -343,7 +344,10 @@ class JudgmentOut(Schema):
     conversation: int | None = Field(description="Of an imported dataset.")
     seat: int | None = Field(description="Null: the whole game.")
     codebook: str
-    author: str
+    author: str = Field(
+        description="`annotator:` with a number of the queue, `adjudicator`, `seat:` with the seat of a player who "
+        "rated, `model:` or `rule:` with its name, or a name that came with an import."
+    )
     labels: list[LabelShape] | None
     reason: str
     decides: bool = Field(description="Whether it is an adjudicator's decision over the other judgments.")
@@ -377,8 +381,9 @@ class JudgmentOut(Schema):
         return None if records is None else [record.to_dict() for record in records]
 
     @staticmethod
-    def resolve_author(row: Judgment) -> str:
-        return row.by
+    def resolve_author(row: Judgment, context: dict[str, Any]) -> str:
+        names: Names = context["request"].__dict__.setdefault("author_names", Names())
+        return names.for_programs(row)
 
 
 class TargetOut(Schema):

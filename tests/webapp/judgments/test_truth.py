@@ -34,7 +34,7 @@ def answers(rows, decided=(), types=(FAIR,)):
         for target, row in enumerate(rows)
     }
     decisions = {target: Answer({name: {WHOLE: value}}, NOW) for target, value in dict(decided).items()}
-    people = tuple(range(len(rows[0])))
+    people = tuple(range(1, len(rows[0]) + 1))
     return Answers(codebook, people, {n: Judged((n, None, None), None, 1, ()) for n in given}, given, decisions)
 
 

@@ -157,17 +157,18 @@ def _by_game(queue: Queue) -> Iterator[list[Target]]:
 
 
 def _travelling(queue: Queue) -> JudgmentQuerySet:
-    """Judgments beside the queue's own that an export of its games includes: players' ratings, outside authors'."""
+    """Judgments beside the queue's own about its games, also withdrawn ones: players' ratings, outside authors'."""
+    targets = Target.everything.filter(queue=queue)
     matches, conversations = (
-        queue.targets.filter(**{f"{name}__isnull": False}).values(name) for name in ("match", "conversation")
+        targets.filter(**{f"{name}__isnull": False}).values(name) for name in ("match", "conversation")
     )
     beside = Q(match__in=matches) | Q(conversation__in=conversations)
-    return Judgment.objects.filter(beside, target=None)
+    return Judgment.everything.filter(beside, target=None)
 
 
 def _exported(queue: Queue) -> JudgmentQuerySet:
-    """Judgments that an export of a queue may hold."""
-    return Judgment.objects.filter(Q(target__queue=queue) | Q(pk__in=_travelling(queue).values("pk")))
+    """Judgments that an export of a queue may hold, and those of withdrawn games, which it does not."""
+    return Judgment.everything.filter(Q(target__queue=queue) | Q(pk__in=_travelling(queue).values("pk")))
 
 
 def _names(queue: Queue) -> dict[int, str]:
@@ -190,7 +191,7 @@ def check_judged(queue: Queue, by: User) -> None:
     """Raise `BadInput` naming the queue in which `by` has yet to judge a seat of this export."""
     if queue.targets.awaited_by(by).exists():
         raise BadInput("judge your remaining seats first: the export contains the judgments of others", "queue")
-    others_judged = of_same_seat(_exported(queue).exclude(author=by))
+    others_judged = of_same_seat(_exported(queue).consented().exclude(author=by))
     waiting = Target.objects.awaited_by(by).filter(others_judged).select_related("queue").first()
     if waiting is not None:
         why = f"judge your remaining seats of queue “{waiting.queue.name}” first: the export contains what others said"

@@ -202,14 +202,10 @@ class Judgment(models.Model):
 
     @property
     def shown_author(self) -> str:
-        """The author's name on pages."""
+        """The name on pages of an author who has no account; `webapp.judgments.naming` names people."""
         if self.outside_author or self.rule:
             return self.outside_author or f"the rule {self.rule}"
-        if self.judge is not None:
-            return self.judge.name
-        if self.author_seat is not None:
-            return f"{self.author_seat.name}, at the table"
-        return self.author.username if self.author is not None else "a deleted account"
+        return self.judge.name if self.judge is not None else "a person"
 
 
 class LabelRow(models.Model):

@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 
 from webapp.accounts.models import User
 from webapp.judgments.models import Assignment, Judgment, Qualification, Queue, Target
+from webapp.judgments.naming import numbers_in
 from webapp.judgments.queues.comparing import alike
 from webapp.judgments.queues.gold import Accuracy, accuracies
 
@@ -82,9 +83,10 @@ def annotators(queue: Queue) -> list[Annotator]:
         judgments[author].append((at, seconds))
         unscored[author] += failed
     present = {user.pk: user for user in queue.annotators.all()}
-    gone = User.objects.in_bulk([pk for pk in judgments if pk not in present])
+    numbers = numbers_in(queue.pk)
+    gone = User.objects.in_bulk([pk for pk in numbers if pk not in present])
     people = {**gone, **present}
-    order = [*judgments, *sorted(pk for pk in present if pk not in judgments)]
+    order = [*numbers, *sorted(pk for pk in present if pk not in numbers)]
     counts = _assignments(queue)
     right = accuracies(queue)
     rounds = Qualification.objects.filter(queue=queue) if queue.qualify_items else ()

@@ -143,7 +143,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
         "unscored": [] if remaining else unscored,
         "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
         "page": page,
-        "judgments": display.shown_judgments(page),
+        "judgments": display.shown_judgments(page, queue),
         "may_change": user.may_change(queue.owner_id),
         "formats": FORMATS.values(),
         **_people(queue, user),

@@ -28,6 +28,7 @@ from webapp.judgments.annotating import keys, marks
 from webapp.judgments.annotating.scene import scene_of
 from webapp.judgments.annotating.services import check_changeable
 from webapp.judgments.models import Judgment, Queue, Target
+from webapp.judgments.naming import numbers_in
 from webapp.judgments.results import analyses, decisions
 from webapp.judgments.results.side_by_side import Column, SideBySide, columns_of
 from webapp.judgments.results.views import queue_of
@@ -113,8 +114,8 @@ def decide(request: HttpRequest, pk: int, target_id: int) -> HttpResponseBase:
         return render(request, "judgments/results/decide.html", {**context, "target": target})
     if target.pk in hidden_from(queue, user):
         raise Http404
-    columns = columns_of(decisions.annotators_of(target), decisions.numbers_of(queue))
-    decision = Judgment.objects.filter(target=target, decides=True).with_labels().select_related("author").first()
+    columns = columns_of(decisions.annotators_of(target), numbers_in(queue.pk))
+    decision = Judgment.objects.filter(target=target, decides=True).with_labels().first()
     context |= {
         "target": target,
         "columns": columns,

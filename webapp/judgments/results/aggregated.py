@@ -83,7 +83,7 @@ class LabelTruth(Record):
 
 
 class QueueTruth(Record):
-    """The truth of a queue; `decided` of its `targets` have a decision. `annotators` are accounts by number."""
+    """The truth of a queue; `decided` of its `targets` have a decision. `annotators` are numbers."""
 
     annotators: tuple[int, ...]
     targets: int

@@ -1,7 +1,7 @@
 """What the annotators of a queue answered, unit by unit, as agreement, truth and calibration read it.
 
 A unit is a place of one label type: the game, a seat, a turn, words or a pair of turns of one target. Annotators are
-numbers from 1, in the order of their first judgment of the queue. A turn that an annotator of the game did not mark is
+the numbers of `webapp.judgments.naming`. A turn that an annotator of the game did not mark is
 a no. Decisions of adjudicators are apart.
 """
 
@@ -18,6 +18,7 @@ from training.labels.codebooks import Codebook, LabelType
 from training.records import LabelValue
 from webapp.judgments.games import GAME_ID, GameId
 from webapp.judgments.models import Judgment, JudgmentQuerySet, Label, Queue, Target
+from webapp.judgments.naming import numbers_in
 
 FEW_STEPS = 7
 """Whole-numbered steps of a scale up to which its agreement is ordinal, and its values are categories."""
@@ -54,15 +55,10 @@ class Answers:
 
     codebook: Codebook
     annotators: Sequence[int]
-    """Accounts: annotator n is at n - 1."""
+    """The numbers of those who answered."""
     targets: Mapping[int, Judged]
     given: Mapping[int, Mapping[int, Answer]]
     decided: Mapping[int, Answer] = field(default_factory=dict)
-
-    @property
-    def numbers(self) -> list[int]:
-        """The numbers of the annotators."""
-        return list(range(1, len(self.annotators) + 1))
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ def of_judgments(queue: Queue, judgments: JudgmentQuerySet) -> Answers:
     columns = ("pk", "target", "author", "decides", "unscored", "created_at")
     rows = list(judgments.order_by("pk").values_list(*columns))
     marks = marks_of(judgments)
-    numbers: dict[int, int] = {}
+    numbers = numbers_in(queue.pk)
     given: dict[int, dict[int, Answer]] = defaultdict(dict)
     decided = {}
     for pk, target, author, decides, unscored, at in rows:
@@ -108,8 +104,9 @@ def of_judgments(queue: Queue, judgments: JudgmentQuerySet) -> Answers:
         if decides:
             decided[target] = answer
         else:
-            given[target][numbers.setdefault(author, len(numbers) + 1)] = answer
-    return Answers(queue.codebook_version.record(), list(numbers), targets_of(queue), given, decided)
+            given[target][numbers[author]] = answer
+    annotators = sorted({number for answers in given.values() for number in answers})
+    return Answers(queue.codebook_version.record(), annotators, targets_of(queue), given, decided)
 
 
 def targets_of(queue: Queue) -> dict[int, Judged]:

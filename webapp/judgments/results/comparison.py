@@ -18,6 +18,7 @@ from training.labels.codebooks import Codebook, LabelType
 from webapp.accounts.models import User
 from webapp.judgments.games import GameId
 from webapp.judgments.models import CodebookVersion, Judgment, JudgmentQuerySet, Queue, Target
+from webapp.judgments.naming import Names
 from webapp.judgments.results.agreement import Agreement, alpha, kappa, overall
 from webapp.judgments.results.estimates import Estimate, estimate
 from webapp.scenarios.models import DatasetVersion
@@ -95,7 +96,8 @@ def of_queue(queue: Queue, user: User | None = None) -> Comparison:
     judgments = Judgment.objects.not_awaited_by(user).filter(decides=False)
     same_seat = Target.objects.filter(queue=queue, conversation=OuterRef("conversation"), seat=OuterRef("seat"))
     outside = judgments.outside().filter(Exists(same_seat), codebook_version=queue.codebook_version)
-    return compare(queue.codebook_version.record(), judgments.filter(target__queue=queue), outside)
+    rows = judgments.filter(target__queue=queue), outside
+    return compare(queue.codebook_version.record(), *rows, names=Names(queue.pk))
 
 
 def of_version(version: DatasetVersion, user: User) -> list[Comparison]:
@@ -106,18 +108,25 @@ def of_version(version: DatasetVersion, user: User) -> list[Comparison]:
     judgments = Judgment.objects.readable_by(user).filter(conversation__scenario__version=version, decides=False)
     codebooks = CodebookVersion.objects.filter(pk__in=judgments.values("codebook_version")).select_related("codebook")
     return [
-        compare(codebook.record(), judgments.filter(codebook_version=codebook))
+        compare(codebook.record(), judgments.filter(codebook_version=codebook), names=Names())
         for codebook in codebooks.order_by("codebook__name", "-number")
     ]
 
 
-def compare(codebook: Codebook, *judgments: JudgmentQuerySet) -> Comparison:
-    """Compare the authors of these judgments; where an author answered for a seat twice, the later answer counts."""
+def compare(codebook: Codebook, *judgments: JudgmentQuerySet, names: Names) -> Comparison:
+    """Compare the authors of these judgments; where an author answered for a seat twice, the later answer counts.
+
+    A person who judged in several queues is one author, under the name of the first.
+    """
     rows = [row for each in judgments for row in each.with_authors().select_related("target")]
     turns = {_game_of(row): row.target.turns for row in rows if row.target is not None and row.target.turns}
     answers: dict[AuthorId, Answers] = defaultdict(dict)
+    people: dict[int | None, str] = {}
     for row in rows:
-        game, author = _game_of(row), answers[row.author_kind, row.shown_author]
+        name = names.shown(row)
+        if row.author_id is not None and row.author_seat_id is None:
+            name = people.setdefault(row.author_id, name)
+        game, author = _game_of(row), answers[row.author_kind, name]
         for seat, numbers in row.numbers_by_seat().items():
             author[game, seat] = numbers
         if row.seat is None and not row.unscored:

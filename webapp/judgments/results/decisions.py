@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import Min
 from django.utils import timezone
 
 from training.errors import BadInput
@@ -18,15 +17,8 @@ from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.judgments import games
 from webapp.judgments.annotating.services import check_changeable, check_labels, store_labels
-from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target
+from webapp.judgments.models import Judgment, JudgmentQuerySet, Target
 from webapp.judgments.results import access
-
-
-def numbers_of(queue: Queue) -> dict[int, int]:
-    """Return the number of every annotator of a queue by account, in the order of their first judgment."""
-    rows = Judgment.objects.filter(target__queue=queue, author__isnull=False, decides=False)
-    first = rows.order_by().values("author").annotate(first=Min("pk")).order_by("first")
-    return {author: number for number, author in enumerate(first.values_list("author", flat=True), 1)}
 
 
 def annotators_of(target: Target) -> JudgmentQuerySet:

@@ -89,7 +89,7 @@ class LabelAgreement(Record):
 
 
 class QueueAgreement(Record):
-    """The agreement of a queue's annotators. `annotators` are accounts in the order of their numbers from 1, `by` what
+    """The agreement of a queue's annotators. `annotators` are their numbers, `by` what
     periods are, and `disagreements` the targets on which annotators disagree, most of all first, with how much.
     """
 
@@ -152,7 +152,7 @@ def _by_units(
     shown: LabelAgreement,
     periods: Mapping[str, Sequence[int]],
 ) -> LabelAgreement:
-    everybody = answers.numbers
+    everybody = answers.annotators
     names: list[Coefficient] = ["krippendorff"]
     if level == "nominal":
         names += ["fleiss", "gwet"]

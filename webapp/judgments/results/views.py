@@ -43,12 +43,6 @@ def queue_of(request: HttpRequest, pk: int) -> tuple[Queue, User, dict[str, Any]
     return queue, user, context
 
 
-def names_of(annotators: tuple[int, ...], *, shown: bool) -> dict[int, str]:
-    """Return the names of annotators by their number, where the reader may change the queue."""
-    accounts = User.objects.in_bulk(annotators) if shown else {}
-    return {number: accounts[pk].username for number, pk in enumerate(annotators, 1) if pk in accounts}
-
-
 @require_GET
 @researchers
 def agreement(request: HttpRequest, pk: int) -> HttpResponse:
@@ -56,9 +50,7 @@ def agreement(request: HttpRequest, pk: int) -> HttpResponse:
     queue, _, context = queue_of(request, pk)
     context |= {"tab": "agreement", "levels": LEVELS}
     if context["awaited"] is None:
-        analysis = analyses.of_queue(queue, "agreement")
-        names = names_of(analysis.result.annotators, shown=context["may_change"]) if analysis.result else {}
-        context |= {"analysis": analysis, "names": names}
+        context["analysis"] = analyses.of_queue(queue, "agreement")
     return render_page(request, "judgments/results/agreement.html", context, "analysis")
 
 
@@ -71,8 +63,7 @@ def truth(request: HttpRequest, pk: int) -> HttpResponse:
     if context["awaited"] is None:
         analysis = analyses.of_queue(queue, "truth")
         rows = [row for label in analysis.result.labels for row in label.differing] if analysis.result else []
-        names = names_of(analysis.result.annotators, shown=context["may_change"]) if analysis.result else {}
-        context |= {"analysis": analysis, "names": names, **_linked(queue, user, {row.target for row in rows})}
+        context |= {"analysis": analysis, **_linked(queue, user, {row.target for row in rows})}
     return render_page(request, "judgments/results/truth.html", context, "analysis")
 
 
