@@ -72,6 +72,12 @@ class RunQuerySet(OwnedQuerySet["Run"]):
         """With `pinned`: whether this person keeps the run at the top."""
         return self.annotate(pinned=Exists(user.pinned_runs.filter(run=OuterRef("pk"))))
 
+    def with_withdrawn(self) -> RunQuerySet:
+        """With `has_withdrawn`: whether it may have learned from a conversation that was withdrawn since."""
+        from webapp.runs.models import WithdrawnData
+
+        return self.annotate(has_withdrawn=Exists(WithdrawnData.objects.trained().filter(run=OuterRef("pk"))))
+
     def pinned_first(self, user: User) -> RunQuerySet:
         """In the same order, but for this person's pinned runs, which come first."""
         order = self.query.order_by

@@ -27,7 +27,8 @@ from webapp.runs.summaries import evaluation as summaries
 def visible(request: HttpRequest, run_id: int) -> Run:
     """The run, if this user may see it; else 404."""
     user = current_user(request)
-    runs = Run.objects.visible_to(user).with_pins(user).select_related("owner", "dataset_version__dataset")
+    runs = Run.objects.visible_to(user).with_pins(user).with_withdrawn()
+    runs = runs.select_related("owner", "dataset_version__dataset")
     return get_or_404(runs.select_related("start_checkpoint", "opponent_checkpoint", "cloned_from"), pk=run_id)
 
 
