@@ -120,6 +120,14 @@ def test_some_dimensions_alone_are_kept_and_a_second_opinion_gets_a_number(resea
     ]  # fmt: skip
 
 
+def test_a_decision_and_a_judgment_of_one_author_keep_the_same_name(researcher):
+    """An adjudicator who annotated as well has one number in an export, and keeps it where the export is imported."""
+    judged = outside("person:2", 0, values(3))
+    imported(researcher, conversation(0, (judged, judged.model_copy(update={"decides": True}))))
+    rows = Judgment.objects.order_by("pk").values_list("outside_author", "decides")
+    assert list(rows) == [("person:2", False), ("person:2", True)]
+
+
 def test_a_queue_over_a_dataset_is_judged_like_any_other(stored, client_of, researcher, annotator):
     client = client_of(researcher)
     page = client.get(reverse("judgments:of-version", args=["imported", 1])).content.decode()

@@ -26,7 +26,7 @@ from webapp.scenarios.models import DatasetVersion, StoredConversation
 log = logging.getLogger(__name__)
 BATCH = 1000
 UNNAMED = "an unnamed author"
-OUTSIDE_KEY = ("conversation_id", "seat", "codebook_version_id", "outside_author")
+OUTSIDE_KEY = ("conversation_id", "seat", "codebook_version_id", "outside_author", "decides")
 """What tells the judgments of outside authors apart."""
 
 Codebooks = Mapping[tuple[str, int], CodebookRecord]
@@ -73,7 +73,8 @@ def judgment_fields(
 ) -> Iterator[tuple[tuple[str, int], Sequence[LabelRecord], dict[str, Any]]]:
     """Yield (name and version of the codebook, labels, fields of the row) for each judgment of one conversation.
 
-    An author who judged a seat several times under one codebook gets a number from the second time on.
+    An author who judged a seat several times under one codebook gets a number from the second time on. A decision is
+    no such time: whoever judged a seat may have decided on it as well.
     """
     times: Counter[tuple[object, ...]] = Counter()
     for data in records:
@@ -84,8 +85,8 @@ def judgment_fields(
             log.info("a judgment by %r under %s v%d makes no row", record.author, *key)
             continue
         author = record.author.replace("\x00", "").strip()[:180] or UNNAMED
-        times[key, record.seat, author] += 1
-        count = times[key, record.seat, author]
+        times[key, record.seat, author, record.decides] += 1
+        count = times[key, record.seat, author, record.decides]
         labels, reason = _answer(record, episode, codebooks[key])
         yield key, labels or (), {
             "seat": record.seat, "outside_author": author if count == 1 else f"{author} ({count})",

@@ -149,7 +149,7 @@ class Judgment(models.Model):
             ),
             models.UniqueConstraint(fields=["author_seat", "seat", "codebook_version"], name="one_rating_a_seat"),
             models.UniqueConstraint(
-                fields=["conversation", "seat", "codebook_version", "outside_author"],
+                fields=["conversation", "seat", "codebook_version", "outside_author", "decides"],
                 condition=~Q(outside_author=""),
                 nulls_distinct=False,
                 name="one_outside_judgment_a_seat",
