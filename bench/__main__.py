@@ -55,6 +55,11 @@ def parser() -> ArgumentParser:
     _critic(alone("critic", "how well hidden states and value heads predict returns"))
     _strategies(alone("strategies", "a classifier of negotiation strategies trained on labels, beside baselines"))
     _emergence(alone("emergence", "what rules and classifiers see in a run's games, checkpoint by checkpoint"))
+    times = alone("annotation-times", "the pages of the annotation bench at 10,000 seats, analyses and exports")
+    times.set_defaults(module="bench.annotation_times")
+    times.add_argument("--items", type=SEVERAL, default=10_000, metavar="N", help="seats of each queue (10000)")
+    times.add_argument("--repeats", type=SEVERAL, default=15, metavar="N", help="counted requests of each kind (15)")
+    _annotation(alone("annotation", "labels from recorded games to another site, with annotators of known errors"))
     return root
 
 
@@ -244,6 +249,12 @@ def _emergence(command: ArgumentParser) -> None:
     )
     command.add_argument("--rules-only", action="store_true", help="without classifiers")
     command.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
+
+
+def _annotation(command: ArgumentParser) -> None:
+    command.add_argument("data", type=Path, metavar="DIR", help="folder of recorded games: Werewolf, SOTOPIA, CaSiNo")
+    command.add_argument("--games", type=COUNT, default=10, metavar="N", help="games of Werewolf that are judged (10)")
+    command.add_argument("--seed", type=SEED, default=0, metavar="S", help="of true labels and errors (0)")
 
 
 def _miniature(command: ArgumentParser) -> None:
