@@ -61,6 +61,7 @@ urlpatterns = [
     path("matches/<int:pk>/", display.of_match, name="of-match"),
     path("datasets/<slug:name>/v<int:number>/", display.of_version, name="of-version"),
     path("runs/<int:run_id>/", curves.of_run, name="of-run"),
+    path("runs/<int:run_id>/suggested/", curves.suggested_of_run, name="suggested-of-run"),
     path("search/", search.search, name="search"),
     path("search/labels.csv", search.search_file, name="search-file"),
     path("search/save/", search.save, name="save-search"),

@@ -171,6 +171,7 @@ ROUTES = [
     Route("judgments:judge-delete", ADMIN, ADMIN, method="POST", make=judge),
     Route("judgments:of-match", ANNOTATORS, ADMIN, make=rated),
     Route("judgments:of-run", RESEARCHERS, RESEARCHERS, make=trained),
+    Route("judgments:suggested-of-run", RESEARCHERS, RESEARCHERS, make=trained),
     Route("judgments:search", RESEARCHERS),
     Route("judgments:search-file", RESEARCHERS),
     Route("judgments:save-search", RESEARCHERS, method="POST", data={"name": "lies", "query": "label=deception"}),

@@ -3,11 +3,19 @@
 import pytest
 from django.urls import reverse
 
-from tests.webapp.judgments.make import annotate, version
+from tests.webapp.judgments.make import annotate, conversation, version
 from tests.webapp.runs.making import make_episode, make_run, village
 from training.labels.codebooks import BEHAVIOURS
+from training.labels.info import ClassifierInfo, Pooling
+from training.labels.prevalence import Accuracy
+from training.records import Label as LabelRecord
+from webapp.judgments.codebooks import services as codebooks
+from webapp.judgments.models import Classifier, SuggestionRun
 from webapp.judgments.queues import services as queues
 from webapp.judgments.results import emergence
+from webapp.judgments.search.games import remember
+from webapp.judgments.suggesting import services as suggesting
+from webapp.judgments.suggesting.sources import Suggested
 
 pytestmark = pytest.mark.django_db
 CONCEALS = "identity_concealment"
@@ -82,3 +90,102 @@ def test_who_has_yet_to_judge_sees_no_curve(client_of, run, researcher, admin):
     page = client_of(researcher).get(reverse("judgments:of-run", args=[run.pk])).content.decode()
     assert "No game of this run is labelled yet" in page
     assert "Step 5: 83" in client_of(admin).get(reverse("judgments:of-run", args=[run.pk])).content.decode()
+
+
+RATE = {"share": 0.8, "low": 0.7, "high": 0.9, "n": 90.0}
+ACCURATE = {"sensitivity": RATE, "specificity": {"share": 0.9, "low": 0.85, "high": 0.95, "n": 200.0}}
+
+
+@pytest.fixture
+def classified(researcher):
+    """Two games of four turns at steps 1 and 5; a classifier sees a question in one of four turns, then in two."""
+    book = codebooks.save_codebook(
+        name="asking", title="Asking", by=researcher, labels=[
+            {"name": "asks", "title": "Asks", "kind": "yes_no", "about": "turn", "definition": "Does it ask?"},
+            {"name": "vows", "title": "Vows", "kind": "yes_no", "about": "turn", "definition": "Does it vow?"},
+        ],
+    )  # fmt: skip
+    info = ClassifierInfo(
+        labels=("asks",), base="tiny", pooling=Pooling(layer=1, how="mean", context="none"),
+        strength=0.01, thresholds=(0.5,),
+        accuracy=(Accuracy.from_dict(ACCURATE),), agreement=(), codebook="asking", codebook_version=1,
+        data="0" * 64, turns=290, dialogues=30, seed=0,
+    )  # fmt: skip
+    Classifier.objects.create(
+        name="asker", codebook_version=book, owner=researcher, state="ready", accuracy=info.to_dict()
+    )
+    run = make_run(researcher)
+    episodes = [
+        make_episode(run, step, number, {"episode": conversation(number).episode.to_dict()})
+        for step in (1, 5)
+        for number in (0, 1)
+    ]
+    queue = queues.create_queue(
+        name="talk", owner=researcher, codebook_version=book, episodes=episodes, annotators=[researcher]
+    )
+    queue.annotators.clear()  # nobody has yet to judge
+    work = suggesting.suggest(queue=queue, source="classifier:asker")
+    answered = {}
+    for target in queue.targets.with_games():
+        turns = [1] if target.episode.step == 1 else [0, 1]
+        suggesting.replace(
+            target=target, source=work.source,
+            labels=[Suggested(LabelRecord(label="asks", value=True, turn=turn), 0.75) for turn in turns],
+        )  # fmt: skip
+        remember([target.game])
+        answered[target.pk] = [0, 1, 2, 3]
+    SuggestionRun.objects.filter(pk=work.pk).update(state="ready", answered=answered)
+    return run
+
+
+def test_a_classifiers_suggestions_are_a_source_with_its_errors(classified, researcher):
+    (codebook,) = emergence.versions(classified, researcher)
+    (source,) = emergence.sources(classified, codebook, researcher)
+    assert (source.key, source.title) == ("classifier:asker", "the classifier asker, suggestions")
+    result = emergence.of_run(classified, codebook, source, "survived", researcher)
+    assert (result.games, result.steps) == (4, 2)
+    (curve,) = result.curves
+    assert curve.label_type.name == "asks", "of a label that it does not know it says nothing"
+    # Rogan and Gladen: (p + 0.9 - 1) / (0.8 + 0.9 - 1)
+    assert [(point.step, point.seen, point.share) for point in curve.points] == [
+        (1, 1 / 4, pytest.approx((1 / 4 - 0.1) / 0.7)),
+        (5, 2 / 4, pytest.approx((2 / 4 - 0.1) / 0.7)),
+    ]
+    assert all(point.corrected and point.places == 8 for point in curve.points)
+    assert [(label_type.name, error.sensitivity.share) for label_type, error in result.errors] == [("asks", 0.8)]
+
+
+def test_a_point_of_suggestions_leads_to_the_very_words(client_of, classified, researcher):
+    client = client_of(researcher)
+    page = client.get(reverse("judgments:of-run", args=[classified.pk])).content.decode()
+    assert "the classifier asker, suggestions" in page
+    assert "nobody judged them" in page
+    assert "80 %" in page, "its errors are stated"
+    (codebook,) = emergence.versions(classified, researcher)
+    (source,) = emergence.sources(classified, codebook, researcher)
+    (curve,) = emergence.of_run(classified, codebook, source, "survived", researcher).curves
+    words = client.get(curve.drawn[1].address).content.decode()
+    assert "<strong>4</strong> suggestions by classifier:asker" in words
+    assert "One pen is enough for me." in words
+    assert "Then I take two, number 1." in words
+    assert "75 %" in words
+    elsewhere = client.get(curve.drawn[0].address.replace("asks", "lies"))
+    assert elsewhere.url == reverse("judgments:of-run", args=[classified.pk])
+
+
+def test_games_without_a_usable_answer_are_no_zero(classified, researcher):
+    work = SuggestionRun.objects.get()
+    refused = work.queue.targets.get(episode__step=5, episode__number=1)
+    work.answered.pop(str(refused.pk))
+    work.save()
+    (codebook,) = emergence.versions(classified, researcher)
+    (source,) = emergence.sources(classified, codebook, researcher)
+    (curve,) = emergence.of_run(classified, codebook, source, "survived", researcher).curves
+    assert [(point.step, point.games) for point in curve.points] == [(1, 2), (5, 1)]
+
+
+def test_suggestions_are_withheld_from_who_has_yet_to_judge(client_of, classified, researcher, admin):
+    SuggestionRun.objects.get().queue.annotators.add(researcher)
+    page = client_of(researcher).get(reverse("judgments:of-run", args=[classified.pk])).content.decode()
+    assert "No game of this run is labelled yet" in page
+    assert "asker" in client_of(admin).get(reverse("judgments:of-run", args=[classified.pk])).content.decode()

@@ -115,6 +115,7 @@ def test_every_source_suggests_and_judges_nothing(cases):
         assert source in sources.offered(queue)
         run = fill(queue, source, command)
         assert (run.state, run.done, run.refused) == ("ready", queue.targets.count(), [])
+        assert {*run.answered} == {str(pk) for pk in queue.targets.values_list("pk", flat=True)}
         made = Suggestion.objects.filter(target__queue=queue)
         assert {each.source for each in made} <= {source}
         assert made.count() == count
@@ -161,6 +162,7 @@ def test_a_label_of_a_turn_that_the_game_lacks_is_refused(researcher):
     run = fill(queue, "classifier:moves", labels_command([row(0, 99, offers=0.9), row(1, 0, offers=0.9)]))
     assert len(run.refused) == 1
     assert "there is no turn 100" in run.refused[0]
+    assert run.answered == {str(queue.targets.get(position=1).pk): [0]}, "of the other there is no answer"
     assert Suggestion.objects.count() == 1
 
 

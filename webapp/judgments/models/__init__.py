@@ -4,7 +4,7 @@ Reads are QuerySet methods; writes are functions of the `services` beside the pa
 """
 
 from webapp.judgments.models.annotators import AnnotatorSettings, Invitation
-from webapp.judgments.models.classifiers import Classifier, SuggestionRun
+from webapp.judgments.models.classifiers import Classifier, SuggestionRun, SuggestionRunQuerySet
 from webapp.judgments.models.codebooks import Codebook, CodebookVersion, JudgeModel
 from webapp.judgments.models.judged import SITE_SOURCE, JudgedGame, role_at, source_of
 from webapp.judgments.models.judgments import Judgment, JudgmentQuerySet, Label, Suggestion
@@ -46,6 +46,7 @@ __all__ = [
     "SavedSearch",
     "Suggestion",
     "SuggestionRun",
+    "SuggestionRunQuerySet",
     "Target",
     "TargetQuerySet",
     "of_same_seat",

@@ -112,11 +112,14 @@ class SuggestionRun(LeasedWork):
     """The work of asking one source for suggestions on every target of a queue; there is one of each source and queue.
 
     `refused` has a line for each target of which the source's answer could not be used, or that could not be read.
+    `answered` has the ids of all others with the turns that the source read, once it is done: where it suggested
+    nothing, it saw nothing.
     """
 
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="suggestion_runs")
     source = models.CharField(max_length=120)
     refused = models.JSONField(default=list)
+    answered = models.JSONField(default=dict)
 
     objects = SuggestionRunQuerySet.as_manager()
 

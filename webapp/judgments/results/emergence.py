@@ -1,7 +1,8 @@
 """How behaviours rise and fall over a run: the labels of its games by training step, as curves and against outcomes.
 
-Labels come from one source at a time: people (a decision in place of those whom it decides between), a judge model, or
-a rule. See `training.evaluate.emergence`.
+Labels come from one source at a time: people (a decision in place of those whom it decides between), a judge model, a
+rule, or what a classifier or another source suggested. Shares of a classifier are corrected for the errors that it
+states of itself, and the bands carry them. See `training.evaluate.emergence`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 from urllib.parse import urlencode
 
@@ -18,9 +20,12 @@ from django.urls import reverse
 from training.evaluate.behaviours import Checkpoint, JudgedGame, OutcomeRow, by_outcome
 from training.evaluate.emergence import CurvePoint, curves
 from training.labels.codebooks import LabelType
+from training.labels.prevalence import Accuracy
 from training.records import Judgment as JudgmentRecord
 from webapp.accounts.models import User
 from webapp.judgments.models import CodebookVersion, Judgment, JudgmentQuerySet, LabelledGame
+from webapp.judgments.results import suggested
+from webapp.judgments.results.suggested import SuggestedTarget
 from webapp.runs.models import Run
 
 Outcome = Literal["survived", "won"]
@@ -29,10 +34,11 @@ PEOPLE = "people"
 
 @dataclass(frozen=True)
 class Source:
-    """Who labelled: `key` in addresses, `title` on pages."""
+    """Who labelled: `key` in addresses, `title` on pages. `suggests`: its labels are suggestions, not judgments."""
 
     key: str
     title: str
+    suggests: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,12 +76,16 @@ class DrawnPoint:
 
 @dataclass(frozen=True)
 class Emergence:
-    """The curves of a codebook's behaviours and their shares by outcome; `games` were labelled, over `steps` steps."""
+    """The curves of a codebook's behaviours and their shares by outcome; `games` were labelled, over `steps` steps.
+
+    `errors` are those of the source by label type, for which its shares are corrected.
+    """
 
     curves: Sequence[Curve]
     rows: Sequence[OutcomeRow]
     games: int
     steps: int
+    errors: Sequence[tuple[LabelType, Accuracy]] = ()
 
 
 WIDTH, HEIGHT = 320.0, 120.0
@@ -84,8 +94,8 @@ WIDTH, HEIGHT = 320.0, 120.0
 
 def versions(run: Run, user: User) -> list[CodebookVersion]:
     """Return the codebook versions under which this person may read labels of the run's games, newest first."""
-    labelled = _readable(run, user).values("codebook_version")
-    return list(CodebookVersion.objects.filter(pk__in=labelled).select_related("codebook").order_by("-pk"))
+    labelled = Q(pk__in=_readable(run, user).values("codebook_version")) | Q(pk__in=suggested.versions(run, user))
+    return list(CodebookVersion.objects.filter(labelled).select_related("codebook").order_by("-pk"))
 
 
 def sources(run: Run, version: CodebookVersion, user: User) -> list[Source]:
@@ -95,7 +105,15 @@ def sources(run: Run, version: CodebookVersion, user: User) -> list[Source]:
     judges = rows.filter(judge__isnull=False).values_list("judge", "judge__name").distinct().order_by("judge__name")
     found += [Source(f"judge-{pk}", f"the judge model {name}") for pk, name in judges]
     rules = rows.exclude(rule="").values_list("rule", flat=True).distinct().order_by("rule")
-    return found + [Source(f"rule-{name}", f"the rule {name}") for name in rules]
+    found += [Source(f"rule-{name}", f"the rule {name}") for name in rules]
+    return found + [Source(name, _title(name), suggests=True) for name in suggested.names(run, version, user)]
+
+
+def _title(source: str) -> str:
+    """The title of a source of suggestions."""
+    kind, _, name = source.partition(":")
+    kinds = {"classifier": "the classifier", "judge": "the judge model", "rule": "the rule"}
+    return f"{kinds[kind]} {name}, suggestions"
 
 
 def _readable(run: Run, user: User) -> JudgmentQuerySet:
@@ -111,14 +129,22 @@ def _by(source: Source) -> Q:
 
 def of_run(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User) -> Emergence:
     """Return the curves and the table of the labels of a source, as far as this person may read them."""
-    codebook = version.record()
-    checkpoints = _checkpoints(run, version, source, outcome, user)
-    by_name = curves(checkpoints, codebook)
+    codebook, errors = version.record(), dict[str, Accuracy]()
+    if source.suggests:
+        answered = suggested.targets(run, version, source.key, user)
+        if (known_types := suggested.known(source.key, codebook, answered)) is None:
+            return Emergence([], [], 0, 0)
+        codebook, errors = known_types, {**suggested.errors_of(source.key)}
+        checkpoints = _suggested_checkpoints(answered, source, version, outcome)
+    else:
+        checkpoints = _checkpoints(run, version, source, outcome, user)
+    by_name = curves(checkpoints, codebook, errors)
     last = max((checkpoint.step for checkpoint in checkpoints), default=0)
     first = min((checkpoint.step for checkpoint in checkpoints), default=0)
+    address = partial(_address, run, version, source)
     return Emergence(
         [
-            Curve(label_type, points, [_drawn(point, label_type, version, run, (first, last)) for point in known])
+            Curve(label_type, points, [_drawn(point, address(point, label_type), (first, last)) for point in known])
             for label_type in codebook.labels
             if (points := by_name.get(label_type.name))
             and (known := [point for point in points if point.share is not None])
@@ -126,19 +152,26 @@ def of_run(run: Run, version: CodebookVersion, source: Source, outcome: Outcome,
         by_outcome(checkpoints, codebook),
         sum(len(checkpoint.games) for checkpoint in checkpoints),
         len(checkpoints),
+        [(label_type, errors[label_type.name]) for label_type in codebook.labels if label_type.name in errors],
     )
 
 
-def _drawn(
-    point: CurvePoint, label_type: LabelType, version: CodebookVersion, run: Run, steps: tuple[int, int]
-) -> DrawnPoint:
-    first, last = steps
-    share, low, high = point.share or 0.0, point.low or 0.0, point.high or 0.0
+def _address(run: Run, version: CodebookVersion, source: Source, point: CurvePoint, label_type: LabelType) -> str:
+    """The page with the labels behind a point."""
+    if source.suggests:
+        query = {"codebook": version.pk, "by": source.key, "label": label_type.name, "step": point.step}
+        return f"{reverse('judgments:suggested-of-run', args=[run.pk])}?{urlencode(query)}"
     query = {"label": f"{version.codebook.name}/{label_type.name}", "run": run.pk, "first": point.step}
     query |= {"last": point.step} | ({"value": "yes"} if label_type.yes_no else {})
+    return f"{reverse('judgments:search')}?{urlencode(query)}"
+
+
+def _drawn(point: CurvePoint, address: str, steps: tuple[int, int]) -> DrawnPoint:
+    first, last = steps
+    share, low, high = point.share or 0.0, point.low or 0.0, point.high or 0.0
     x = WIDTH / 2 if first == last else WIDTH * (point.step - first) / (last - first)
     y, low, high = (round(HEIGHT * (1 - value), 1) for value in (share, low, high))
-    return DrawnPoint(point, round(x, 1), y, low, high, f"{reverse('judgments:search')}?{urlencode(query)}")
+    return DrawnPoint(point, round(x, 1), y, low, high, address)
 
 
 def _checkpoints(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User) -> list[Checkpoint]:
@@ -149,26 +182,47 @@ def _checkpoints(run: Run, version: CodebookVersion, source: Source, outcome: Ou
         assert row.episode is not None, "a judgment of an episode"
         by_episode[row.episode.pk].append(row)
         steps[row.episode.pk] = row.episode.step
-    games = {
-        game.episode_id: game for game in LabelledGame.objects.filter(episode__in=by_episode).defer("text", "words")
-    }
+    games = _labelled_games(by_episode)
     by_step: dict[int, list[JudgedGame]] = defaultdict(list)
     for pk, judgments in by_episode.items():
         if pk in games:
-            by_step[steps[pk]].append(_judged_game(games[pk], judgments, version, outcome))
+            records = [_record(row, version) for row in _deciding(judgments)]
+            by_step[steps[pk]].append(_judged_game(games[pk], records, _turns(games[pk].movers, judgments), outcome))
     return [Checkpoint(step, by_step[step]) for step in sorted(by_step)]
 
 
+def _suggested_checkpoints(
+    answered: Sequence[SuggestedTarget], source: Source, version: CodebookVersion, outcome: Outcome
+) -> list[Checkpoint]:
+    """Return the games about which a source answered, each with its suggestions as the judgment of one author."""
+    by_episode: dict[int, list[SuggestedTarget]] = defaultdict(list)
+    for each in answered:
+        assert each.target.episode_id is not None, "a target of the run"
+        by_episode[each.target.episode_id].append(each)
+    games = _labelled_games(by_episode)
+    by_step: dict[int, list[JudgedGame]] = defaultdict(list)
+    for pk, rows in by_episode.items():
+        assert rows[0].target.episode is not None, "a target of the run"
+        if pk in games:
+            movers = games[pk].movers
+            turns = {turn: movers[turn] for each in rows for turn in each.turns if turn < len(movers)}
+            records = [_suggested_record(each, source, version) for each in rows]
+            by_step[rows[0].target.episode.step].append(_judged_game(games[pk], records, turns, outcome))
+    return [Checkpoint(step, by_step[step]) for step in sorted(by_step)]
+
+
+def _labelled_games(episodes: Iterable[int]) -> dict[int | None, LabelledGame]:
+    rows = LabelledGame.objects.filter(episode__in=list(episodes)).defer("text", "words")
+    return {game.episode_id: game for game in rows}
+
+
 def _judged_game(
-    game: LabelledGame, judgments: Sequence[Judgment], version: CodebookVersion, outcome: Outcome
+    game: LabelledGame, judgments: Sequence[JudgmentRecord], turns: Mapping[int, int], outcome: Outcome
 ) -> JudgedGame:
     outcomes = game.won if outcome == "won" else game.survived
     seats = max([len(game.roles), len(outcomes), *(seat + 1 for seat in game.movers)], default=0)
     return JudgedGame(
-        roles=game.roles or [""] * seats,
-        outcomes=outcomes or [None] * seats,
-        judgments=[_record(row, version) for row in _deciding(judgments)],
-        turns=_turns(game.movers, judgments),
+        roles=game.roles or [""] * seats, outcomes=outcomes or [None] * seats, judgments=judgments, turns=turns
     )
 
 
@@ -196,4 +250,15 @@ def _record(row: Judgment, version: CodebookVersion) -> JudgmentRecord:
         author=row.by,
         labels=row.records(),
         decides=row.decides,
+    )
+
+
+def _suggested_record(answered: SuggestedTarget, source: Source, version: CodebookVersion) -> JudgmentRecord:
+    return JudgmentRecord(
+        codebook=version.codebook.name,
+        codebook_version=version.number,
+        episode=str(answered.target.episode_id),
+        seat=answered.target.seat,
+        author=source.key,
+        labels=tuple(row.record() for row in answered.suggestions),
     )

@@ -19,7 +19,12 @@ VERDICTS = ("false", "unknowable", "true")
 
 def fits(codebook: Codebook) -> bool:
     """Whether a codebook has a label type that claims can fill."""
-    return any(_form(label_type) for label_type in codebook.labels)
+    return bool(filled(codebook))
+
+
+def filled(codebook: Codebook) -> set[str]:
+    """Return the names of the label types that claims can fill."""
+    return {label_type.name for label_type in codebook.labels if _form(label_type)}
 
 
 def labels_of(codebook: Codebook, claims: Sequence[Claim]) -> list[Label]:

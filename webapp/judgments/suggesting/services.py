@@ -31,6 +31,7 @@ from webapp.judgments.models import (
     Target,
 )
 from webapp.judgments.queues.priorities import prioritise
+from webapp.judgments.search.games import remember
 from webapp.judgments.suggesting import sources
 from webapp.judgments.suggesting.sources import Answer, Suggested
 from webapp.scenarios.models import DatasetVersion
@@ -57,6 +58,7 @@ def suggest(*, queue: Queue, source: str) -> SuggestionRun:
     if run.working and run.tries:
         raise BadInput("it is at work in this queue already", "source")
     run.state, run.why, run.refused, run.done, run.tries = SuggestionRun.State.QUEUED, "", [], 0, 0
+    run.answered = {}
     run.total = queue.targets.count()
     run.save()
     hints.send(hints.SUGGEST, run.pk)
@@ -81,23 +83,28 @@ def fill(*, run: SuggestionRun, command: sources.Run, leave: Callable[[], None])
     An answer that does not fit the codebook is noted with its place; the target keeps what it has.
     """
     targets = list(Target.objects.with_games().filter(queue=run.queue_id).order_by("position"))
+    answered: dict[int, list[int]] = {}
     for done, answer in enumerate(sources.answers(run.source, targets, command), 1):
         leave()
-        _store(run, answer, done, len(targets))
+        if _store(run, answer, done, len(targets)):
+            answered[answer.target.pk] = list(answer.turns)
     with transaction.atomic():
-        _change(run, state=SuggestionRun.State.READY, claimed_until=None, why="")
+        _change(run, state=SuggestionRun.State.READY, claimed_until=None, why="", answered=answered)
         prioritise(queue=run.queue)
 
 
 @transaction.atomic
-def _store(run: SuggestionRun, answer: Answer, done: int, total: int) -> None:
+def _store(run: SuggestionRun, answer: Answer, done: int, total: int) -> bool:
+    """Store an answer; return whether it could be used."""
     _change(run, done=done, total=total, claimed_until=_lease(run))
     why = answer.why or _misfit(answer)
     if not why:
         replace(target=answer.target, source=run.source, labels=answer.labels)
-        return
+        remember([answer.target.game])
+        return True
     run.refused = [*run.refused, f"{_place(answer.target)}: {why}"[:1000]][:REFUSED_SHOWN]
     _change(run, refused=run.refused)
+    return False
 
 
 def _misfit(answer: Answer) -> str:

@@ -38,11 +38,15 @@ class Suggested:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a source suggests for a target, or why it suggests nothing: `why` is not empty."""
+    """What a source suggests for a target, or why it suggests nothing: `why` is not empty.
+
+    `turns` are the moves that it read, of a whole game.
+    """
 
     target: Target
     labels: Sequence[Suggested] = ()
     why: str = ""
+    turns: Sequence[int] = ()
 
 
 class Source(Protocol):
@@ -67,11 +71,12 @@ class Rules:
         for target in targets:
             try:
                 game = games.judgeable(target)
-                found = claims_of(game.scenario, game.moves)
+                found, turns = claims_of(game.scenario, game.moves), game.turns_shown(hidden=True)
             except (BadInput, IllegalMove) as error:
                 yield Answer(target, why=str(error))
             else:
-                yield Answer(target, [Suggested(label) for label in claims.labels_of(target.codebook(), found)])
+                labels = claims.labels_of(target.codebook(), found)
+                yield Answer(target, [Suggested(label) for label in labels], turns=turns)
 
 
 class Classifiers:
@@ -100,8 +105,9 @@ class Classifiers:
             rows = [row for row, _ in read_lines(Path(out))]
         by_game = {game: list(group) for game, group in groupby(rows, lambda row: row["game"])}
         for number, target in enumerate(written):
-            asked = of_turns(target.codebook())
-            yield Answer(target, [each for row in by_game.get(number, ()) for each in _seen(row, asked)])
+            asked, of_game = of_turns(target.codebook()), by_game.get(number, [])
+            labels = [each for row in of_game for each in _seen(row, asked)]
+            yield Answer(target, labels, turns=[row["turn"] for row in of_game])
 
 
 def _seen(row: dict[str, Any], asked: set[str]) -> Iterator[Suggested]:
@@ -149,10 +155,11 @@ class Judges:
         for target in targets:
             try:
                 verdict = judging.ask(judge, target)
+                turns = games.game_of(target).turns_shown(hidden=True) if target.seat is None else []
             except (JudgeError, BadInput, IllegalMove) as error:
                 yield Answer(target, why=str(error))
             else:
-                yield Answer(target, [Suggested(label) for label in verdict.labels])
+                yield Answer(target, [Suggested(label) for label in verdict.labels], turns=turns)
 
 
 SOURCES: dict[str, Source] = {"rule": Rules(), "classifier": Classifiers(), "judge": Judges()}
