@@ -533,6 +533,17 @@ def compared() -> dict[str, str]:
     }  # fmt: skip
 
 
+def disputed() -> dict[str, str]:
+    """A queue of rosa's whose six games two people and a judge model labelled, not alike; the pages of its results."""
+    from tests.webapp.judgments.disputes import disputed_queue
+    from webapp.accounts.models import User
+
+    rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
+    queue = disputed_queue(rosa, anna)
+    pages = {name: f"/judgments/queues/{queue.pk}/{name}/" for name in ("agreement", "decisions", "truth", "judges")}
+    return {**pages, "decide": f"{pages['decisions']}{queue.targets.earliest('position').pk}/"}
+
+
 def silent_match(seconds: str) -> dict[str, Any]:
     """A match in which pia, who begins, has these seconds for her one move, and a script makes the other; it is over
     after both. With the deadline and a key of hers."""
