@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judgments', '0012_classifiers_and_suggestion_runs'),
+        ('judgments', '0013_outside_decisions'),
     ]
 
     operations = [
