@@ -78,15 +78,15 @@ const annotatable = (() => {
       else if (!this.view.tools.isConnected && this.brush === null) this.openWords();
     }
 
-    // Begins to paint with a type, or ends: words and turns that are chosen get its label, again and again.
+    // Activates or deactivates a type: while it is active, each selection of words or turns gets its label.
     paint(type) {
       if (this.selection && type?.mark === "span" && this.brush === null) return this.applyToWords(type);
       this.brush = this.brush === type ? null : type;
       this.view.painting(this.brush);
       this.view.closeTools();
-      if (this.brush === null) return this.view.say("Painting has ended.");
-      const what = { span: "select words", turn: "choose turns", relation: "choose two turns" }[type.mark];
-      return this.view.say(`Painting “${type.title}”: ${what}, again and again. Esc ends it.`);
+      if (this.brush === null) return this.view.say("No label is active.");
+      const what = { span: "the words that you select get it", turn: "the turns that you choose get it", relation: "each two turns that you choose get it" }[type.mark];
+      return this.view.say(`“${type.title}” is active: ${what}. Esc deactivates it.`);
     }
 
     paintTurn(turn) {

@@ -63,7 +63,7 @@
 
   const SILENT = "The site does not answer.";
   const KEPT = "What you entered is kept on this device. Save it again.";
-  const WHY = { 401: "You are signed out.", 403: "The page is old.", 404: "It was taken away from you, or from the queue.", 429: "Too many requests." };
+  const WHY = { 401: "You are signed out.", 403: "The page has expired: reload it.", 404: "It is no longer assigned to you, or was removed from the queue.", 429: "Too many requests." };
 
   async function ask(to, data = null) {
     try {
@@ -190,7 +190,7 @@
     facts() {
       const details = current.article.querySelector(".hidden-facts");
       if (details) details.open = !details.open;
-      else current.say("What was hidden in the game is not shown in this queue.");
+      else current.say("This queue does not show hidden information.");
     },
     earlier: () => location.assign(`${address}?earlier=1`),
     undo: () => current.undo("undo"),

@@ -130,7 +130,7 @@ const labelTools = (() => {
         if (event.key === "Enter") take();
         else this.page.press("leave");
       });
-      return [field, { text: "Keep this value", act: take }];
+      return [field, { text: "Set this value", act: take }];
     }
 
     // Presses the button that has this digit; whether there is one.

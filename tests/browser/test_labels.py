@@ -355,7 +355,7 @@ def test_a_person_chooses_keys_and_clashes_are_refused(specimen):
     page = specimen(keys=chosen)
     notes = page.locator(".label-notes")
     for sentence in (
-        "T cannot be the key of “The turn before”: “Threat” has it. “The turn before” keeps K, ↑.",
+        "T cannot be the key of “The previous turn”: “Threat” has it. “The previous turn” keeps K, ↑.",
         "Ctrl + K cannot be the key of “Undo”: the search has it. “Undo” keeps Ctrl + Z.",
         "“nonsense” is no key; “Mark the first turn of a relation” keeps M.",
         "No action here is called “hop”; its keys are not used.",

@@ -238,10 +238,10 @@ def test_a_person_chooses_keys_and_the_page_has_them(send, client_of, annotator)
 
 
 @pytest.mark.parametrize("fields, why", [
-    ({"next": "k"}, "“The turn before” has it"),
+    ({"next": "k"}, "“The previous turn” has it"),
     ({"next": "Ctrl+k"}, "the search has it"),
     ({"next": "?"}, "the list of keys has it"),
-    ({"skip": "Shift+U"}, "“Unsure, or sure again” has it"),
+    ({"skip": "Shift+U"}, "“Mark as unsure, or undo that” has it"),
     ({"next": "hello"}, "“hello” is no key"),
     ({"next": "a b c d"}, "at most 3 keys"),
     ({"label:talk:claim": "j"}, "“The next turn” has it"),

@@ -159,7 +159,7 @@ def test_a_point_of_suggestions_leads_to_the_very_words(client_of, classified, r
     client = client_of(researcher)
     page = client.get(reverse("judgments:of-run", args=[classified.pk])).content.decode()
     assert "the classifier asker, suggestions" in page
-    assert "nobody judged them" in page
+    assert "nobody has judged" in page
     assert "80 %" in page, "its errors are stated"
     (codebook,) = emergence.versions(classified, researcher)
     (source,) = emergence.sources(classified, codebook, researcher)

@@ -165,7 +165,7 @@ def test_before_they_qualify_annotators_are_offered_gold_targets_only(researcher
     queue = made(researcher, people[:2], qualify_items=1)
     queue.targets.filter(position=2).update(gold=True)
     assert (offered(queue, people[0]), awaited(queue, people[0])) == ([2], [0, 1, 2, 3])
-    with pytest.raises(BadInput, match="training round"):
+    with pytest.raises(BadInput, match="qualification test"):
         annotate(target=target(queue, 0), by=people[0], values=FIVES)
     Qualification.objects.create(queue=queue, annotator=people[0], passed=True)
     assert offered(queue, people[0]) == [0, 1, 2, 3]

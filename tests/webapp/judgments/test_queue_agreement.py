@@ -157,7 +157,7 @@ def test_a_text_has_no_coefficient(drawn, client_of, researcher):
     note = next(label for label in result_of(queue).labels if label.label == "note")
     assert (note.coefficients, note.pairs) == ((), ())
     page = client_of(researcher).get(reverse("judgments:agreement", args=[queue.pk])).content.decode()
-    assert "A text has no coefficient." in page
+    assert "No coefficient is computed for free text." in page
 
 
 def test_two_annotators_by_hand(researcher, annotator):
@@ -274,7 +274,7 @@ def test_a_large_queue_waits_for_a_worker_and_shows_the_last_result_meanwhile(
     monkeypatch.setattr(analyses, "FEW", 0)
     client, address = client_of(researcher), reverse("judgments:agreement", args=[queue.pk])
     page = client.get(address).content.decode()
-    assert "A worker computes it" in page
+    assert "A worker is computing the results" in page
     assert "every 3s" in page
     client.get(address)
     assert sent == [("judgments.analyse_queue", (queue.pk, "agreement"))], "it is asked once"
@@ -284,7 +284,7 @@ def test_a_large_queue_waits_for_a_worker_and_shows_the_last_result_meanwhile(
     assert "1 and 2" in page
     judge(queue.targets.first(), annotator, {"fair": True})
     page = client.get(address).content.decode()
-    assert "as judgments have changed" in page
+    assert "Judgments have changed" in page
     assert "1 and 2" in page
 
 

@@ -178,7 +178,7 @@ def test_the_owner_lets_somebody_pass(researcher, people):
     queue = made(researcher, people[:1], qualify_items=1)
     gold.decide(queue=queue, user=people[0], passed=True)
     assert offered(queue, people[0]) == [0, 1, 2, 3]
-    with pytest.raises(BadInput, match="no annotator"):
+    with pytest.raises(BadInput, match="not an annotator"):
         gold.decide(queue=queue, user=people[1], passed=True)
 
 
@@ -330,8 +330,8 @@ def test_the_buttons_of_the_owner(researcher, people, client_of):
     assert queue.state == "paused"
     post("queue-state", to="resume")
     assert "Added: annotator-2" in post("queue-annotators", annotators=[people[2].pk])
-    assert "Others got 1" in post("queue-annotator", people[0].pk, do="reassign")
-    assert "judges no more" in post("queue-annotator", people[0].pk, do="remove")
+    assert "1 of their targets were reassigned" in post("queue-annotator", people[0].pk, do="reassign")
+    assert "no longer judges" in post("queue-annotator", people[0].pk, do="remove")
     assert reverse("judgments:invitation", args=["x"])[:-2] in post("queue-invite")
     assert "was revoked" in post("queue-uninvite", queue.invitations.get().pk)
     assert "all batches are open" in post("queue-state", to="open_batch")
@@ -370,9 +370,9 @@ def test_skipping_and_gold_answers_on_the_pages(researcher, people, client_of):
     page = reverse("judgments:annotate", args=[queue.pk])
     assert client.post(page, sent)["Location"] == answer
     assert f'href="{answer}"' in client.post(page, sent, headers={"HX-Request": "true"}).text
-    assert "differs from what was decided" in client.get(answer).text
+    assert "differs from the gold labels" in client.get(answer).text
     other = {"target": target(queue, 1).pk, "unscored": "1", "reason": "too short"}
-    assert "See what was right" not in client.post(page, other, headers={"HX-Request": "true"}).text
+    assert "See its gold labels" not in client.post(page, other, headers={"HX-Request": "true"}).text
     Queue.objects.update(gold_feedback=False)
     assert client.get(answer).status_code == 404
     assert client.post(page, sent)["Location"] == page

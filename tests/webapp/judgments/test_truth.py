@@ -161,12 +161,12 @@ def test_the_pages_show_what_was_computed_and_text_is_no_markup(judged, client_o
     for queue, who in ((people, researcher), (asked, researcher), (people, other_researcher)):
         page = client_of(who).get(reverse("judgments:judges", args=[queue.pk])).content.decode()
         assert "&lt;b&gt;why&lt;/b&gt;" in page
-        assert ("Train on the disagreements" in page) == (queue == people)
+        assert ("Export the disagreements" in page) == (queue == people)
         assert (reverse("judgments:decisions", args=[queue.pk]) in page) == (who == researcher)
     page = client_of(researcher).get(reverse("judgments:truth", args=[people.pk])).content.decode()
     assert "Dawid and Skene" in page
-    assert "0 of 8 games or seats have a decision" in page
-    assert "truth is aggregated from people" in client_of(researcher).get(
+    assert "0 of 8 games or seats have an adjudicator's decision" in page
+    assert "Labels are aggregated over people only" in client_of(researcher).get(
         reverse("judgments:truth", args=[asked.pk])
     ).content.decode()  # fmt: skip
 

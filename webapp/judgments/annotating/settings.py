@@ -74,7 +74,7 @@ def settings_page(request: HttpRequest) -> HttpResponseBase:
     stored = own_settings(user)
     if request.method == "POST" and "usual" in request.POST:
         annotating.save_settings(user=user, own={}, break_minutes=stored.break_minutes)
-        messages.success(request, "All keys are the usual ones again.")
+        messages.success(request, "The default keys are restored.")
         return redirect("judgments:annotator-settings")
     versions = CodebookVersion.objects.filter(queues__annotators=user).select_related("codebook").order_by("pk")
     newest = {version.codebook_id: version for version in versions.distinct()}

@@ -64,7 +64,7 @@ class GamesForm(forms.Form):
         label="Matches",
         help_text="Finished matches at which everybody agreed to be rated; of running experiments, only your own.",
     )
-    every_match = forms.BooleanField(required=False, label="All such matches, as the filter selects them")
+    every_match = forms.BooleanField(required=False, label="All finished matches that the filter selects")
     run = forms.ModelChoiceField(Run.objects.none(), required=False, help_text="Or episodes of a run.")
     step = forms.IntegerField(
         min_value=0,
@@ -81,7 +81,7 @@ class GamesForm(forms.Form):
         min_value=1,
         max_value=5000,
         initial=20,
-        label="At most",
+        label="Limit",
         help_text="Largest number of matches of the filter, of episodes or of conversations.",
     )
     game = forms.ChoiceField(required=False, help_text="Only of this game.")
@@ -200,7 +200,7 @@ class QueueForm(GamesForm):
         JudgeModel.objects.order_by("name"),
         required=False,
         label="Judge model",
-        help_text="Or choose annotators below. What follows is for annotators.",
+        help_text="Or choose annotators below. The settings that follow are for annotators.",
     )
     annotators = forms.ModelMultipleChoiceField(User.objects.none(), required=False)
     overlap = forms.IntegerField(
@@ -208,62 +208,60 @@ class QueueForm(GamesForm):
         min_value=1,
         max_value=50,
         label="Annotators per target",
-        help_text="How many judge each seat or game. Empty: all.",
+        help_text="How many annotators judge each seat or game (overlap). Empty: all.",
     )
     overlap_most = forms.IntegerField(
         required=False,
         min_value=2,
         max_value=50,
-        label="At most, where they disagree",
-        help_text="Where annotators disagree, one more is asked until so many have judged it. Empty: no more.",
+        label="Maximum after disagreement",
+        help_text="If the annotators of a target disagree, one more is added, up to this number. Empty: none is added.",
     )
     assignment = forms.ChoiceField(
-        choices=Queue.Assignment.choices, initial=Queue.Assignment.FIRST_COME, required=False, label="Who judges which"
+        choices=Queue.Assignment.choices, initial=Queue.Assignment.FIRST_COME, required=False, label="Assignment"
     )
     reserve_minutes = forms.IntegerField(
         min_value=1,
         max_value=1440,
         initial=30,
         required=False,
-        label="Reserved for",
-        help_text="Minutes for which a target is reserved for whoever opens it.",
+        label="Reservation in minutes",
+        help_text="How long a target stays reserved for the annotator who opens it.",
     )
     order = forms.ChoiceField(choices=Queue.Order.choices, initial=Queue.Order.RANDOM, required=False)
     batch_size = forms.IntegerField(
-        required=False, min_value=1, help_text="Targets per batch; you open one after another. Empty: no batches."
+        required=False, min_value=1, help_text="Targets per batch; you open the batches one by one. Empty: no batches."
     )
     shows_hidden = forms.BooleanField(
-        required=False, label="Show roles, private information and the board", help_text="Without it they are hidden."
+        required=False, label="Show roles, private information and the board", help_text="Otherwise they are hidden."
     )
     shows_suggestions = forms.BooleanField(
-        required=False, label="Show what models suggest", help_text="Suggestions can bias judgments."
+        required=False, label="Show suggestions", help_text="Annotators tend to agree with suggestions that they see."
     )
     qualify_items = forms.IntegerField(
         min_value=0,
         max_value=200,
         initial=0,
         required=False,
-        label="Gold targets of the training round",
-        help_text="Annotators judge so many targets with known labels first. 0: no training round. "
-        "You mark targets as gold once you have decided them under Adjudication.",
+        label="Gold targets in the qualification test",
+        help_text="Annotators first judge this many gold targets, whose labels are known. 0: no test. "
+        "You add targets to the gold set under Adjudication.",
     )
     qualify_at = forms.FloatField(
         min_value=0.01,
         max_value=1,
         initial=0.8,
         required=False,
-        label="Share to answer right",
-        help_text="From this share on an annotator passes.",
+        label="Passing score",
+        help_text="The share of correct answers from which an annotator passes, up to 1.",
     )
-    gold_feedback = forms.BooleanField(
-        required=False, initial=True, label="Show the right labels of a gold target after the answer"
-    )
+    gold_feedback = forms.BooleanField(required=False, initial=True, label="Show the gold labels after each answer")
 
     WHO = ("name", "codebook_version", "judge", "annotators")
     HOW_MANY = ("overlap", "overlap_most", "assignment", "reserve_minutes")
     ORDER = ("order", "batch_size")
     BLIND = ("shows_hidden", "shows_suggestions")
-    TRAINING = ("qualify_items", "qualify_at", "gold_feedback")
+    QUALIFICATION = ("qualify_items", "qualify_at", "gold_feedback")
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(user, *args, **kwargs)
@@ -278,10 +276,10 @@ class QueueForm(GamesForm):
         return [
             self._section("Queue", self.WHO, "More annotators can be invited by links from the queue's page."),
             *super().sections(),
-            self._section("How many judge each", self.HOW_MANY, fold=True),
+            self._section("Overlap and assignment", self.HOW_MANY, fold=True),
             self._section("Order", self.ORDER, fold=True),
             self._section("What annotators see", self.BLIND, fold=True),
-            self._section("Training round", self.TRAINING, fold=True),
+            self._section("Qualification test", self.QUALIFICATION, fold=True),
         ]
 
     def clean(self) -> dict[str, Any]:
@@ -292,6 +290,6 @@ class QueueForm(GamesForm):
 
     def how(self) -> QueueSettings:
         """Return how the queue works; fields that are left empty keep their defaults."""
-        names = (*self.HOW_MANY, *self.ORDER, *self.BLIND, *self.TRAINING)
+        names = (*self.HOW_MANY, *self.ORDER, *self.BLIND, *self.QUALIFICATION)
         values = {name: self.cleaned_data[name] for name in names if self.cleaned_data[name] not in ("", None)}
         return QueueSettings(**values, selection=self.selection())

@@ -1,7 +1,7 @@
-"""Gold targets: those whose labels are known by a decision. They check annotators, and train them before they begin.
+"""Gold targets: those whose labels an adjudicator decided. They measure annotators' accuracy and qualify them.
 
-Each write is one transaction; `BadInput` says what is wrong and changes nothing. What counts is the first answer that
-somebody gave, whatever they changed after they saw what was right.
+Each write is one transaction; `BadInput` says what is wrong and changes nothing. Only an annotator's
+first answer counts, since they may change it after they saw the gold labels.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def judged_right(answer: Judgment, decision: Judgment) -> bool:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many gold targets somebody judged, and how many of them right."""
+    """How many gold targets somebody judged, and how many of them correctly."""
 
     right: int
     items: int
 
     @property
     def share(self) -> float:
-        """The share of right answers."""
+        """The share of correct answers."""
         return self.right / self.items if self.items else 0.0
 
 
@@ -72,7 +72,7 @@ def accuracies(queue: Queue) -> dict[int, Accuracy]:
 
 
 def qualify(*, queue: Queue, user: User) -> None:
-    """Decide whether a person passes the training round, once they judged all of its gold targets."""
+    """Decide whether a person passes the qualification test, once they have judged all of its gold targets."""
     if not queue.qualify_items:
         return
     row = Qualification.objects.select_for_update().filter(queue=queue, annotator=user).first()
@@ -94,13 +94,13 @@ def qualify(*, queue: Queue, user: User) -> None:
 
 @transaction.atomic
 def decide(*, queue: Queue, user: User, passed: bool) -> None:
-    """Let an annotator pass by hand, or allow another try: with gold targets that they have not judged yet."""
-    _check_round(queue, user)
+    """Mark an annotator as passed, or allow a retake with gold targets that they have not judged yet."""
+    _check_test(queue, user)
     if not passed:
         left = queue.targets.filter(gold=True).exclude(judgments__author=user).count()
         if left < queue.qualify_items:
-            why = f"another try needs {queue.qualify_items} gold targets that they have not judged, and {left} are left"
-            raise BadInput(f"{why}: mark more as gold, or let them pass", "gold")
+            why = f"a retake needs {queue.qualify_items} gold targets that they have not judged, and {left} are left"
+            raise BadInput(f"{why}: add more to the gold set, or mark them as passed", "gold")
     row, _ = Qualification.objects.get_or_create(queue=queue, annotator=user, defaults={"passed": passed})
     if row.passed:
         if not passed:
@@ -110,8 +110,8 @@ def decide(*, queue: Queue, user: User, passed: bool) -> None:
     row.save()
 
 
-def _check_round(queue: Queue, user: User) -> None:
+def _check_test(queue: Queue, user: User) -> None:
     if not queue.qualify_items:
-        raise BadInput("this queue has no training round", "annotator")
+        raise BadInput("this queue has no qualification test", "annotator")
     if not queue.annotators.filter(pk=user.pk).exists():
-        raise BadInput("they are no annotator of this queue", "annotator")
+        raise BadInput("they are not an annotator of this queue", "annotator")

@@ -21,7 +21,7 @@ from webapp.judgments.queues import services as queues
 from webapp.judgments.queues.forms import GamesForm
 
 STATES = {
-    "pause": (queues.pause, "The queue is paused: nothing of it is offered until you resume it."),
+    "pause": (queues.pause, "The queue is paused: annotators get no targets until you resume it."),
     "resume": (queues.resume, "The queue is open again."),
     "close": (queues.close, "The queue is closed."),
     "open_batch": (queues.open_batch, "The next batch is open."),
@@ -39,7 +39,7 @@ def queue_state(request: HttpRequest, pk: int) -> HttpResponseBase:
     queue = _own_queue(request, pk)
     work, said = STATES.get(request.POST.get("to", ""), (None, ""))
     if work is None:
-        messages.error(request, "There is no such state of a queue.")
+        messages.error(request, "A queue has no such state.")
     elif accepted(request, partial(work, queue=queue)):
         messages.success(request, said)
     return redirect("judgments:queue", pk)
@@ -56,7 +56,7 @@ def queue_annotators(request: HttpRequest, pk: int) -> HttpResponseBase:
         messages.error(request, "Choose somebody to add.")
     elif accepted(request, partial(sharing.add_annotators, queue=queue, annotators=people)):
         shared = queue.assignment == Queue.Assignment.SHARED_OUT
-        note = " Targets that are shared out stay with those who have them: reassign some." if shared else ""
+        note = " Targets that are already assigned stay with their annotators: reassign some." if shared else ""
         messages.success(request, f"Added: {', '.join(sorted(user.username for user in people))}.{note}")
     return redirect("judgments:queue", pk)
 
@@ -64,14 +64,14 @@ def queue_annotators(request: HttpRequest, pk: int) -> HttpResponseBase:
 @require_POST
 @researchers
 def queue_annotator(request: HttpRequest, pk: int, user_id: int) -> HttpResponseBase:
-    """Remove an annotator, reassign what they have not judged, or decide their training round: the field `do`."""
+    """Remove an annotator, reassign what they have not judged, or decide their qualification test: the field `do`."""
     queue = _own_queue(request, pk)
     person = get_or_404(User.objects.filter(annotation_queues=queue), pk=user_id)
     try:
         match request.POST.get("do", ""):
             case "remove":
                 said = _moved(*sharing.remove_annotator(queue=queue, annotator=person))
-                said = f"{person.username} judges no more in this queue. {said} You can add them again."
+                said = f"{person.username} no longer judges in this queue. {said} You can add them again."
             case "reassign":
                 said = _moved(*sharing.reassign(queue=queue, from_=person)) or "Nothing was assigned to them."
             case "pass":
@@ -79,7 +79,7 @@ def queue_annotator(request: HttpRequest, pk: int, user_id: int) -> HttpResponse
                 said = f"{person.username} may judge the whole queue."
             case "again":
                 gold.decide(queue=queue, user=person, passed=False)
-                said = f"{person.username} may try the training round again."
+                said = f"{person.username} may retake the qualification test."
             case _:
                 raise BadInput("there is no such action", "do")
     except BadInput as error:
@@ -90,8 +90,8 @@ def queue_annotator(request: HttpRequest, pk: int, user_id: int) -> HttpResponse
 
 
 def _moved(moved: int, stayed: int) -> str:
-    said = f"Others got {moved} of their targets." if moved else ""
-    return f"{said} {stayed} could not be given to anybody else." if stayed else said
+    said = f"{moved} of their targets were reassigned." if moved else ""
+    return f"{said} {stayed} could not be reassigned to anybody." if stayed else said
 
 
 @require_POST

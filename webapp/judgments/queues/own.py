@@ -1,4 +1,4 @@
-"""What annotators do beside judging: their own page, putting targets aside, gold answers, invitations.
+"""What annotators do beside judging: their own page, skipped targets, gold answers, invitations.
 
 Open to every member: who may judge in a queue is decided queue by queue, as an invitation needs no role.
 """
@@ -38,7 +38,7 @@ def _target(request: HttpRequest, pk: int, target: str) -> Target:
 @require_POST
 @members
 def queue_unskip(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Take back a target that was put aside: the field `target`."""
+    """Return a skipped target to the queue: the field `target`."""
     target = _target(request, pk, request.POST.get("target", ""))
     accepted(request, partial(reservations.unskip, target=target, user=current_user(request)))
     return redirect("judgments:mine")
@@ -47,7 +47,7 @@ def queue_unskip(request: HttpRequest, pk: int) -> HttpResponseBase:
 @require_GET
 @members
 def gold_answer(request: HttpRequest, pk: int, target_id: int) -> HttpResponse:
-    """What was right of a gold target that this person has judged, and why, where the queue shows it."""
+    """The gold labels of a target that this person has judged, with reasons, if the queue shows them."""
     user = current_user(request)
     queue = get_or_404(Queue.objects.annotated_by(user).filter(gold_feedback=True), pk=pk)
     target = get_or_404(queue.targets.with_games().filter(gold=True), pk=target_id)
@@ -78,7 +78,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponseBase:
         except BadInput as error:
             refusal = error.why
         else:
-            messages.success(request, f"You judge in {queue.name} now.")
+            messages.success(request, f"You are now an annotator of {queue.name}.")
             return redirect("judgments:mine")
     context = {"invitation": found, "refusal": refusal}
     return render(request, "judgments/invitation.html", context, status=400 if request.method == "POST" else 200)

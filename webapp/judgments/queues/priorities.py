@@ -11,7 +11,7 @@ from webapp.judgments.queues.comparing import disagreement
 from webapp.judgments.queues.sharing import assign_one_more
 
 DISAGREE = 0.2
-"""From this mean unlikeness of its judgments on, annotators disagree on a target."""
+"""Annotators disagree on a target from this mean dissimilarity of its judgments on."""
 
 
 def follow(target: Target) -> None:

@@ -1,4 +1,4 @@
-"""What is offered to whom: targets are reserved for those who open them, put aside, and released by a judgment.
+"""Reservations: targets are reserved for those who open them, skipped, and released by a judgment.
 
 Each function is one transaction; `BadInput` says what is wrong and changes nothing. Reservations lapse by the
 database's clock. A judgment that comes after its reservation lapsed is stored all the same.
@@ -62,12 +62,12 @@ def _lock(target: Target) -> bool:
 
 @transaction.atomic
 def skip(*, target: Target, user: User, why: str) -> None:
-    """Put a target aside: it is not offered to this person until they take it back, and no longer reserved."""
+    """Skip a target: it is no longer reserved, and not offered to this person until they return it to their queue."""
     why = why.strip()
     if not why:
         raise BadInput("state briefly why you skip it", "why")
     if not _lock(target) or not Target.objects.awaited_by(user).filter(pk=target.pk).exists():
-        raise BadInput("it does not wait for you any more", "target")
+        raise BadInput("it is no longer open for you", "target")
     row, made = Assignment.objects.get_or_create(
         target=target, annotator=user, defaults={"skipped": why[:300], "expires_at": Now()}
     )
@@ -78,7 +78,7 @@ def skip(*, target: Target, user: User, why: str) -> None:
 
 @transaction.atomic
 def unskip(*, target: Target, user: User) -> None:
-    """Take a target back that this person put aside; it is offered again if it is still open for them."""
+    """Return a skipped target to this person's queue; it is offered again if it is still open for them."""
     rows = Assignment.objects.filter(target=target, annotator=user).exclude(skipped="")
     if not rows.exists():
         raise BadInput("you did not skip it", "target")
@@ -96,7 +96,7 @@ def check_open(target: Target, user: User) -> None:
     if queue.qualify_items and not target.gold:
         passed = Qualification.objects.filter(queue=queue, annotator=user, passed=True)
         if not passed.exists():
-            raise BadInput("the training round comes first", "target")
+            raise BadInput("the qualification test comes first", "target")
     if target.gold or target.wanted is None or target.assignments.filter(annotator=user).exists():
         return
     if queue.assignment == Queue.Assignment.SHARED_OUT:

@@ -91,7 +91,7 @@ def add_annotators(*, queue: Queue, annotators: Iterable[User]) -> list[User]:
     locked = _changeable(queue)
     new = [user for user in annotators if not locked.annotators.filter(pk=user.pk).exists()]
     if refused := [user.username for user in new if not (user.is_annotator and user.is_active)]:
-        raise BadInput(f"{refused[0]} does not have the role of an annotator: invite them by a link", "annotators")
+        raise BadInput(f"{refused[0]} does not have the annotator role: invite them by a link", "annotators")
     locked.annotators.add(*new)
     return new
 
@@ -104,7 +104,7 @@ def remove_annotator(*, queue: Queue, annotator: User) -> tuple[int, int]:
     """
     locked = _changeable(queue)
     if not locked.annotators.filter(pk=annotator.pk).exists():
-        raise BadInput("they are no annotator of this queue", "annotator")
+        raise BadInput("they are not an annotator of this queue", "annotator")
     if locked.annotators.count() == 1:
         raise BadInput("nobody would be left to judge: add another annotator first, or close the queue", "annotator")
     moved, stayed = reassign(queue=locked, from_=annotator)

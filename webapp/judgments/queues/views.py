@@ -37,8 +37,8 @@ PAGE = 50
 JUDGMENTS = 20
 """Judgments per page of a queue."""
 COLUMNS = {
-    "name": "Queue", "codebook": "Codebook", "by": "By", "scored": "Scored", "not": "Could not", "left": "Waiting",
-    "seats": "Seats", "owner": "Owner", "age": "Made",
+    "name": "Queue", "codebook": "Codebook", "by": "By", "scored": "Scored", "not": "Could not score",
+    "left": "Pending", "seats": "Seats", "owner": "Owner", "age": "Created",
 }  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
             form.add_error(error.where if error.where in form.fields else None, error.why)
         else:
             if queue.left_out:
-                messages.warning(request, "Some seats were left out; the queue's page names them.")
+                messages.warning(request, "Some seats were excluded; the queue's page lists them.")
             return redirect("judgments:queue", queue.pk)
     return render(request, "judgments/queue_new.html", {"form": form}, status=400 if form.errors else 200)
 
@@ -207,7 +207,7 @@ def queue_export(request: HttpRequest, pk: int) -> HttpResponseBase:
         else:
             messages.success(request, f"Stored as {version}.")
             if left_out:
-                messages.warning(request, f"{len(left_out)} games were left out: {'; '.join(left_out[:5])}.")
+                messages.warning(request, f"{len(left_out)} games were excluded: {'; '.join(left_out[:5])}.")
             return redirect("scenarios:version", version.dataset.name, version.number)
     return render(request, "judgments/export.html", {"form": form, "queue": queue}, status=400)
 

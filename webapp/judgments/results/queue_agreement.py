@@ -41,7 +41,7 @@ MOST_GAMMA = 50
 """Games of which gamma is computed: each takes up to a second."""
 TITLES: dict[str, str] = {
     "krippendorff": "Krippendorff's α", "fleiss": "Fleiss' κ", "cohen": "Cohen's κ", "gwet": "Gwet's AC1",
-    "percent": "Equal values",
+    "percent": "Observed agreement",
 }  # fmt: skip
 Report = Callable[[int, int], None]
 """Called with how much of the work is done, and how much there is."""

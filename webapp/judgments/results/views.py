@@ -23,9 +23,9 @@ from webapp.scenarios.forms import DatasetNameForm
 
 LEVELS = {
     "nominal": "nominal: values are equal or not",
-    "ordinal": "ordinal: by how many values lie between two",
+    "ordinal": "ordinal: by the number of values between two",
     "interval": "interval: by the squared difference",
-    "sets": "MASI: by what two sets share",
+    "sets": "sets: MASI distance",
 }
 """What the level of a label type means."""
 
@@ -104,7 +104,7 @@ def export_disagreements(request: HttpRequest, pk: int) -> HttpResponseBase:
         return redirect("judgments:judges", pk)
     messages.success(request, f"Stored as {version}.")
     if left_out:
-        messages.warning(request, f"{len(left_out)} games were left out: {'; '.join(left_out[:5])}.")
+        messages.warning(request, f"{len(left_out)} games were excluded: {'; '.join(left_out[:5])}.")
     return redirect("scenarios:version", version.dataset.name, version.number)
 
 

@@ -9,21 +9,21 @@ from webapp.accounts.models import User
 from webapp.judgments.models import SavedSearch
 
 MOST_SAVED = 100
-"""Searches that one person keeps."""
+"""Searches that one person may save."""
 LONGEST_QUERY = 2000
 
 
 @transaction.atomic
 def save(*, owner: User, name: str, query: str) -> SavedSearch:
-    """Keep a search under a name; one of the same name is replaced."""
+    """Save a search under a name; one of the same name is replaced."""
     name = " ".join(name.split())[:80]
     if not name:
         raise BadInput("name the search", "name")
     if len(query) > LONGEST_QUERY:
-        raise BadInput("the search is too long to be kept", "query")
+        raise BadInput("the search is too long to be saved", "query")
     User.objects.select_for_update().get(pk=owner.pk)  # two requests at once do not pass the limit
     others = SavedSearch.objects.filter(owner=owner).exclude(name=name)
     if others.count() >= MOST_SAVED:
-        raise BadInput(f"you keep {MOST_SAVED} searches: delete one first", "name")
+        raise BadInput(f"you have saved {MOST_SAVED} searches: delete one first", "name")
     search, _ = SavedSearch.objects.update_or_create(owner=owner, name=name, defaults={"query": query})
     return search

@@ -1,4 +1,4 @@
-"""The page of a search over labels, its file, and the searches that a person keeps."""
+"""The page of a search over labels, its file, and a person's saved searches."""
 
 from __future__ import annotations
 
@@ -177,11 +177,11 @@ def _cells(row: Label) -> tuple[object, ...]:
 @require_POST
 @researchers
 def save(request: HttpRequest) -> HttpResponseBase:
-    """Keep the search under a name, and return to it."""
+    """Save the search under a name, and return to it."""
     query = request.POST.get("query", "")
     saving = partial(services.save, owner=current_user(request), name=request.POST.get("name", ""), query=query)
     if accepted(request, saving):
-        messages.success(request, "The search is kept.")
+        messages.success(request, "The search was saved.")
     return redirect(f"{reverse('judgments:search')}?{QueryDict(query).urlencode()}")
 
 

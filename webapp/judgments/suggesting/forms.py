@@ -22,7 +22,7 @@ class ClassifierForm(forms.Form):
         queryset=CodebookVersion.objects.none(),
         label="Codebook",
         empty_label=None,
-        help_text="Labels of turns under this version are learned.",
+        help_text="The classifier is trained on this version's labels of turns.",
     )
     queues = forms.ModelMultipleChoiceField(
         queryset=Queue.objects.none(), required=False, help_text="Queues of whole games that people judged under it."
@@ -34,7 +34,7 @@ class ClassifierForm(forms.Form):
         help_text="Dataset versions whose conversations carry judgments of people under it.",
     )
     base = forms.ChoiceField(
-        label="Base model", initial=DEFAULT_BASE, help_text="A frozen model whose hidden states are read."
+        label="Base model", initial=DEFAULT_BASE, help_text="A frozen model whose hidden states are the features."
     )
 
     def __init__(self, user: User, data: Any = None, **options: Any) -> None:
