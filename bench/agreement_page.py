@@ -10,7 +10,7 @@ MOST_DEVIATION = 0.02
 MOST_SECONDS = 2.0
 LAYOUTS = {"all": "all five", "three": "three of five"}
 CLOCKS = ("processor", "elapsed")
-METHODS = {"majority": "majority", "dawid_skene": "Dawid and Skene", "mace": "MACE"}
+METHODS = {"majority": "majority", "dawid_skene": "Dawid–Skene", "mace": "MACE"}
 
 
 def page(raw: Mapping[str, Any]) -> Iterator[str]:

@@ -154,7 +154,7 @@ def test_curves_are_of_what_is_yes_or_no():
     every = curves([Checkpoint(0, [game(marked([0]))] * 3)], CODEBOOK)
     assert list(every) == ["bluff", "mood", "won_by_talk", "loyal", "quote"]
     assert every["bluff"] == curve([Checkpoint(0, [game(marked([0]))] * 3)], CODEBOOK, "bluff")
-    with pytest.raises(BadInput, match="no matter of yes or no"):
+    with pytest.raises(BadInput, match="not a yes-or-no label type"):
         of([game()], "quality")
     with pytest.raises(BadInput, match="no label of this name"):
         of([game()], "other")

@@ -2,8 +2,8 @@
 AC2, the share of agreeing pairs, and an interval for each.
 
 `ratings[r][u]` is what rater r said of unit u, `None` where it said nothing. Equal values are one category, so `True`
-and 1 are. Of every coefficient 1 is full agreement, and 0 what its own idea of chance gives. It is None where it is not
-defined: fewer than two units with two values, or nothing that varies.
+and 1 are. Every coefficient is 1 for perfect agreement and 0 for the agreement that its chance model expects.
+It is None where it is not defined: fewer than two units with two values, or nothing that varies.
 
 Every coefficient is a function of sums over units: counts of values, of agreeing pairs, of their squares. The sums of
 each cluster are computed once, and an interval reads nothing else. Time and memory grow with units, and with clusters
@@ -97,7 +97,7 @@ def gwet(ratings: Ratings, level: Level = "nominal", categories: Sequence[Value]
 
 
 def percent(ratings: Ratings) -> float | None:
-    """Return the share of agreeing pairs of raters, as the mean over the units that two raters rated, from 0 to 1."""
+    """Return the observed agreement from 0 to 1: the share of agreeing pairs of raters, averaged over units."""
     return _value(cluster_sums("percent", ratings))
 
 

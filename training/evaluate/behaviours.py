@@ -1,11 +1,11 @@
 """Labelled behaviours against outcomes: how often seats that survived, won or otherwise differ in their outcome show
-each behaviour of a codebook that is a matter of yes or no.
+each behaviour of a codebook, that is each yes-or-no label type.
 
 The table of Werewolf's surviving and eliminated players is that of OMAR, §4.2; other outcomes, checkpoints and the
 control of false discoveries are Parley's additions. Pure functions over games and judgments. Several authors' answers
 about one place are averaged first, and of an author's answers the last counts; a place without an answer is counted,
 never imputed. The caller chooses the judgments: beside others an adjudicator's decision is one of several. Raises
-`BadInput` for a game that does not report roles and survival, and for label types that are no matter of yes or no.
+`BadInput` for a game that does not report roles and survival, and for other label types than yes or no.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _places(game: JudgedGame, label_type: LabelType, judgments: Sequence[Judgmen
         for place in seats if label_type.about == "seat" else [None]:
             yield Place(place, answers.get(place, {}))
     else:
-        raise BadInput(f"{label_type.summary} is no matter of yes or no", label_type.name)
+        raise BadInput(f"{label_type.summary} is not a yes-or-no label type", label_type.name)
 
 
 def report(games: Sequence[JudgedGame], codebook: Codebook) -> Report:

@@ -29,7 +29,7 @@ class CurvePoint(Record):
     """One checkpoint: the share of places that have the label, from `low` to `high`, over `games` with `places`.
 
     All three are None without an answer; from turns or seats of a single game the band is 0 to 1. `corrected`: errors
-    of a classifier are taken into account, and `seen` is the share before. `agreement` is Krippendorff's alpha of
+    of a classifier are taken into account, and `seen` is the uncorrected share. `agreement` is Krippendorff's alpha of
     several authors, None of one.
     """
 
@@ -50,7 +50,7 @@ def curves(
     errors: Mapping[str, Accuracy] | None = None,
     by: By = "both",
 ) -> dict[str, list[CurvePoint]]:
-    """Return the curve of every label type of the codebook that is a matter of yes or no, by name.
+    """Return the curve of every yes-or-no label type of the codebook, by name.
 
     `errors` are those of the classifier that wrote the judgments, by label type.
     """
@@ -64,7 +64,7 @@ def curve(
     """Return a label type's point at every checkpoint, in their order.
 
     Judgments under another codebook or version do not count. Raises `BadInput` for a label type that the codebook does
-    not have or that is no matter of yes or no, and for `errors` of judgments by several authors.
+    not have or that is not yes-or-no, and for `errors` of judgments by several authors.
     """
     label_type = codebook.type_of(label)
     points = []

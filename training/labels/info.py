@@ -1,4 +1,4 @@
-"""What a stored classifier says of itself: its labels, its thresholds, and how well it agrees with people.
+"""The metadata of a stored classifier: its labels, its thresholds, and how well it agrees with people.
 
 Reading it needs neither the weights nor the model that they stand on. Raises `BadInput` naming the place.
 """

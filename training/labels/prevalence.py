@@ -1,4 +1,4 @@
-"""How often a classifier errs, and the true share of turns behind the share in which it sees a label.
+"""A classifier's sensitivity and specificity, and the true prevalence of a label behind the apparent one.
 
 Turns of one dialogue resemble each other, so that n turns say less than n independent ones. Every share here therefore
 has an effective number of turns, from its variance between dialogues (Korn and Graubard, "Confidence intervals for
@@ -21,7 +21,7 @@ LEVEL = 0.95
 
 
 class Rate(Record):
-    """A share of turns with its interval; `n` is the effective number of turns, at most their number."""
+    """A share of turns with its interval; `n` is the effective sample size, at most the number of turns."""
 
     share: float = Field(ge=0, le=1)
     low: float
@@ -52,17 +52,17 @@ class Agreement(Record):
 
     @property
     def majority(self) -> float:
-        """The share of turns that are right by whoever always gives the more frequent answer."""
+        """The accuracy of the majority-class baseline."""
         return max(self.share, 1 - self.share)
 
     @property
     def always(self) -> float:
-        """The F1 of whoever sees the label in every turn: 2p / (1 + p) of its share p."""
+        """The F1 of the always-positive baseline: 2p / (1 + p) of its share p."""
         return 2 * self.share / (1 + self.share)
 
 
 class TrueShare(Record):
-    """The estimated share of turns that have a label, with its interval."""
+    """The estimated true prevalence of a label, with its interval."""
 
     share: float
     low: float

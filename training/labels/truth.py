@@ -1,6 +1,6 @@
-"""The truth that several annotators' labels suggest, unit by unit, and how reliable each annotator is.
+"""Truth inference: the aggregated label of each unit from several annotators' labels, and each annotator's reliability.
 
-Majority voting, and two models that weigh annotators by their estimated errors: Dawid and Skene (Maximum likelihood
+Majority voting, and two models that weight annotators by their estimated errors: Dawid and Skene (Maximum likelihood
 estimation of observer error-rates using the EM algorithm, 1979), and MACE (Hovy et al., Learning whom to trust with
 MACE, 2013). An annotator may label a unit several times. Nothing is random. Raises `BadInput` for no label.
 """

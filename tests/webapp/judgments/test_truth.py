@@ -164,7 +164,7 @@ def test_the_pages_show_what_was_computed_and_text_is_no_markup(judged, client_o
         assert ("Export the disagreements" in page) == (queue == people)
         assert (reverse("judgments:decisions", args=[queue.pk]) in page) == (who == researcher)
     page = client_of(researcher).get(reverse("judgments:truth", args=[people.pk])).content.decode()
-    assert "Dawid and Skene" in page
+    assert "Dawid–Skene" in page
     assert "0 of 8 games or seats have an adjudicator's decision" in page
     assert "Labels are aggregated over people only" in client_of(researcher).get(
         reverse("judgments:truth", args=[asked.pk])

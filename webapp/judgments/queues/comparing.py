@@ -1,4 +1,4 @@
-"""How far two judgments of one target say the same, over all kinds of labels. Numbers in, numbers out.
+"""The similarity of two judgments of one target, over all kinds of labels.
 
 A judgment is a sequence of label records, or None where the author could not score the target.
 """
@@ -14,16 +14,15 @@ from training.records import Label
 
 Labels = Sequence[Label] | None
 MARKS_ALIKE = 0.8
-"""The share of equal marks from which labels of turns, words and pairs count as right."""
+"""The similarity from which labels of turns, spans and relations count as correct."""
 
 
 def alike(first: Labels, second: Labels, codebook: Codebook) -> float:
-    """Return the mean likeness over the label types that either judgment uses, from 0 to 1; 1 where neither has any.
+    """Return the mean similarity over the label types that either judgment uses, from 0 to 1; 1 where neither has any.
 
-    Of values about seats or the game, the likeness of a type is the share of seats with equal values; two numbers of a
-    scale are as unlike as their distance is of the scale. Of turns, words and pairs it is the share of equal marks
-    among all marks of both (Jaccard), of words by characters. Whoever could not score it agrees with those who could
-    not, either.
+    For values about seats or the game, the similarity of a type is the share of seats with equal values; for two
+    numbers on a scale it is 1 minus their distance as a share of the scale. For labels of turns, spans and relations
+    it is the Jaccard index, for spans by characters. Two authors who could not score the target agree.
     """
     if first is None or second is None:
         return float(first is None and second is None)
@@ -35,7 +34,7 @@ def alike(first: Labels, second: Labels, codebook: Codebook) -> float:
 
 
 def disagreement(judgments: Sequence[Labels], codebook: Codebook) -> float:
-    """Return 1 minus the mean likeness over all pairs of judgments; 0 for fewer than two."""
+    """Return 1 minus the mean similarity over all pairs of judgments; 0 for fewer than two."""
     pairs = combinations(judgments, 2)
     return 1 - _mean(alike(first, second, codebook) for first, second in pairs)
 
@@ -44,7 +43,7 @@ def is_right(answer: Labels, decision: Labels, codebook: Codebook) -> bool:
     """Return whether an answer agrees with a decision.
 
     All required values about seats and the game are equal, and of the labels of turns, words and pairs the mean
-    likeness is at least `MARKS_ALIKE`. What is not required counts only where it marks turns.
+    similarity is at least `MARKS_ALIKE`. What is not required counts only where it marks turns.
     """
     if answer is None or decision is None:
         return answer is None and decision is None

@@ -179,7 +179,7 @@ def own_queues(user: User) -> list[OwnQueue]:
 
 
 def _agreements(user: User, queues: Iterable[Queue]) -> dict[int, float]:
-    """The mean likeness of a person's judgments with each other judgment of the same targets, by queue."""
+    """The mean similarity of a person's judgments with each other judgment of the same targets, by queue."""
     own = Target.objects.filter(queue__in=list(queues)).judged_by(user).order_by().values("pk")
     rows = Judgment.objects.not_awaited_by(user).filter(target__in=own, decides=False).exclude(author=None)
     by_target: dict[Target, list[Judgment]] = defaultdict(list)

@@ -23,7 +23,7 @@ from webapp.judgments.results import answers as reading
 from webapp.judgments.results.answers import Answers, Ratings, Unit, steps, values_at
 
 METHODS: dict[str, tuple[str, Callable[[Iterable[Label]], Truth]]] = {
-    "majority": ("Majority", majority), "dawid_skene": ("Dawid and Skene", dawid_skene), "mace": ("MACE", mace),
+    "majority": ("Majority", majority), "dawid_skene": ("Dawid–Skene", dawid_skene), "mace": ("MACE", mace),
 }  # fmt: skip
 MOST_DIFFERING = 50
 Report = Callable[[int, int], None]

@@ -1,6 +1,6 @@
 """How far authors agree who judged the same seats: Krippendorff's alpha for interval data, and Cohen's kappa.
 
-1 is full agreement, 0 is what chance gives. Intervals are over games, since seats of one game depend on each other
+1 is perfect agreement, 0 is agreement by chance. Intervals are over games, since seats of one game depend on each other
 (`training.evaluate.agreement`). They cover about their level from ten games on, and kappa's much less where almost all
 answers are the same.
 """

@@ -2,8 +2,8 @@
 
 Judgments are paired by game and seat across queues under one codebook version; a match or an episode and the
 conversations that copy it are one game. The truth is an adjudicator's decision, else the people's majority (without a
-tie), and on scales the mean of their values. What the agreement of a judge can reach at best is how far people agree
-with each other on the same units.
+tie), and on scales the mean of their values. The agreement of
+people on the same units is the practical upper bound for a judge.
 
 A judge version is a judge model, which has a name and a temperature, or a rule. The hash of a prompt cannot tell
 versions apart: it covers the conversation.
@@ -41,7 +41,7 @@ Report = Callable[[int, int], None]
 
 
 class Share(Record):
-    """A share of units with its 95 % interval over games (exact, with the effective number of units), of `n` units."""
+    """A share of units with its 95 % interval over games (exact, with the effective sample size), of `n` units."""
 
     share: float
     n: int
