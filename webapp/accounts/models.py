@@ -11,6 +11,9 @@ from django.db.models.functions import Now
 from training.errors import BadInput
 from webapp.accounts.names import skeleton
 
+FORMER = "a former player"
+"""How a person is named whose account was deleted."""
+
 
 class Role(models.TextChoices):
     """What a person may do. A guest is a person without a password, let in by a link to one seat."""
@@ -29,7 +32,7 @@ class People(UserManager["User"]):
 
     def members(self) -> "models.QuerySet[User]":
         """Return all people with an account."""
-        return self.exclude(role=Role.GUEST)
+        return self.exclude(role=Role.GUEST).filter(deleted_at=None)
 
     def create_superuser(
         self, username: str, email: str | None = None, password: str | None = None, **fields: Any
@@ -44,12 +47,18 @@ class People(UserManager["User"]):
 
 
 class User(AbstractUser):
-    """A person (or a guest) with one role."""
+    """A person (or a guest) with one role.
+
+    The row of a deleted account stays under a random name, so that games and judgments of others stay whole.
+    """
 
     role = models.CharField(max_length=12, choices=Role.choices, default=Role.PLAYER)
 
     member_since = models.DateTimeField(
         null=True, default=None, editable=False, help_text="When a guest made an account; empty for everybody else."
+    )
+    deleted_at = models.DateTimeField(
+        null=True, default=None, editable=False, help_text="When the account was deleted: nothing personal is left."
     )
     skeleton = models.CharField(max_length=300, null=True, default=None, editable=False, unique=True)  # noqa: DJ001
     """A key that is equal for names that look alike; None for accounts whose lookalike is older than the constraint."""
@@ -85,6 +94,8 @@ class User(AbstractUser):
     @property
     def shown_name(self) -> str:
         """The name that others at a table see. A guest may choose any, so it is marked as no username can be."""
+        if self.deleted_at is not None:
+            return FORMER
         return f"{self.first_name} (guest)" if self.is_guest else self.username
 
     def may_change(self, owner_id: int | None) -> bool:

@@ -1,5 +1,6 @@
 """Changes to accounts: keys, guests and roles. Each is one transaction."""
 
+import secrets
 import time
 
 from allauth.account.models import EmailAddress
@@ -9,6 +10,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest
+from django.utils import timezone
 
 from training.errors import BadInput
 from webapp.accounts.models import ApiKey, Role, User, digest, new_token
@@ -104,6 +106,23 @@ def set_role(*, user: User, role: Role, active: bool) -> None:
     if [admin.pk for admin in admins] == [user.pk] and not (active and role == Role.ADMIN):
         raise BadInput("this is the last administrator: make another person an administrator first", user.username)
     User.objects.filter(pk=user.pk).update(role=role, is_active=active)
+
+
+@transaction.atomic
+def anonymise(*, user: User) -> None:
+    """Delete what an account says of its person: the row stays under a random name, and nobody can sign in as it.
+
+    Raises `BadInput` for the last administrator who can sign in.
+    """
+    set_role(user=user, role=Role(user.role), active=False)
+    ApiKey.objects.filter(user=user).delete()
+    EmailAddress.objects.filter(user=user).delete()
+    user.refresh_from_db()
+    user.username, user.skeleton = f"former-{secrets.token_hex(8)}", ""
+    user.first_name = user.last_name = user.email = ""
+    user.last_login, user.deleted_at = None, timezone.now()
+    user.set_unusable_password()  # a new hash: every session ends
+    user.save()
 
 
 @transaction.atomic

@@ -67,7 +67,7 @@ def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
 def people(request: HttpRequest) -> HttpResponse:
     """All people with a password, filtered by the query string, with their roles and status."""
     words, role, order = request.GET.get("q", "")[:200], request.GET.get("role", ""), Order.requested(request, "name")
-    persons = User.objects.exclude(role=Role.GUEST)
+    persons = User.objects.members()
     if words:
         persons = persons.filter(Q(username__icontains=words) | Q(email__icontains=words))
     if role:
@@ -90,7 +90,7 @@ def people(request: HttpRequest) -> HttpResponse:
 @admins
 def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
     """Set a person's role; administrators cannot change their own."""
-    person = get_or_404(User.objects.exclude(role=Role.GUEST), pk=user_id)
+    person = get_or_404(User.objects.members(), pk=user_id)
     form = PersonForm(request.POST)
     if not form.is_valid():
         messages.error(request, f"{person.username} was not changed: {form.errors.as_text()}")
@@ -108,7 +108,7 @@ def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
 @admins
 def new_password(request: HttpRequest, user_id: int) -> HttpResponse:
     """Set a new password for another user; users change their own on a page that asks for the old one."""
-    person = get_or_404(User.objects.exclude(role=Role.GUEST), pk=user_id)
+    person = get_or_404(User.objects.members(), pk=user_id)
     if person.pk == request.user.pk:
         return redirect("account_change_password")
     form = SetPasswordForm(person, request.POST or None)
