@@ -16,7 +16,6 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from training.errors import BadInput
-from training.games import REGISTRY
 from training.reading import Record
 from training.records import Judgment, Label, LabelValue
 
@@ -442,16 +441,3 @@ CONDUCT = CODEBOOKS["fine-grained"]
 """The five fine-grained dimensions (OMAR, section 4.1.3), for evaluation and people, never a reward."""
 BEHAVIOURS = CODEBOOKS["werewolf-behaviours"]
 """Whether a player of Werewolf did what the behaviour table of OMAR (section 4.2) counts."""
-
-ASKED_FIRST: tuple[str, ...] = (
-    "mutual_benefit",
-    "believability",
-    "voting_manipulation",
-    "recognising_deception",
-)
-"""Label types of the codebooks above that players are asked first, one of each codebook and role; others on request."""
-
-
-def rated_after(game: str) -> Codebook | None:
-    """Return the codebook by which players rate each other after a game; None if they do not, or for no game."""
-    return CODEBOOKS.get(REGISTRY[game].rated_by) if game in REGISTRY else None

@@ -16,7 +16,7 @@ from django.db import transaction
 from training.config import RunConfig
 from training.errors import BadInput
 from training.games import redrawn
-from training.labels.codebooks import rated_after
+from training.labels.rated import rated_after
 from training.seeding import rng
 from webapp.accounts.models import User
 from webapp.arena import access

@@ -24,7 +24,8 @@ from tests.webapp.judgments.make import (
 from tests.webapp.runs.making import make_episode, make_run, village
 from training.games import REGISTRY as GAMES
 from training.games.base import FORFEIT
-from training.labels.codebooks import CODEBOOKS, CONDUCT, rated_after
+from training.labels.codebooks import CODEBOOKS, CONDUCT
+from training.labels.rated import rated_after
 from training.records import ALL, Scenario
 from webapp.accounts.models import User
 from webapp.arena.models import Match

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef
 
 from training.errors import BadInput, IllegalMove
 from training.games import GameSpec, lookup, make
-from training.labels.codebooks import rated_after
+from training.labels.rated import rated_after
 from training.records import Observation, Scenario, Seat, SeatMove, Viewer
 from training.views import TableView
 from webapp.accounts.models import User

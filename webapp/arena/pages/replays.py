@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput, IllegalMove
 from training.games import lookup
-from training.labels.codebooks import rated_after
+from training.labels.rated import rated_after
 from training.records import ALL, SPECTATOR, Seat, Viewer
 from training.views import TableView
 from webapp.accounts.permissions import current_user, everyone, members

@@ -17,8 +17,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from training.labels.codebooks import ASKED_FIRST, rated_after
 from training.labels.codebooks import Codebook as CodebookRecord
+from training.labels.rated import ASKED_FIRST, rated_after
 from training.records import ALL, Message
 from training.views import Line
 from webapp.accounts.models import User
