@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from training.errors import BadInput
 from training.labels.codebooks import Codebook as CodebookRecord
+from training.store import dumps, loads
 from webapp.accounts.models import User
 
 
@@ -81,15 +84,23 @@ class CodebookVersion(models.Model):
 
     def record(self) -> CodebookRecord:
         """Return it as judges and exports read it."""
-        return CodebookRecord.from_dict(
-            {
-                "name": self.codebook.name,
-                "version": self.number,
-                "title": self.title,
-                "guideline": self.guideline,
-                "labels": self.labels,
-            }
+        return _validated(
+            dumps(
+                {
+                    "name": self.codebook.name,
+                    "version": self.number,
+                    "title": self.title,
+                    "guideline": self.guideline,
+                    "labels": self.labels,
+                }
+            )
         )
+
+
+@functools.lru_cache(maxsize=256)
+def _validated(content: str) -> CodebookRecord:
+    """Validate each content once: pages read a version for every target and label."""
+    return CodebookRecord.from_dict(loads(content))
 
 
 class JudgeModel(models.Model):
