@@ -8,16 +8,16 @@ that do not tell them, such as those without roles, have no part in it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from training.evaluate.behaviours import JudgedGame, Table, report
 from training.labels.codebooks import Codebook
-from training.reading import split_seat_metrics
 from training.records import Judgment as JudgmentRecord
 from webapp.accounts.models import User
 from webapp.judgments.games import GAME_ID, GameId
 from webapp.judgments.models import Judgment, Queue
+from webapp.judgments.search.games import facts_in, survived
 
 
 def of_queue(queue: Queue, user: User | None = None) -> Table | None:
@@ -27,36 +27,22 @@ def of_queue(queue: Queue, user: User | None = None) -> Table | None:
         return None
     judgments = _judgments(queue, codebook, user)
     games: dict[GameId, JudgedGame] = {}
-    for game, roles, metrics in _facts(queue):
-        survived = _survived(roles, metrics)
-        if game not in games and survived is not None:
-            games[game] = JudgedGame(roles, survived, judgments[game])
+    for game, facts in _facts(queue):
+        roles = facts.get("roles") or ()
+        outcomes = survived(facts, len(roles))
+        if game not in games and outcomes:
+            games[game] = JudgedGame(roles, outcomes, judgments[game])
     tables = report(list(games.values()), codebook).tables
     return tables[0] if tables else None
 
 
-def _facts(queue: Queue) -> Iterator[tuple[GameId, Sequence[str], Mapping[str, Any]]]:
+def _facts(queue: Queue) -> Iterator[tuple[GameId, Mapping[str, Any]]]:
     """Yield every target's game with its roles and its seats' metrics, in the order of the queue."""
     columns = ("match__roles", "match__seat_metrics", "episode__summary", "conversation__data")
-    for match, episode, conversation, *facts in queue.targets.order_by("position").values_list(*GAME_ID, *columns):
-        roles, metrics, summary, data = facts
-        if not match:
-            record = (summary if episode else data) or {}
-            roles, metrics = record.get("roles"), _seat_metrics(record)
-        yield (match, episode, conversation), roles or (), metrics or {}
-
-
-def _seat_metrics(record: Mapping[str, Any]) -> Mapping[str, Mapping[str, float]]:
-    """Return the seats' metrics of an episode; older records name them `survived_0` among the game's."""
-    if "seat_metrics" in record:
-        return record["seat_metrics"]
-    _, by_seat = split_seat_metrics(record.get("metrics") or {}, len(record.get("roles") or ()))
-    return {str(seat): metrics for seat, metrics in by_seat.items()}
-
-
-def _survived(roles: Sequence[str], metrics: Mapping[str, Mapping[str, float]]) -> list[bool] | None:
-    survived = [metrics.get(str(seat), {}).get("survived") for seat in range(len(roles))]
-    return [bool(value) for value in survived] if survived and None not in survived else None
+    for match, episode, conversation, *stored in queue.targets.order_by("position").values_list(*GAME_ID, *columns):
+        roles, metrics, summary, data = stored
+        of_match = {"roles": roles, "seat_metrics": metrics}
+        yield (match, episode, conversation), of_match if match else facts_in((summary if episode else data) or {})
 
 
 def _judgments(queue: Queue, codebook: Codebook, user: User | None) -> dict[GameId, list[JudgmentRecord]]:

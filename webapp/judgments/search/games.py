@@ -62,7 +62,11 @@ def facts_of(game: JudgedGame) -> Mapping[str, Any]:
     """Return roles, returns and the seats' metrics as they are stored with the game."""
     if isinstance(game, Match):
         return {"roles": game.roles, "returns": game.returns, "seat_metrics": game.seat_metrics}
-    facts: Mapping[str, Any] = game.summary if isinstance(game, PlayedEpisode) else game.data
+    return facts_in(game.summary if isinstance(game, PlayedEpisode) else game.data)
+
+
+def facts_in(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the same of the record of an episode or conversation; older ones name `survived_0` among the game's."""
     if "seat_metrics" in facts:
         return facts
     _, by_seat = split_seat_metrics(facts.get("metrics") or {}, len(facts.get("roles") or ()))
