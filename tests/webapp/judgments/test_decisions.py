@@ -166,6 +166,15 @@ def test_decisions_are_exported_as_such(researcher, queue, first):
     assert sorted(written) == [("person:1", False), ("person:2", False), ("person:3", True)]
 
 
+def test_a_decision_does_not_have_the_agreement_computed_anew(researcher, queue, first, monkeypatch):
+    before = analyses.of_queue(queue, "agreement")
+    decisions.decide(target=first, by=researcher, labels=None, note="nobody can tell")
+    monkeypatch.setattr(analyses, "compute", None)
+    after = analyses.of_queue(queue, "agreement")
+    assert after.current
+    assert after.result == before.result
+
+
 def test_who_owns_another_queue_decides_nothing(client_of, other_researcher, annotator, queue, first):
     for client in (client_of(other_researcher), client_of(annotator)):
         assert client.get(reverse("judgments:decisions", args=[queue.pk])).status_code == 404

@@ -62,6 +62,11 @@ def state_of_people(queue: Queue) -> State:
     return _state(Judgment.objects.filter(target__queue=queue, author__isnull=False))
 
 
+def state_of_annotators(queue: Queue) -> State:
+    """Return the state of the annotators' judgments of a queue: decisions have no part in agreement."""
+    return _state(Judgment.objects.filter(target__queue=queue, author__isnull=False, decides=False))
+
+
 def state_of_all(queue: Queue) -> State:
     """Return the state of all judgments under the codebook version of a queue, whoever gave them."""
     return _state(calibration.judgments_of(queue))
@@ -77,7 +82,7 @@ def _digest(state: State) -> str:
 
 
 KINDS: dict[str, Kind] = {
-    "agreement": Kind(queue_agreement.QueueAgreement, state_of_people, queue_agreement.compute),
+    "agreement": Kind(queue_agreement.QueueAgreement, state_of_annotators, queue_agreement.compute),
     "truth": Kind(aggregated.QueueTruth, state_of_people, aggregated.compute),
     "calibration": Kind(calibration.QueueCalibration, state_of_all, calibration.compute),
 }
