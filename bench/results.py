@@ -15,6 +15,7 @@ from typing import Any
 
 from bench import (
     agreement_page,
+    annotation_page,
     claims_page,
     csp_page,
     emergence_page,
@@ -641,6 +642,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "speed": speed,
     "table-speed": table_speed_page.page,
     "agreement": agreement_page.page,
+    "annotation": annotation_page.page,
 }
 FILES = {
     "speed": ("learning", "sampling", "conversation", "start", "pages", "curves", "games", "probes", "probes_vllm"),

@@ -1,14 +1,24 @@
 """The annotation bench: alpha by hand, the readers of formats, and the whole way on a few games."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from bench import annotation, annotation_page, coincidences, label_copies, werewolf_setup
+from bench import (
+    annotation,
+    annotation_page,
+    annotation_seed,
+    annotation_times,
+    coincidences,
+    label_copies,
+    werewolf_setup,
+)
 from training import tables
 from training.dataset import Conversation, DatasetLine
 from training.labels.exchange import table
 from webapp.accounts.models import User
+from webapp.judgments.models import Judgment
 from webapp.scenarios import services as datasets
 
 
@@ -94,3 +104,24 @@ def test_nothing_differs_from_two_games_to_their_copies(villages, tmp_path, monk
     assert json.loads(json.dumps(whole)) == whole | {"rates": [0.1, 0.4, 0.2]}
     wrong = {**copies, "jsonl": copies["jsonl"][1:]}
     assert annotation.problems(annotation.compared(result, wrong))["formats"] == ["jsonl"]
+
+
+def test_the_published_labels_differ_nowhere():
+    raw = json.loads(Path("docs/results/annotation.json").read_text("utf-8"))
+    assert raw["ok"]
+    assert raw["agreement"]["largest_gap"] < annotation.TOLERANCE
+    assert (raw["counts"]["targets"], raw["counts"]["judgments"], raw["undecided"]) == (60, 180, 0)
+
+
+@pytest.mark.django_db
+@pytest.mark.slow
+def test_every_request_that_is_timed_is_answered():
+    """30 seats: 30 judgments by each of two annotators, 15 by the third, and a decision on every tenth seat."""
+    seeded = annotation_seed.seed(30)
+    assert annotation_times._counts(seeded.queue) == {
+        "targets": 30, "judgments": 78, "labels": 624, "labels_of_the_site": 624 + 744,
+    }  # fmt: skip
+    times = {name: annotation_times.timed(send, 2) for name, send in annotation_times.requests(seeded, 2).items()}
+    assert all(row["p95_ms"] >= row["median_ms"] > 0 for row in times.values())
+    saved = Judgment.objects.filter(target__queue=seeded.queue, author=seeded.annotators[-1]).count()
+    assert saved == 15 + 6, "a judgment that is not counted and two that are, by the page and by the API"
