@@ -87,6 +87,9 @@ def test_annotations_have_ids_of_their_own_and_are_counted():
     collection = json.loads(write("w3c", line(judged(judgment(), judgment("model:m"), judgment("person:2", ())))))
     found = collection["first"]["items"]
     assert collection["total"] == len(found) == len({item["id"] for item in found})
+    names = [collection["id"], collection["first"]["id"], *(item["id"] for item in found)]
+    assert len(set(names)) == len(names), "the recommendation asks for an IRI of each"
+    assert all(name.startswith("urn:uuid:") for name in names)
     assert {item["creator"]["type"] for item in found} == {"Person", "Software"}
     assert "@context" in collection
 

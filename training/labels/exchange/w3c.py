@@ -6,6 +6,7 @@ index of the move. Words have a position in code points, as the recommendation c
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -37,15 +38,20 @@ AROUND = 32
 
 
 def write(codebook: Codebook, scenarios: Iterable[LabelledScenario]) -> Iterator[str]:
-    """Yield the collection in pieces of one annotation; `total` comes last."""
+    """Yield the collection in pieces of one annotation; what is known at the end comes last.
+
+    The recommendation asks for an IRI of the collection and of its page: they follow from the annotations.
+    """
     name = f"{codebook.name} v{codebook.version}"
     head = dumps({"@context": CONTEXT, "type": "AnnotationCollection", "label": f"Labels under {name}"})
     yield f'{head[:-1]},"first":{{"type":"AnnotationPage","startIndex":0,"items":['
-    total = 0
+    total, content = 0, hashlib.sha256(head.encode())
     for annotation in _all(scenarios):
+        content.update(annotation["id"].encode())
         yield f"{',' if total else ''}\n{dumps(annotation)}"
         total += 1
-    yield f'\n]}},"total":{total}}}\n'
+    collection = uuid5(NAMESPACE_URL, content.hexdigest())
+    yield f'\n],"id":"urn:uuid:{uuid5(collection, "page")}"}},"id":"urn:uuid:{collection}","total":{total}}}\n'
 
 
 def _all(scenarios: Iterable[LabelledScenario]) -> Iterator[dict[str, Any]]:
