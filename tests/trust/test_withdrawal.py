@@ -9,6 +9,7 @@ from django.utils.timezone import now
 
 from tests.trust.withdrawn import SAID, addresses, canary_match, readable, reveal, world
 from tests.webapp.judgments.make import FIVES, annotate, conversation, imported, people_queue
+from tests.webapp.judgments.test_suggesting import INFO
 from tests.webapp.runs.making import make_checkpoint, make_run
 from training.config import RunConfig
 from training.errors import BadInput
@@ -18,8 +19,11 @@ from webapp.arena.models import Match
 from webapp.arena.setup import waiting_room
 from webapp.judgments.clock import withdraw_refused
 from webapp.judgments.datasets import export
-from webapp.judgments.models import Judgment, Suggestion, Target
+from webapp.judgments.models import Classifier, Judgment, Suggestion, Target
 from webapp.judgments.results import comparison, estimates
+from webapp.judgments.suggesting import services as suggesting
+from webapp.judgments.suggesting import training_data
+from webapp.judgments.suggesting.withdrawn import has_withdrawn
 from webapp.runs.models import Run
 from webapp.runs.services import create_run, resume_run
 from webapp.runs.withdrawn import delete_files, notice
@@ -350,3 +354,36 @@ def test_a_refusal_of_an_earlier_release_reaches_the_datasets(made, player):
     assert withdraw_refused() == 0
     made.version.refresh_from_db()
     assert made.version.closed_at is not None
+
+
+def test_a_classifier_that_learned_from_it_says_so_and_is_trained_again_without_it(
+    made, researcher, player, client_of, tmp_path
+):
+    """By the queue of matches, and by the dataset version that has copies of them."""
+    folder = tmp_path / "first"
+    folder.mkdir()
+    trained = Classifier.objects.create(
+        name="moves", owner=researcher, codebook_version=made.queue.codebook_version, state="ready",
+        trained_on={"base": "tiny", "queues": [made.queue.pk], "versions": [made.version.pk], "sources": []},
+        accuracy=INFO.to_dict(),
+    )  # fmt: skip
+    page, again_button = reverse("judgments:classifier", args=["moves"]), "Train it again without the game"
+    trained.trained_on["sources"] = training_data.write(trained, folder)
+    trained.save()
+    assert not has_withdrawn(trained)
+    assert again_button not in client_of(researcher).get(page).content.decode()
+    with pytest.raises(BadInput, match="has not failed"):
+        suggesting.retry_classifier(classifier=trained)
+    withdrawn(made.match, player)
+    assert has_withdrawn(trained)
+    assert again_button in client_of(researcher).get(page).content.decode()
+    for kind in (0, 1):  # each source alone is enough
+        only = Classifier(trained_on={"sources": [trained.trained_on["sources"][kind]]})
+        assert has_withdrawn(only)
+    suggesting.retry_classifier(classifier=trained)
+    trained.refresh_from_db()
+    assert trained.state == "queued"
+    again = training_data.write(trained, folder)
+    assert [source["games"] for source in again] == [1, 1]
+    assert not any(SAID in file.read_text() for file in folder.iterdir())
+    assert not has_withdrawn(Classifier(trained_on={"sources": again}))

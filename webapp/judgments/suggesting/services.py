@@ -34,6 +34,7 @@ from webapp.judgments.queues.priorities import prioritise
 from webapp.judgments.search.games import remember
 from webapp.judgments.suggesting import sources
 from webapp.judgments.suggesting.sources import Answer, Suggested
+from webapp.judgments.suggesting.withdrawn import has_withdrawn
 from webapp.scenarios.models import DatasetVersion
 
 TRIES = 3
@@ -187,9 +188,13 @@ def create_classifier(
 
 @transaction.atomic
 def retry_classifier(*, classifier: Classifier) -> None:
-    """Train a classifier again whose training failed; `BadInput` for any other."""
-    failed = Classifier.objects.filter(pk=classifier.pk, state=Classifier.State.FAILED)
-    if not failed.update(state=Classifier.State.QUEUED, tries=0, why="", done=0, total=0):
+    """Train a classifier again whose training failed, or that learned from a game which was withdrawn since.
+
+    Raises `BadInput` for any other.
+    """
+    states = [Classifier.State.FAILED, *([Classifier.State.READY] if has_withdrawn(classifier) else [])]
+    again = Classifier.objects.filter(pk=classifier.pk, state__in=states)
+    if not again.update(state=Classifier.State.QUEUED, tries=0, why="", done=0, total=0):
         raise BadInput("its training has not failed", classifier.name)
     hints.send(hints.TRAIN_CLASSIFIER, classifier.pk)
 
@@ -257,7 +262,9 @@ def finish_training(
     *, classifier: Classifier, folder: str, info: ClassifierInfo, sources: Sequence[dict[str, Any]]
 ) -> None:
     """Record a trained classifier with its folder in the storage, and what it was trained on."""
-    trained_on = {**classifier.trained_on, "sources": list(sources)}
+    trained_on, earlier = {**classifier.trained_on, "sources": list(sources)}, classifier.folder
+    if earlier and earlier != folder:
+        transaction.on_commit(lambda: files.delete_folder(earlier), robust=True)
     _change(
         classifier,
         state=Classifier.State.READY,

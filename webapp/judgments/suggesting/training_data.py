@@ -9,12 +9,14 @@ from training.dataset import DatasetLine
 from training.errors import BadInput
 from webapp.judgments.datasets import export
 from webapp.judgments.models import Classifier, Queue
+from webapp.judgments.suggesting.withdrawn import names_of
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import lines_of
 
 
 def write(classifier: Classifier, folder: Path) -> list[dict[str, Any]]:
-    """Write a file for each source, and return what each is: `kind`, `pk`, `name`, `file` and `games`.
+    """Write a file for each source, and return what each is: `kind`, `pk`, `name`, `file`, `games` and
+    their `names`.
 
     Games whose players did not all agree, and those whose players the owner may not know yet, are left out. Raises
     `BadInput` for a source that was deleted.
@@ -26,7 +28,9 @@ def write(classifier: Classifier, folder: Path) -> list[dict[str, Any]]:
             file = f"{kind}-{pk}.jsonl"
             (folder / file).write_text("".join(line.dumps() + "\n" for line in lines), "utf-8")
             games = sum(len(line.conversations) for line in lines)
-            sources.append({"kind": kind, "pk": pk, "name": name, "file": file, "games": games})
+            sources.append(
+                {"kind": kind, "pk": pk, "name": name, "file": file, "games": games, "names": names_of(lines)}
+            )
     return sources
 
 
@@ -41,4 +45,6 @@ def _version(pk: int) -> tuple[str, list[DatasetLine]]:
     version = DatasetVersion.objects.select_related("dataset").filter(pk=pk).first()
     if version is None:
         raise BadInput("a dataset version of its labels was deleted", f"version {pk}")
+    if version.closed_at is not None and version.replacement is not None:
+        version = version.replacement
     return str(version), list(lines_of(version))

@@ -19,6 +19,7 @@ from webapp.core.http import STOP_ASKING, accepted, integer, wants_fragment
 from webapp.judgments.models import Classifier, Queue, Suggestion
 from webapp.judgments.suggesting import acceptance, services, sources
 from webapp.judgments.suggesting.forms import ClassifierForm
+from webapp.judgments.suggesting.withdrawn import has_withdrawn
 
 PAGE = 50
 
@@ -103,6 +104,7 @@ def classifier_page(request: HttpRequest, name: str) -> HttpResponse:
         "rows": list(zip(info.labels, info.agreement, info.accuracy, strict=True)) if info and info.agreement else [],
         "labelled": games.annotate(targets=Count("target", distinct=True), count=Count("pk")),
         "may_change": user.may_change(classifier.owner_id),
+        "withdrawn": has_withdrawn(classifier),
     }
     if not wants_fragment(request):
         return render(request, "judgments/classifier.html", context)
