@@ -34,6 +34,7 @@ NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
     "scenarios:export",
     "corpora:export",
     "experiments:export",
+    "judgments:search-file",
     "api:openapi-json",
     "api:api-root",
 }
