@@ -160,7 +160,7 @@ def queue_and_annotate(page: Page, match: str) -> None:
     page.get_by_label("Name", exact=True).fill(f"{NAME} queue")
     choose(page, "Codebook", "fine-grained")
     page.get_by_label("Matches", exact=True).select_option(match)
-    page.get_by_label("Annotators").select_option(label="rosa")
+    page.get_by_label("Annotators", exact=True).select_option(label="rosa")
     page.get_by_role("button", name="Create the queue").click()
     expect(page.locator("#progress")).to_contain_text("0 of 2 scored")
     page.goto("/judgments/")
