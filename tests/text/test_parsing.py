@@ -1,12 +1,14 @@
 """Replies become moves: every declared form, every refusal, and `write` as the inverse of `parse`."""
 
+import time
+
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from training.errors import ParseError
-from training.games.actions import how_to, plain
+from training.games.actions import TAG, how_to, plain
 from training.records import Action, Argument, Observation
 from training.text import choices
 from training.text.parsing import parse, split_private, write
@@ -429,3 +431,11 @@ def test_only_what_an_open_choice_lists_is_listed():
 def test_nothing_that_others_read_stands_beside_a_command():
     with pytest.raises(ValidationError, match="no text for others"):
         Action(name="look", verbs=("look",), text="optional")
+
+
+@pytest.mark.parametrize("text", ["<" + " " * 100_000, "< /" + " " * 100_000, "< " * 50_000, "<a" + " " * 20_000])
+def test_a_tag_that_never_ends_takes_no_long_search(text):
+    """Time that grew with the square of the white space took minutes here."""
+    began = time.perf_counter()
+    assert TAG.search(text) is None
+    assert time.perf_counter() - began < 5

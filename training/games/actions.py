@@ -12,7 +12,7 @@ from functools import lru_cache
 from training.errors import IllegalMove
 from training.records import Action, Argument, ArgValue, Move
 
-TAG = re.compile(r"<\s*(/?)\s*([A-Za-z][^<>]{0,300}?)\s*(/?)\s*>")
+TAG = re.compile(r"<\s*+(/?)\s*+([A-Za-z][^<>]{0,300}?)\s*+(/?)\s*+>")
 """Anything that looks like a tag: (slash if closing, name, slash if self-closing)."""
 _INTEGER = re.compile(r"[^\w\s+-]?\s*([+-]?\d{1,3}(?:,\d{3})+|[+-]?\d+)(?:\.0+)?\s*\.?")
 _VALUE_FIRST = re.compile(r"([+-]?\d+)\s*x?\s+(.+)")

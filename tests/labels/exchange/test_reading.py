@@ -10,6 +10,7 @@ from training.errors import BadInput
 from training.games.actions import clean, plain
 from training.labels.codebooks import Codebook
 from training.labels.exchange import FORMATS, doccano, foreign, label_studio_reading
+from training.labels.exchange.base import Utf16
 from training.records import Episode, Label, Move, Scenario, SeatMove
 
 WORDS = Codebook.from_dict(
@@ -311,3 +312,23 @@ def test_what_is_wrong_in_a_line_of_doccano_is_named(tmp_path, record, where, wh
     with pytest.raises(BadInput, match=why) as error:
         lines(tmp_path, {"text": "fine"}, record, split="lines")
     assert error.value.where == f"all.jsonl line 2{where}"
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("line\n" * 401, "at most 400 turns can be read"),
+        ("<" + " " * 200_000, "a turn has at most 20000 characters, not 200001"),
+    ],
+)
+def test_a_text_that_is_too_long_is_refused_before_its_labels_are_read(tmp_path, text, why):
+    with pytest.raises(BadInput, match=why):
+        lines(tmp_path, {"text": text, "label": [[0, 1, "no such label"]]}, split="lines")
+
+
+def test_the_positions_of_a_text_are_counted_once_for_all_its_regions(tmp_path, monkeypatch):
+    counted = []
+    monkeypatch.setattr(label_studio_reading, "Utf16", lambda text: counted.append(text) or Utf16(text))
+    regions = [result(paragraph(0, 6, 9, paragraphlabels=["person"]), kind="paragraphlabels")] * 3
+    label_studio(tmp_path, {**dialogue_task(*regions[:1]), "annotations": [annotation(each) for each in regions]})
+    assert counted == ["Hi 🦊 Ann."]

@@ -14,6 +14,10 @@ from training.records import Judgment, Label, LabelValue
 
 Split = Literal["text", "lines"]
 """Whether a text without authors is one turn, or each of its lines is."""
+MOST_TURNS, MOST_CHARS = 400, 20_000
+"""Turns of a text and characters of a turn that can be read: what `games.dialogue` allows."""
+MOST_RAW = 10 * MOST_CHARS
+"""Characters of a turn with all its white space."""
 YES, NO = frozenset({"yes", "true", "1"}), frozenset({"no", "false", "0"})
 
 
@@ -76,6 +80,10 @@ class Document:
         for author, raw in texts:
             at = 0
             for piece in raw.split("\n") if split == "lines" and single else [raw]:
+                if len(self.turns) == MOST_TURNS and piece.strip():
+                    raise BadInput(f"at most {MOST_TURNS} turns can be read", where)
+                if len(piece) > MOST_RAW:
+                    raise BadInput(f"a turn has at most {MOST_CHARS} characters, not {len(piece)}", where)
                 if piece.strip() or not (split == "lines" and single):
                     self.turns.append((author, ForeignText(piece)))
                     self.starts.append(at)

@@ -60,10 +60,10 @@ def _task(task: Any, codebook: Codebook, where: str, key: str, text: str, split:
     data = need(task, "data", dict, where)
     exported = _exported(data, codebook, f"{where}, data") if "episode_sha256" in data else None
     document = None if exported else Document(_texts(data, text, f"{where}, data"), split, f"{where}, data")
-    answers = []
+    answers, units = [], dict[str, Utf16]()
     for number, annotation in enumerate(need(task, "annotations", list, where)):
         at = f"{where}, annotations.{number}"
-        answers.append(_Annotation(annotation, codebook, at, exported, document).answer())
+        answers.append(_Annotation(annotation, codebook, at, exported, document, units).answer())
     notices = []
     if count := len(task.get("predictions") or ()):
         notices.append(f"{count} predictions of models are left out")
@@ -123,6 +123,8 @@ class _Annotation:
     where: str
     exported: Conversation | None
     document: Document | None
+    units: dict[str, Utf16]
+    """The positions in each text of the task, which are counted once for all of its regions."""
     marks: list[Mark] = field(default_factory=list)
     turns: dict[str, int] = field(default_factory=dict)
     comment: str = ""
@@ -243,13 +245,14 @@ class _Annotation:
             moves = self.exported.episode.moves
             if turn >= len(moves):
                 raise BadInput(f"there is no paragraph {turn}: the game has {len(moves)} moves", f"{where}, start")
-            text, units = moves[turn].move.text, Utf16(moves[turn].move.text)
+            text = moves[turn].move.text
+            units = self._counted(text)
             begin = units.position(start, f"{where}, startOffset")
             stop = units.position(end, f"{where}, endOffset")
             return turn, begin, stop, (begin, stop) == (0, len(text))
         assert self.document is not None, "a task is ours or foreign"
         foreign = self.document.in_turn(turn, f"{where}, start")
-        units = Utf16(foreign.raw)
+        units = self._counted(foreign.raw)
         begin = units.position(start, f"{where}, startOffset")
         stop = units.position(end, f"{where}, endOffset")
         begin, stop = foreign.place(begin, stop, where)
@@ -261,12 +264,17 @@ class _Annotation:
         raw = self.document.raw
         if not isinstance(words, str) or raw[max(start, 0) : max(end, 0)] == words:
             return start, end
-        units = Utf16(raw)
+        units = self._counted(raw)
         try:
             begin, stop = units.position(start, where), units.position(end, where)
         except BadInput:
             return start, end
         return (begin, stop) if raw[begin:stop] == words else (start, end)
+
+    def _counted(self, text: str) -> Utf16:
+        if text not in self.units:
+            self.units[text] = Utf16(text)
+        return self.units[text]
 
     def _relation(self, result: Mapping[str, Any], where: str) -> None:
         turns = []

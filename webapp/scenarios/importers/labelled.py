@@ -24,7 +24,7 @@ from training.games.log import Settings
 from training.labels.codebooks import Codebook
 from training.labels.exchange import doccano, label_studio_reading
 from training.labels.exchange.base import Task
-from training.labels.exchange.foreign import Split, judgments
+from training.labels.exchange.foreign import MOST_CHARS, Split, judgments
 from training.records import Move, Scenario, SeatMove
 from training.store import dumps
 from webapp.scenarios.importers.reading import (
@@ -42,8 +42,6 @@ from webapp.scenarios.signals import codebook_wanted
 ALONE = ("Author", "Reader")
 """The seats of a text without authors."""
 FIELDS = DialogueSettings.model_fields
-MOST_TURNS, MOST_CHARS = 400, 20_000
-"""What `DialogueSettings` allows."""
 _NUMBERED = re.compile(r"(\S+?)(?:\s+v([0-9]{1,6}))?")
 
 
@@ -152,8 +150,6 @@ def _recorded(task: Task, format: str) -> Conversation:
     """Return a foreign text or dialogue as a conversation of `dialogue`, in which its turns are spoken."""
     names, seats = _seats(task)
     texts = [text for _, text in task.texts]
-    if len(texts) > MOST_TURNS:
-        raise BadInput(f"at most {MOST_TURNS} turns can be read, not {len(texts)}", task.where)
     if (longest := max(map(len, texts))) > MOST_CHARS:
         raise BadInput(f"a turn has at most {MOST_CHARS} characters, not {longest}", task.where)
     scenario = _scenario(task, format, names, seats, longest)
