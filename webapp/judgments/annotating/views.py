@@ -61,6 +61,9 @@ def _sent(request: HttpRequest, queue: Queue) -> HttpResponseBase:
     target = get_or_404(Target.everything.with_games().filter(queue=queue), pk=request.POST.get("target", ""))
     if not queue.targets.filter(pk=target.pk).exists():
         return _next(request, queue, withdrawn=True)
+    if not reservations.may_read(target, user):
+        messages.warning(request, "What you sent was not stored: this is not yours to judge.")
+        return _next(request, queue)
     try:
         form = _store(request, target, user)
     except BadInput as error:

@@ -60,6 +60,29 @@ def _lock(target: Target) -> bool:
     return Target.objects.select_for_update().filter(pk=target.pk).exists()
 
 
+def may_read(target: Target, user: User) -> bool:
+    """Return whether a target of this person's queue was offered to them: reserved, assigned, skipped or judged.
+
+    Those that need no reservation are, but for closed batches, and before they have qualified all but gold targets.
+    """
+    if target.assignments.filter(annotator=user).exists():
+        return True
+    if target.judgments.filter(author=user, decides=False).exists():
+        return True
+    return (target.gold or target.wanted is None) and not _waits(target, user)
+
+
+def _waits(target: Target, user: User) -> str:
+    """Why a target is not for this person yet; empty if it is."""
+    queue = target.queue
+    if queue.batches_open is not None and target.batch > queue.batches_open:
+        return "its batch is not open yet"
+    if queue.qualify_items and not target.gold:
+        passed = Qualification.objects.filter(queue=queue, annotator=user, passed=True)
+        return "" if passed.exists() else "the qualification test comes first"
+    return ""
+
+
 @transaction.atomic
 def skip(*, target: Target, user: User, why: str) -> None:
     """Skip a target: it is no longer reserved, and not offered to this person until they return it to their queue."""
@@ -91,12 +114,8 @@ def check_open(target: Target, user: User) -> None:
     queue = target.queue
     if queue.state == Queue.State.CLOSED:
         raise BadInput("the queue is closed: it takes no more judgments", "target")
-    if queue.batches_open is not None and target.batch > queue.batches_open:
-        raise BadInput("its batch is not open yet", "target")
-    if queue.qualify_items and not target.gold:
-        passed = Qualification.objects.filter(queue=queue, annotator=user, passed=True)
-        if not passed.exists():
-            raise BadInput("the qualification test comes first", "target")
+    if why := _waits(target, user):
+        raise BadInput(why, "target")
     if target.gold or target.wanted is None or target.assignments.filter(annotator=user).exists():
         return
     if queue.assignment == Queue.Assignment.SHARED_OUT:
