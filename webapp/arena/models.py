@@ -85,8 +85,15 @@ class MatchQuerySet(models.QuerySet["Match"]):
         return self.filter(visibility=Match.Visibility.PUBLIC, state__in=[Match.State.RUNNING, Match.State.FINISHED])
 
     def assigned_to(self, user: User) -> MatchQuerySet:
-        """Matches that an annotation queue assigns to this user, as long as all players consent."""
-        return self.exportable().filter(targets__queue__annotators=user) if user.is_annotator else self.none()
+        """Matches that an annotation queue assigns to this user, as long as all players consent.
+
+        Without those that they have yet to judge in a queue that hides roles, private information and the ending.
+        """
+        if not user.is_annotator:
+            return self.none()
+        targets: Any = Match._meta.get_field("targets").related_model
+        blind = targets.objects.awaited_by(user).filter(match=OuterRef("pk"), queue__shows_hidden=False)
+        return self.exportable().filter(targets__queue__annotators=user).exclude(Exists(blind))
 
     def exportable(self) -> MatchQuerySet:
         """Finished, rated matches in which no player refused consent."""
