@@ -47,12 +47,15 @@ def queue_unskip(request: HttpRequest, pk: int) -> HttpResponseBase:
 @require_GET
 @members
 def gold_answer(request: HttpRequest, pk: int, target_id: int) -> HttpResponse:
-    """The gold labels of a target that this person has judged, with reasons, if the queue shows them."""
+    """The gold labels of a target that this person has judged, with reasons, if the queue shows them.
+
+    Nothing is shown of a seat that they have yet to judge in another queue.
+    """
     user = current_user(request)
     queue = get_or_404(Queue.objects.annotated_by(user).filter(gold_feedback=True), pk=pk)
     target = get_or_404(queue.targets.with_games().filter(gold=True), pk=target_id)
     own = get_or_404(target.judgments.filter(author=user, decides=False).with_authors())
-    decision = get_or_404(target.judgments.filter(decides=True).with_authors())
+    decision = get_or_404(target.judgments.not_awaited_by(user).filter(decides=True).with_authors())
     answer, right = display.shown_judgments([own, decision])
     context = {
         "queue": queue,
