@@ -20,6 +20,8 @@ from webapp.judgments.queues import gold, invitations, sharing
 from webapp.judgments.queues import services as queues
 from webapp.judgments.queues.forms import GamesForm
 
+ADDABLE = [Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN]
+"""The roles that can be added without an invitation. Names of others are not told."""
 STATES = {
     "pause": (queues.pause, "The queue is paused: annotators get no targets until you resume it."),
     "resume": (queues.resume, "The queue is open again."),
@@ -51,7 +53,7 @@ def queue_annotators(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Add annotators: the field `annotators`, their keys."""
     queue = _own_queue(request, pk)
     keys = [key for key in request.POST.getlist("annotators") if key.isascii() and key.isdigit() and len(key) < 19]
-    people = User.objects.filter(pk__in=keys, is_active=True)
+    people = User.objects.filter(pk__in=keys, is_active=True, role__in=ADDABLE)
     if not people:
         messages.error(request, "Choose somebody to add.")
     elif accepted(request, partial(sharing.add_annotators, queue=queue, annotators=people)):
@@ -145,7 +147,7 @@ def count(form: GamesForm) -> int:
 
 def addable(queue: Queue) -> list[User]:
     """Return whom the owner of a queue may add as an annotator, by name."""
-    people = User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
+    people = User.objects.filter(is_active=True, role__in=ADDABLE)
     return list(people.exclude(annotation_queues=queue).order_by("username"))
 
 
