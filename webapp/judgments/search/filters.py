@@ -5,6 +5,7 @@ A label about a turn, words or a pair is of the seat that moved; one about a sea
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from django import forms
@@ -156,6 +157,8 @@ def _has_value(value: str) -> Q:
     try:
         number = float(value)
     except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
         return Q(value=value) | Q(value__contains=[value]) | Q(text__icontains=value)
     return Q(value=number)
 
