@@ -44,6 +44,7 @@ def forget_version(*, version: DatasetVersion) -> None:
 
 def _forget(games: Q) -> None:
     targets = Target.everything.filter(games)
+    list(targets.select_for_update(of=("self",)).values_list("pk"))  # suggestions are stored under this lock
     Suggestion.objects.filter(target__in=targets).delete()
     Assignment.objects.filter(target__in=targets).delete()
     LabelledGame.objects.filter(games).delete()
