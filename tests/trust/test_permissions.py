@@ -8,6 +8,7 @@ from asgiref.sync import async_to_sync
 from django.urls import reverse
 
 from tests.conftest import ROLES
+from tests.trust.headers import check
 from tests.trust.matrix.base import METHODS
 from tests.trust.routes import ROUTES, SOCKETS, ask, walk
 from tests.websocket import Socket, browser_headers
@@ -53,6 +54,8 @@ def test_a_role_gets_what_the_matrix_says(route, role, whose, person, client_of)
     assert refused(response) != (role in allowed), f"{route.name} for {role}, {whose}: {response.status_code}"
     assert response.status_code < 500
     assert response.status_code != 405
+    if route.method == "GET":
+        check(response, route.name)
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if not r.public], ids=lambda r: f"{r.name}-{r.method}")
@@ -70,7 +73,10 @@ def test_without_signing_in_nothing_is_revealed(route, person, client_of):
 def test_public_routes_answer_without_a_session(route, person, client_of):
     expected = {route.status} if route.status else {200, 302}
     kwargs = route.make(person("researcher", "somebody")) if route.make else {}
-    assert ask(route, client_of(None), kwargs).status_code in expected
+    response = ask(route, client_of(None), kwargs)
+    assert response.status_code in expected
+    if route.method == "GET":
+        check(response, route.name)
 
 
 @pytest.mark.parametrize("route", SOCKETS, ids=lambda r: r.pattern)

@@ -189,7 +189,8 @@ def test_authors_are_compared_on_the_datasets_page(stored, client_of, researcher
     (compared,) = client.get(address).context["comparisons"]
     coverage = [(author.name, author.kind, author.scored, author.answered) for author in compared.authors]
     assert coverage == [
-        (GPT, "named in the import", 3, 6), (RATER, "named in the import", 3, 3), ("rosa", "person", 3, 6),
+        (GPT, "named in the import", 3, 6), (RATER, "named in the import", 3, 3),
+        (f"annotator 1 of queue {queue.pk}", "person", 3, 6),
     ]  # fmt: skip
     # By hand: the model's values 4, 6 and 8 of three games: mean 6, standard error 2/sqrt(3), t(0.975, 2) = 4.30265.
     first = compared.authors[0].estimates[0]
@@ -212,8 +213,8 @@ def test_the_queues_page_compares_with_other_authors_of_the_same_seats(stored, c
     for target in queue.targets.all():
         annotate(target=target, by=researcher, values=values(4 + 2 * target.conversation.position))
     compared = comparison.of_queue(queue)
-    assert [author.name for author in compared.authors] == [GPT, RATER, "rosa"]
-    pair = next(pair for pair in compared.pairs if (pair.first, pair.second) == (GPT, "rosa"))
+    assert [author.name for author in compared.authors] == [GPT, RATER, "annotator 1"]
+    pair = next(pair for pair in compared.pairs if (pair.first, pair.second) == (GPT, "annotator 1"))
     assert {agreement.value for agreement in pair.agreements} == {1.0}
     page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
     assert RATER in page
@@ -402,7 +403,7 @@ def test_after_the_last_seat_nothing_is_compared_that_waits_in_another_queue(
         annotate(target=target, by=other_researcher, values=values(4))
     again = queue_over(researcher, annotator, name="once more", **judged)
     client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
-    assert [author.name for author in client.get(address).context["comparison"].authors] == [annotator.username]
+    assert [author.name for author in client.get(address).context["comparison"].authors] == ["annotator 1"]
     for target in again.targets.with_games():
         annotate(target=target, by=annotator, values=values(5))
     assert len(client.get(address).context["comparison"].authors) == 2

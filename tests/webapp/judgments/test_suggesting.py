@@ -253,9 +253,9 @@ def test_the_owner_reads_and_starts_suggestions_on_the_queues_page(client_of, re
     queue = claims_queue(researcher)
     address = reverse("judgments:queue", args=[queue.pk])
     page = client_of(researcher).get(address).content.decode()
-    assert "No source has suggested anything here yet" in page
+    assert "There are no suggestions yet." in page
     assert "tend to agree with them" in page
-    assert "does not show them" in page
+    assert "does not show suggestions to its annotators" in page
     assert 'value="rule:claims"' in page
     assert "Suggestions" not in client_of(other_researcher).get(address).content.decode()
     client_of(researcher).post(reverse("judgments:suggest", args=[queue.pk]), {"source": "rule:claims"})
