@@ -170,7 +170,7 @@ def test_authors_of_an_import_stand_beside_people(visit, compared):
     page = visit("rosa").page
     page.goto(compared["dataset"])
     table = page.get_by_role("table").first
-    for name, coverage in (("gpt-4", "12 of 12"), ("rater 7", "6 of 12"), ("rosa", "12 of 12")):
+    for name, coverage in (("gpt-4", "12 of 12"), ("rater 7", "6 of 12"), ("annotator 1", "12 of 12")):
         expect(table.get_by_role("row", name=name)).to_contain_text(coverage)
 
 

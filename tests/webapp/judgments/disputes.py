@@ -18,7 +18,7 @@ def disputed_queue(owner: User, annotator: User) -> Queue:
     stored = imported(owner, *(conversation(number) for number in range(6)), name="disputed")
     queue = conversation_queue(owner, stored, [annotator, owner], codebook="disputed")
     remote = RemoteModel.objects.create(name="disputing", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
-    model = JudgeModel.objects.create(name="the judge", remote=remote)
+    model = JudgeModel.objects.create(name="a second judge", remote=remote)
     for target in queue.targets.with_games().order_by("position"):
         number = target.position
         for author, other in ((annotator, 0), (owner, 1), (None, 2)):
