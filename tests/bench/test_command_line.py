@@ -16,6 +16,7 @@ def test_a_count_of_nothing_is_refused(name, action, capsys):
         "critic": ["games.jsonl"],
         "strategies": ["casino.json"],
         "emergence": ["casino.json"],
+        "annotation": ["recorded"],
         "lineage": ["negotiation", *files],
     }
     what = positional.get(name, [])

@@ -43,7 +43,7 @@ def test_a_judge_model_is_never_sent_a_match_after_a_no(researcher, player, admi
 
 def test_an_annotator_no_longer_reads_a_match_after_a_no(researcher, player, annotator, client_of):
     match = finished_match(researcher, player)
-    queue = people_queue(researcher, match, annotators=[annotator])
+    queue = people_queue(researcher, match, annotators=[annotator], how=queues.QueueSettings(shows_hidden=True))
     client = client_of(annotator)
     addresses = [reverse(f"arena:{name}", args=[match.pk]) for name in ("table", "replay", "result")]
     judging_page = reverse("judgments:annotate", args=[queue.pk])

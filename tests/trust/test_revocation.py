@@ -20,6 +20,7 @@ from webapp.accounts.services import create_key, revoke_key, set_password, set_r
 from webapp.arena.play import hosting
 from webapp.arena.setup import tables, waiting_room
 from webapp.judgments.models import Judgment
+from webapp.judgments.queues.services import QueueSettings
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +31,8 @@ def bearer(token):
 
 def test_a_former_annotator_neither_reads_nor_judges(researcher, annotator, client_of, client):
     match = finished_match(researcher)
-    target = people_queue(researcher, match, annotators=[annotator]).targets.first()
+    queue = people_queue(researcher, match, annotators=[annotator], how=QueueSettings(shows_hidden=True))
+    target = queue.targets.first()
     key = bearer(create_key(user=annotator, name="k")[1])
     browser = client_of(annotator)
     assert browser.get(reverse("arena:replay", args=[match.pk])).status_code == 200

@@ -156,8 +156,8 @@ def judged_by_a_model(owner, match, *, value=5.0, reason="because of {}"):
     return queue
 
 
-def people_queue(owner, match, annotators=()):
+def people_queue(owner, match, annotators=(), how=IN_ORDER):
     return queues.create_queue(
         name="by people", owner=owner, codebook_version=version(), matches=[match], annotators=annotators or [owner],
-        how=IN_ORDER,
+        how=how,
     )  # fmt: skip

@@ -218,4 +218,4 @@ def test_a_copy_of_the_codebook_keeps_roles_and_yes_or_no(client_of, researcher)
     first, second = version("wolves-only").record().labels
     assert first == BEHAVIOURS.labels[0]
     assert second == BEHAVIOURS.labels[1].model_copy(update={"kind": "text"})
-    assert "Asked about: werewolf." in page.content.decode()
+    assert "Roles: werewolf." in page.content.decode()

@@ -229,7 +229,7 @@ def test_results_use_decisions_in_place_of_the_authors(client_of, researcher, an
     assert comparison.of_queue(queue) == before
     assert analyses.of_queue(queue, "agreement").result.labels[0].coefficients[0].units == 2
     page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
-    assert "The decision of an adjudicator counts for 1 of" in page
+    assert "<p>For 1 of" in page
     decisions.decide(target=first, by=researcher, labels=None, note="cut off")
     assert means() == {3.0}, "that it cannot be scored is the truth as well"
 

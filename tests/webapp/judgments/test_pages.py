@@ -586,7 +586,7 @@ def test_a_queue_without_judgments_is_deleted_and_then_its_judge(client_of, admi
     page = client_of(admin).get(reverse("judgments:list")).content.decode()
     judge = JudgeModel.objects.get()
     remove = reverse("judgments:judge-delete", args=[judge.pk])
-    assert re.search(rf'{remove}.*disabled title="A queue is judged by it', page)
+    assert re.search(rf'{remove}.*disabled title="A queue uses it', page)
     assert "queue “modelled” is judged by it" in client_of(admin).post(remove, follow=True).content.decode()
     delete = reverse("judgments:queue-delete", args=[judge_queue.pk])
     assert "modelled was deleted" in client_of(researcher).post(delete, follow=True).content.decode()
@@ -778,7 +778,7 @@ def test_a_queue_over_two_games_takes_all_their_seats_or_says_which_it_leaves_ou
     assert [queue.targets.filter(match=match).count() for match in (small, large)] == [0, 6]
     assert queue.left_out == [f"match {small.pk}, Negotiation: seat 1 (no role), 2 (no role)"]
     assert queue.left_out[0] in page.content.decode()
-    assert "Some seats were left out" in page.content.decode()
+    assert "Some seats were excluded" in page.content.decode()
 
 
 def test_every_seat_of_an_episode_is_taken_whatever_its_index_says(researcher):

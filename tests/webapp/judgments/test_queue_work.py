@@ -268,7 +268,7 @@ def test_an_invitation_expires_and_is_revoked(researcher, player, settings):
     invitations.revoke(invitation=row)
     with pytest.raises(BadInput, match="does not exist"):
         invitations.accept(token=token, user=player)
-    settings.QUOTAS["open_invitations"] = {"researcher": 1}
+    settings.QUOTAS = {**settings.QUOTAS, "open_invitations": {"researcher": 1}}
     invitations.invite(queue=queue, by=researcher)
     with pytest.raises(BadInput, match="invitations"):
         invitations.invite(queue=queue, by=researcher)

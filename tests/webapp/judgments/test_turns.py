@@ -222,5 +222,5 @@ def test_agreement_on_turns_counts_those_that_nobody_marked(queue, page, person)
     offer = compared.agreements[titles.index("Offer")]
     assert (offer.seats, round(offer.value, 3)) == (4, 0.533)
     shares = {author.name: author.estimates[2].mean for author in compared.authors}
-    assert shares == {"anna": 0.5, "second": 0.25}
+    assert shares == {"annotator 1": 0.5, "annotator 2": 0.25}
     assert [author.scored for author in compared.authors] == [3, 3], "the game and its two seats, not its turns"
