@@ -21,10 +21,10 @@ def labelled(games, seed):
 
 
 def test_the_interval_covers_the_probability_of_a_right_label():
-    """15 data sets of 150 games: 95 % of 45 intervals, within three standard errors of the simulation."""
+    """15 data sets of 60 games: 95 % of 45 intervals, within three standard errors of the simulation."""
     covered = 0
     for seed in range(15):
-        intervals = reliability_intervals(dawid_skene, *labelled(150, seed), resamples=20)
+        intervals = reliability_intervals(dawid_skene, *labelled(60, seed), resamples=20)
         covered += sum(low <= right <= high for right, (low, high) in zip(ACCURACIES, intervals.values(), strict=True))
     assert covered / 45 >= 0.85
 

@@ -19,6 +19,13 @@ def check(response, name=""):
         inline_free(text.decode(), name)
 
 
+def check_cookies(response, name=""):
+    """`__Host-` holds only for a secure cookie of the whole host; browsers drop any other of that name."""
+    for cookie in response.cookies.values():
+        assert cookie.key.startswith("__Host-"), f"{name} sets {cookie.key}"
+        assert (cookie["secure"], cookie["path"], cookie["domain"]) == (True, "/", ""), name
+
+
 def inline_free(html, name):
     """No inline script, style or handler: the policy would block them, and somebody would miss them."""
 

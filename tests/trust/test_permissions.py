@@ -8,7 +8,7 @@ from asgiref.sync import async_to_sync
 from django.urls import reverse
 
 from tests.conftest import ROLES
-from tests.trust.headers import check
+from tests.trust.headers import check, check_cookies
 from tests.trust.matrix.base import METHODS
 from tests.trust.routes import ROUTES, SOCKETS, ask, walk
 from tests.websocket import Socket, browser_headers
@@ -36,6 +36,14 @@ def test_every_socket_route_is_listed():
     assert sorted(str(route.pattern) for route in routes()) == sorted(route.pattern for route in SOCKETS)
 
 
+@pytest.fixture
+def production_cookies(settings):
+    """Cookies as they are in production, to be checked on the way."""
+    settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
+    settings.RESUME_COOKIE_NAME, settings.DEVICE_COOKIE_NAME = "__Host-resume", "__Host-device"
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
+
+
 def refused(response):
     return response.status_code == 404
 
@@ -43,6 +51,7 @@ def refused(response):
 CASES = [(r, whose) for r in ROUTES if not r.public for whose in (["own", "other"] if r.make else ["own"])]
 
 
+@pytest.mark.usefixtures("production_cookies")
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("route, whose", CASES, ids=[f"{r.name}-{r.method}-{whose}" for r, whose in CASES])
 def test_a_role_gets_what_the_matrix_says(route, role, whose, person, client_of):
@@ -54,6 +63,8 @@ def test_a_role_gets_what_the_matrix_says(route, role, whose, person, client_of)
     assert refused(response) != (role in allowed), f"{route.name} for {role}, {whose}: {response.status_code}"
     assert response.status_code < 500
     assert response.status_code != 405
+    if route.kind == "page":
+        check_cookies(response, f"{route.method} {route.name}")
     if route.method == "GET":
         check(response, route.name)
 
@@ -69,12 +80,15 @@ def test_without_signing_in_nothing_is_revealed(route, person, client_of):
         assert response["Location"].startswith(reverse("account_login"))
 
 
+@pytest.mark.usefixtures("production_cookies")
 @pytest.mark.parametrize("route", [r for r in ROUTES if r.public], ids=lambda r: f"{r.name}-{r.method}")
 def test_public_routes_answer_without_a_session(route, person, client_of):
     expected = {route.status} if route.status else {200, 302}
     kwargs = route.make(person("researcher", "somebody")) if route.make else {}
     response = ask(route, client_of(None), kwargs)
     assert response.status_code in expected
+    if route.kind == "page":
+        check_cookies(response, f"{route.method} {route.name}")
     if route.method == "GET":
         check(response, route.name)
 
