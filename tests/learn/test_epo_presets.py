@@ -43,13 +43,13 @@ def answer(body):
 
 
 def small(path, root, address):
-    """The preset with a random model, two starts, one step of each phase, and fewer games, turns and tokens."""
+    """The preset with a random model, two starts, one step of each phase, one epoch, fewer games, turns and tokens."""
     text = re.sub(SECRET, "", re.sub(ADDRESSES, address, path.read_text()))
     data = tomllib.loads(text)
     game = data["game"]["name"]
     starts = list(samples.for_game(game))[:2]
     rules = "".join(message.text for each in starts for message in make(each).observe(0).messages)
-    model = str(write_random_llama(root / "model", window=8192, known=rules))
+    model = str(write_random_llama(root / "model", layers=1, window=8192, known=rules))
     (root / "data.jsonl").write_text("".join(f"{dumps(each.to_dict())}\n" for each in starts))
     if game in TURNS:
         data["game"]["settings"]["turn_limit"] = TURNS[game]
@@ -61,7 +61,7 @@ def small(path, root, address):
     data["engine"]["name"] = "transformers"
     data["sampling"]["max_tokens"] = 6
     data["rollout"]["scenarios"] = 8 if game == "negotiation" else 2
-    data["learn"] |= {"steps": 2, "warmup": 1, "threads": 1}
+    data["learn"] |= {"steps": 2, "warmup": 1, "threads": 1, "epochs": 1}
     return config.parse(data)
 
 
