@@ -175,6 +175,12 @@ def test_an_accepted_and_a_corrected_suggestion_are_linked_to_their_label(send, 
     assert Label.objects.get(name="tone").value != tone.value, "corrected"
 
 
+@pytest.mark.parametrize("key", ["9" * 5000, "-1", "x"])
+def test_what_is_no_key_of_a_suggestion_is_no_suggestion(send, suggested, key):
+    assert send(labels="[]", **{"value-fair": "7", "value-fair-suggestion": key}).status_code == 302
+    assert Label.objects.get(name="fair").suggestion is None
+
+
 def test_a_queue_that_shows_no_suggestions_says_nothing_of_them(send, suggested, queue):
     queue.shows_suggestions = False
     queue.save()

@@ -289,6 +289,16 @@ def test_a_classifier_needs_labels_of_turns_and_a_prepared_model(researcher):
     assert not Classifier.objects.exists()
 
 
+def test_nobody_trains_a_classifier_on_labels_of_seats_that_they_have_yet_to_judge(researcher, monkeypatch):
+    monkeypatch.setattr(services.bases, "unprepared", lambda base: "")
+    queue = claims_queue(researcher)
+    with pytest.raises(BadInput, match="judge your remaining seats first"):
+        services.create_classifier(
+            name="x", owner=researcher, codebook_version=version("claims"), queues=[queue], base="tiny"
+        )
+    assert not Classifier.objects.exists()
+
+
 def test_the_page_of_a_classifier_shows_agreement_beside_what_needs_none(client_of, researcher):
     moves_queue(researcher)
     trained(researcher)

@@ -54,7 +54,7 @@ class Asked:
             for label in labels_of(form.codebook, form.values(), section.seat):
                 made.append(label)
                 suggested = data.get(f"{form.add_prefix(label.label)}-suggestion", "")
-                if suggested.isdecimal():
+                if suggested.isdecimal() and len(suggested) < 19:  # longer ones are no key
                     self.accepted[label] = int(suggested)
         return made
 

@@ -21,6 +21,7 @@ from webapp.accounts.models import User
 from webapp.core import files
 from webapp.core import queue as hints
 from webapp.judgments import games
+from webapp.judgments.datasets import export
 from webapp.judgments.models import (
     LEASE,
     Classifier,
@@ -165,7 +166,12 @@ def create_classifier(
     versions: Iterable[DatasetVersion] = (),
     base: str = "smollm2-135m",
 ) -> Classifier:
-    """Train a classifier in the background on the labels of these queues and dataset versions."""
+    """Train a classifier in the background on the labels of these queues and dataset versions.
+
+    Raises `BadInput` if something is wrong, or if the owner has yet to judge a seat whose labels the classifier's
+    suggestions would tell.
+    """
+    queues = list(queues)
     queue_ids, version_ids = [queue.pk for queue in queues], [version.pk for version in versions]
     if Classifier.objects.filter(name=name).exists():
         raise BadInput("another classifier has this name", "name")
@@ -179,6 +185,8 @@ def create_classifier(
         raise BadInput(why, "base")
     if Classifier.objects.filter(owner=owner, state__in=("queued", "running")).exists():
         raise BadInput("another one of yours is being trained: wait for it, or delete it", "name")
+    for queue in queues:
+        export.check_judged(queue, owner)
     classifier = Classifier.objects.create(
         name=name,
         owner=owner,
