@@ -76,8 +76,18 @@ def pages() -> list[dict[str, str]]:
             continue
         with transaction.atomic():
             arguments = route.make(owner) if route.make else {}
+            _hold_leases()
         pages.append({"name": route.name, "address": reverse(route.name, kwargs=arguments)})
     return pages
+
+
+def _hold_leases() -> None:
+    """Give attempts that no worker has claimed a lease of hours: else they lapse, and a worker trains for minutes."""
+    from django.db.models.functions import Now
+
+    from webapp.runs.models import Attempt
+
+    Attempt.objects.live().filter(worker="").update(lease_until=Now() + timedelta(hours=9))
 
 
 def _attempt(run: object, status: dict[str, object], silent_s: float) -> None:
