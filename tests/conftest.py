@@ -8,20 +8,19 @@ respected. The embedded PostgreSQL keeps a migrated database, of which those of 
 
 import fcntl
 import gc
-import hashlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.installation import SHARED, migrations
+
 ROOT = Path(__file__).resolve().parents[1]
-SHARED = Path(tempfile.gettempdir()) / f"parley-tests-{os.getuid()}"
 _SESSION = os.environ.setdefault("PARLEY_TEST_SESSION", str(os.getpid()))
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 _OWN = SHARED / f"{_SESSION}-{_WORKER}"
@@ -99,8 +98,7 @@ def _migrated() -> str:
     """The name of a database with every table, which is made once for these migrations."""
     import psycopg
 
-    files = sorted(ROOT.glob("webapp/*/migrations/*.py"))
-    name = f"migrated_{hashlib.sha256(b''.join(file.read_bytes() for file in files)).hexdigest()[:16]}"
+    name = f"migrated_{migrations()}"
     url = os.environ["DATABASE_URL"]
     with (SHARED / "migrated.lock").open("w") as lock, psycopg.connect(url, autocommit=True) as connection:
         fcntl.flock(lock, fcntl.LOCK_EX)

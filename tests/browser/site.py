@@ -22,6 +22,7 @@ from typing import Any
 
 import psutil
 
+from tests import installation
 from tools.up import stop_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,6 @@ class Site:
     """
 
     def __init__(self) -> None:
-        # not under pytest's own folder, which every session closes to other users: PostgreSQL runs as one under root
         self.home = Path(tempfile.mkdtemp(prefix="parley-browser-"))
         (self.home / "models").symlink_to(ROOT / "var" / "models")  # what is prepared is not prepared again
         self.port, self.hook_port = free_port(), free_port()
@@ -70,8 +70,8 @@ class Site:
         self._seeding: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Migrate and start everything; returns once every part is alive."""
-        self.manage("migrate", "--no-input", "-v0")
+        """Start everything; returns once every part is alive."""
+        installation.begin(self.home)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tools.up", "--demo"],
             cwd=ROOT,

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import installation
+
 pytestmark = pytest.mark.process
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,10 +58,10 @@ def manage(home, *arguments):
 
 
 def test_a_copy_of_the_folder_is_the_same_installation():
-    # not pytest's own folder, which is closed to the user that PostgreSQL runs as when root starts it
     with tempfile.TemporaryDirectory(prefix="parley-backup-") as place:
         home, backup = Path(place) / "home", Path(place) / "backup"
-        manage(home, "migrate", "--no-input", "-v0")
+        home.mkdir()
+        installation.begin(home)
         manage(home, "shell", "-v0", "-c", FILL)
         manage(home, "sample_runs")
         subprocess.run(["cp", "-a", home, backup], check=True)

@@ -16,6 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests import installation
+
 ROOT = Path(__file__).resolve().parents[2]
 FIRST_SECONDS = 120.0
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -96,12 +98,11 @@ def left(family, home, seconds=30.0):
 
 @pytest.fixture(scope="module")
 def env():
-    # not under pytest's own folder, which every session closes to other users: PostgreSQL runs as one under root
     home = Path(tempfile.mkdtemp(prefix="parley-up-"))
     env = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL", "PORT"}}
     env |= {"PARLEY_HOME": str(home), "PYTHONUNBUFFERED": "1"}
     (home / "models").symlink_to(ROOT / "var" / "models")  # what is prepared is not prepared again
-    subprocess.run([sys.executable, "manage.py", "migrate", "--no-input", "-v0"], cwd=ROOT, env=env, check=True)
+    installation.begin(home)
     yield env
     for process in processes_of(home):
         process.kill()
