@@ -166,7 +166,7 @@ def test_the_results_steer_the_draw(tmp_path):
 def make_village(root, **sections):
     """A run of one step in a village of six babblers."""
     scenario = Scenario(id="v", game="werewolf", seats=("A", "B", "C", "D", "E", "F"))
-    write_random_llama(root / "model", window=16384)
+    write_random_llama(root / "model", layers=1, window=16384)
     (root / "data.jsonl").write_text(dumps(scenario.to_dict()) + "\n")
     return make_run(
         root,

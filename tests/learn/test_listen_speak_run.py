@@ -33,11 +33,11 @@ IN_TURN = [
 ]
 
 
-def make(tmp_path, **sections):
+def make(tmp_path, *, layers=1, **sections):
     rules = "".join(
         message.text for seat in range(4) for message in games.make(START.with_seed(1)).observe(seat).messages
     )
-    write_random_llama(tmp_path / "model", window=4096, known=rules)
+    write_random_llama(tmp_path / "model", layers=layers, window=4096, known=rules)
     (tmp_path / "data.jsonl").write_text(dumps(START.to_dict()) + "\n")
     steps = sum(phase["steps"] for phase in sections.get("phases", ())) or 3
     return make_run(
@@ -55,7 +55,7 @@ def make(tmp_path, **sections):
 
 def run(tmp_path):
     opponents = [{"source": "start", "learner": ["crewmate"], "partner": "start"}]
-    config, run_dir = make(tmp_path, opponents=opponents)
+    config, run_dir = make(tmp_path, layers=2, opponents=opponents)
     return trainer.run(config, run_dir), run_dir
 
 

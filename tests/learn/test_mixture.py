@@ -110,7 +110,7 @@ def test_numbers_of_each_game():
 
 def test_a_run_on_villages_and_bargains_against_a_remote_model(tmp_path, monkeypatch):
     """The paper's mixture; the learner holds one seat of each game, a model behind an address the rest."""
-    write_random_llama(tmp_path / "model", window=16384)
+    write_random_llama(tmp_path / "model", layers=1, window=16384)
     mixture = [
         {"game": "werewolf", "settings": {"day_limit": 1, "wolf_talk": 0}, "path": str(samples.path("werewolf"))},
         {"game": "negotiation", "settings": {"turn_limit": 2}, "path": str(samples.path("items"))},

@@ -153,7 +153,7 @@ def test_a_model_that_is_deleted_during_the_run_is_named(tmp_path):
 
 def test_only_the_wolves_learn_while_everybody_is_asked_aside(tmp_path):
     scenario = Scenario(id="v", game="werewolf", seats=("A", "B", "C", "D", "E", "F"), settings={"probes": True})
-    write_random_llama(tmp_path / "model", window=16384)
+    write_random_llama(tmp_path / "model", layers=1, window=16384)
     (tmp_path / "data.jsonl").write_text(dumps(scenario.to_dict()) + "\n")
     config, run_dir = make_run(
         tmp_path,

@@ -51,7 +51,7 @@ RUN = [{"source": "start", "learner": ["villager"], "partner": "start"}]
 def make_phased(root, *, opponents=RUN, phases=PHASES, learn=None, **sections):
     """A village of babblers that trains in phases; beside their ends only the last step is saved."""
     rules = "".join(message.text for seat in range(6) for message in make(VILLAGE).observe(seat).messages)
-    write_random_llama(root / "model", window=16384, known=rules)
+    write_random_llama(root / "model", layers=1, window=16384, known=rules)
     (root / "data.jsonl").write_text(dumps(VILLAGE.to_dict()) + "\n")
     return make_run(
         root,

@@ -364,7 +364,7 @@ def test_steps_that_are_too_large_are_seen_by_what_ppo_clips(tmp_path, lr, resul
     """With seeds 0 to 2 the larger rate clips 0.61 to 0.68 in the first two steps, the smaller at most 0.01 in any."""
     silent = {"entropy_rise": 1e6, "entropy_fall": 0, "kl_ceiling": 1e6, "legality_fall": 1, "advantage_drift": 0}
     learn = {"steps": 6, "lora": None, "lr": lr, "epochs": 4, "critic_warmup": 0, "save_every": 6}
-    config, run_dir = make_run(tmp_path, learn=learn, stop={**silent, "patience": 2})
+    config, run_dir = make_run(tmp_path, layers=2, learn=learn, stop={**silent, "patience": 2})
     outcome = trainer.run(config, run_dir)
     assert outcome["result"] == result
     assert ("was clipped" in outcome["why"]) == (result == "stopped")
