@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import MD5, Cast, Coalesce, Concat, Now
-from django.db.models.lookups import IsNull
 
 from training.labels.codebooks import Codebook as CodebookRecord
 from webapp.accounts.models import User
@@ -81,12 +80,13 @@ class QueueQuerySet(models.QuerySet["Queue"]):
 
     def listed(self) -> QueueQuerySet:
         """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`, `targets_left`."""
-        return self.select_related("owner", "judge", "codebook_version__codebook").annotate(
-            targets_all=Count("targets", distinct=True),
-            targets_scored=Count("targets", filter=Q(targets__state="scored"), distinct=True),
-            targets_unscored=Count("targets", filter=Q(targets__state="unscored"), distinct=True),
-            targets_left=Count("targets", filter=Q(targets__state="pending"), distinct=True),
-        )
+        counts = {
+            name: Coalesce(Subquery(_targets_in(state)), 0)
+            for name, state in (("scored", "scored"), ("unscored", "unscored"), ("left", "pending"))
+        }
+        queues = self.annotate(**{f"targets_{name}": count for name, count in counts.items()})
+        all_states = F("targets_scored") + F("targets_unscored") + F("targets_left")
+        return queues.annotate(targets_all=all_states).select_related("owner", "judge", "codebook_version__codebook")
 
 
 class Queue(models.Model):
@@ -153,6 +153,12 @@ class Queue(models.Model):
         return self.name
 
 
+def _targets_in(state: str) -> models.QuerySet[Any, Any]:
+    """The number of targets of an outer queue that are in a state."""
+    rows = Target.everything.filter(queue=OuterRef("pk"), state=state).order_by().values("queue")
+    return rows.annotate(number=Count("pk")).values("number")
+
+
 class TargetQuerySet(ConsentedQuerySet["Target"]):
     """Reads of targets."""
 
@@ -210,12 +216,12 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
         """Targets of the queues in which this person may judge, without those that they judged, and without matches
         of which a player refused that they are judged.
         """
-        judged = Target.objects.filter(pk=OuterRef("pk")).judged_by(user).order_by()
+        judged = Target.everything.judged_by(user).order_by().values("pk")  # read once, before judgments are counted
         named = self.filter(queue__judge=None, queue__annotators=user)
         if not user.is_annotator:
             named = named.filter(queue__in=Queue.objects.annotated_by(user).values("pk"))
         agreed = Exists(Match.objects.exportable().filter(pk=OuterRef("match")))
-        return named.filter(~Exists(judged)).filter(Q(match=None) | agreed)
+        return named.exclude(pk__in=judged).filter(Q(match=None) | agreed)
 
     def judged_by(self, user: User) -> TargetQuerySet:
         """Targets that this person has judged, in order."""
@@ -225,6 +231,13 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
         """Load what reading the judged game needs."""
         return self.select_related(
             "match", "episode__run", "conversation__scenario__version__dataset", "queue__codebook_version__codebook"
+        )
+
+    def with_links(self) -> TargetQuerySet:
+        """Load what a link to the judged game needs, and neither its moves nor its results."""
+        rows = self.select_related("match", "episode__run", "conversation__scenario__version__dataset")
+        return rows.defer(
+            "episode__summary", "conversation__data", "conversation__judgments", "conversation__scenario__data"
         )
 
     def among(self, conversations: StoredConversationQuerySet) -> dict[int, WaitingQueue]:
@@ -303,7 +316,10 @@ class Target(models.Model):
                 name="target_is_one_game",
             ),
         ]
-        indexes = [models.Index(fields=["state", "claimed_until"])]
+        indexes = [
+            models.Index(fields=["state", "claimed_until"]),
+            models.Index(fields=["queue", "state"], name="target_state_in_queue"),
+        ]
 
     @property
     def game(self) -> JudgedGame:
@@ -334,7 +350,7 @@ def _in_order_of(rows: TargetQuerySet, user: User) -> TargetQuerySet:
 
 def _judgments() -> Coalesce:
     """How many judgments a target of an outer query has, without a decision."""
-    rows = Target.objects.filter(pk=OuterRef("pk"), judgments__decides=False).order_by().values("pk")
+    rows = Target.everything.filter(pk=OuterRef("pk"), judgments__decides=False).order_by().values("pk")
     return Coalesce(Subquery(rows.annotate(number=Count("judgments")).values("number")), 0)
 
 
@@ -411,7 +427,18 @@ def of_same_seat(rows: models.QuerySet[Any]) -> Q:
     Two queues over one game have two targets of a seat. A game may be judged as the match or the episode that was
     played, and as each of the conversations that copy it: those have its `source_of`, or the same scenario and moves.
     """
-    rows = rows.filter(Q(seat=OuterRef("seat")) | Q(seat=None) | Q(IsNull(OuterRef("seat"), True)))
-    copies = rows.filter(conversation__episode_sha256=OuterRef("conversation__episode_sha256"))
+    copies = rows.exclude(conversation__episode_sha256=None).filter(
+        conversation__episode_sha256=OuterRef("conversation__episode_sha256")
+    )
     named = rows.alias(source=source_in_sql(F)).filter(source__regex=SITE_SOURCE, source=source_in_sql(OuterRef))
-    return Q(Exists(copies)) | Q(Exists(named))
+    # every EXISTS compares by equality alone, so that the database hashes its rows once
+    return _of_seat(copies) | _of_seat(named)
+
+
+def _of_seat(rows: models.QuerySet[Any]) -> Q:
+    """The condition that one of these rows has the seat of an outer row, or that one of both has none."""
+    return (
+        Q(Exists(rows.filter(seat=OuterRef("seat"))))
+        | Q(Exists(rows.filter(seat=None)))
+        | (Q(seat=None) & Q(Exists(rows)))
+    )
