@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -67,6 +67,12 @@ def to_width(value: float, interval: Any) -> str:
     exponent = int(f"{width:.1e}".partition("e")[2])
     shown = f"{value:.{min(4, max(0, 1 - exponent))}f}"
     return shown if float(shown) else shown.removeprefix("-")
+
+
+@register.filter
+def item(mapping: Mapping[Any, Any], key: Any) -> Any:
+    """The value of a key; None without one."""
+    return mapping.get(key)
 
 
 @register.filter

@@ -66,8 +66,8 @@ def decision_list(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     context |= {"shown": shown, "choices": SHOWN}
     if context["awaited"] is None:
-        analysis = analyses.of_queue(queue, "agreement")
-        scores = dict(analysis.result.disagreements) if analysis.result else {}
+        analysis = analyses.of_queue(queue, "disagreement")
+        scores = dict(zip(analysis.result.targets, analysis.result.scores, strict=True)) if analysis.result else {}
         page = Paginator(_listed(queue, user, shown, scores), PAGE).get_page(integer(request, "page", 1, low=1))
         context |= {"analysis": analysis, "page": page, "rows": _rows(list(page.object_list), scores)}
     return render_page(request, "judgments/results/decisions.html", context, "analysis")
@@ -91,14 +91,20 @@ def hidden_from(queue: Queue, user: User) -> set[int]:
 
 
 def _rows(pks: Sequence[int], scores: dict[int, float]) -> list[ListedTarget]:
-    targets = Target.objects.with_games().in_bulk(pks)
+    targets = Target.objects.with_links().in_bulk(pks)
+    seats = dict(Target.objects.filter(pk__in=pks).values_list("pk", "conversation__data__scenario__seats"))
     decided = set(Judgment.objects.filter(target__in=pks, decides=True).values_list("target", flat=True))
-    return [_row(targets[pk], scores.get(pk), decided=pk in decided) for pk in pks if pk in targets]
+    rows = [targets[pk] for pk in pks if pk in targets]
+    return [_row(row, seats.get(row.pk), scores.get(row.pk), decided=row.pk in decided) for row in rows]
 
 
-def _row(target: Target, disagreement: float | None, *, decided: bool) -> ListedTarget:
+def _row(target: Target, seats: Sequence[str] | None, disagreement: float | None, *, decided: bool) -> ListedTarget:
+    """The row of a target; `seats` are the names in a conversation."""
     try:
-        seat = "" if target.seat is None else games.seat_name(target.game, target.seat)
+        if target.seat is None:
+            seat = ""
+        else:
+            seat = games.seat_name(target.game, target.seat) if seats is None else seats[target.seat]
     except BadInput:
         seat = f"seat {target.seat}"
     return ListedTarget(target, games.label(target.game), seat, disagreement, decided)
@@ -190,8 +196,8 @@ def _shown(
 
 def _following(queue: Queue, user: User, target: Target) -> int | None:
     """The next target to decide after this one, in the order of disagreement, from the first again at the end."""
-    result = analyses.of_queue(queue, "agreement").result
-    order = [] if result is None else [pk for pk, _ in result.disagreements]
+    result = analyses.of_queue(queue, "disagreement").result
+    order = () if result is None else result.targets
     decided = set(Judgment.objects.filter(target__queue=queue, decides=True).values_list("target", flat=True))
     hidden = hidden_from(queue, user)
     at = order.index(target.pk) + 1 if target.pk in order else 0
