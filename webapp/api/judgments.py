@@ -58,7 +58,14 @@ def list_targets(request: HttpRequest, queue: int | None = None) -> TargetQueryS
 @router.get("/queues/{pk}/agreement", response=AnalysisOut)
 def agreement(request: HttpRequest, pk: int) -> dict[str, Any]:
     """How far the annotators of a queue agree. A large queue is computed by a worker: ask again until it is `ready`."""
-    return _analysis(_readable(request, pk), "agreement")
+    queue = _readable(request, pk)
+    shown, order = _analysis(queue, "agreement"), _analysis(queue, "disagreement")
+    if order["result"] is None:
+        return order
+    if shown["result"] is not None:
+        rows = zip(order["result"]["targets"], order["result"]["scores"], strict=True)
+        shown["result"]["disagreements"] = list(rows)
+    return shown
 
 
 @router.get("/queues/{pk}/truth", response=AnalysisOut)

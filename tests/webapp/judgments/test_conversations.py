@@ -29,7 +29,7 @@ from webapp.judgments.datasets import export
 from webapp.judgments.datasets import imported as imports
 from webapp.judgments.models import CodebookVersion, Judgment, Queue
 from webapp.judgments.queues import services as queues
-from webapp.judgments.results import comparison, estimates
+from webapp.judgments.results import analyses, comparison, estimates
 from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation
 from webapp.scenarios.services import add_version, delete_dataset, fork, lines_of
 from webapp.scenarios.signals import version_stored
@@ -424,10 +424,11 @@ def test_a_queue_compares_nothing_of_seats_that_wait_in_another_queue(stored, cl
     assert GPT in client_of(other_researcher).get(address).content.decode()
     conversation_queue(researcher, stored, annotators=[other_researcher])
     page = client_of(other_researcher).get(address)
-    assert (page.context["comparison"].authors, GPT in page.content.decode()) == ([], False)
+    summary = page.context["analysis"].result
+    assert (summary.comparison.authors, GPT in page.content.decode()) == ([], False)
     annotate(target=queue.targets.with_games().first(), by=researcher, values=values(5))
-    assert estimates.of_queue(queue, researcher)
-    assert estimates.of_queue(queue, other_researcher) == {}
+    assert analyses.of_queue(queue, "summary", researcher).result.estimates
+    assert analyses.of_queue(queue, "summary", other_researcher).result.estimates == {}
 
 
 def another_version(version, name, by):

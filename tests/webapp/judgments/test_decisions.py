@@ -169,7 +169,7 @@ def test_decisions_are_exported_as_such(researcher, queue, first):
 def test_a_decision_does_not_have_the_agreement_computed_anew(researcher, queue, first, monkeypatch):
     before = analyses.of_queue(queue, "agreement")
     decisions.decide(target=first, by=researcher, labels=None, note="nobody can tell")
-    monkeypatch.setattr(analyses, "compute", None)
+    monkeypatch.setattr(analyses, "_computed", None)
     after = analyses.of_queue(queue, "agreement")
     assert after.current
     assert after.result == before.result

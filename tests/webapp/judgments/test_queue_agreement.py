@@ -224,8 +224,9 @@ def test_targets_on_which_annotators_disagree_come_in_the_order_of_how_much(rese
     for target, (a, b) in zip(targets, answers, strict=True):
         judge(target, researcher, a)
         judge(target, annotator, b)
-    expected = ((targets[3].pk, 1.0), (targets[0].pk, 0.625), (targets[1].pk, 0.5))
-    assert result_of(queue).disagreements == expected
+    result = analyses.of_queue(queue, "disagreement").result
+    assert result.targets == (targets[3].pk, targets[0].pk, targets[1].pk)
+    assert result.scores == (1.0, 0.625, 0.5)
 
 
 def test_decisions_have_no_part_in_agreement(researcher, annotator):

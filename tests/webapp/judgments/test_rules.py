@@ -59,7 +59,7 @@ def test_a_queue_is_complete_at_once_and_goes_with_its_codebook(home, researcher
     assert (scored.by, scored.author_kind, scored.shown_author) == ("rule:reply-form", "rule", "the rule reply-form")
     assert silent.numbers is None
     assert silent.reason == "This seat wrote no reply."
-    ((_, means),) = estimates.of_queue(queue, researcher).items()
+    ((_, means),) = estimates.of_queue(queue).items()
     assert [estimate.mean for estimate in means] == [1.0, 0.25, 0.0]
     others = rules.judge(name="form", rule="reply-form", owner=annotator, episodes=[(row, episode)])
     rules.remove(owner=researcher)

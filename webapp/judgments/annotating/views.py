@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, get_or_404, members
-from webapp.core.http import integer, wants_fragment
+from webapp.core.http import integer, render_block, wants_fragment
 from webapp.judgments import games
 from webapp.judgments.annotating import asked as asking
 from webapp.judgments.annotating import keys, marks
@@ -31,14 +31,15 @@ from webapp.judgments.annotating.scene import scene_of
 from webapp.judgments.annotating.settings import own_settings
 from webapp.judgments.models import Judgment, Queue, Target
 from webapp.judgments.queues import reservations
-from webapp.judgments.results import comparison
+from webapp.judgments.results import analyses
+from webapp.judgments.results.analyses import Analysis
 
 
 @require_http_methods(["GET", "POST"])
 @members
 def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The next target of a queue for this user; `?after=` requests the one after a target, `?target=` a judged one,
-    to change it, and `?earlier=1` the one judged last.
+    to change it, `?earlier=1` the one judged last, and `?agreement=1` the agreement, for a page that waits for it.
     """
     user = current_user(request)
     queue = get_or_404(Queue.objects.annotated_by(user).select_related("codebook_version__codebook"), pk=pk)
@@ -47,6 +48,8 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
     after, reopened = integer(request, "after", 0), integer(request, "target", 0)
     if after and wants_fragment(request):
         return render(request, "judgments/annotate_next.html", _progress(queue, user, shown=after))
+    if "agreement" in request.GET and wants_fragment(request):
+        return render_block(request, "judgments/annotate.html", "analysis", {"analysis": _agreement(queue, user)})
     if "earlier" in request.GET:
         last = Judgment.objects.filter(author=user, target__queue=queue, decides=False).order_by("-updated_at").first()
         reopened = 0 if last is None else last.target_id or 0
@@ -190,13 +193,13 @@ def _page(
 ) -> HttpResponse:
     user = current_user(request)
     own = own_settings(user)
-    waiting, awaited = queue.targets.open_for(user).count(), queue.targets.awaited_by(user).exists()
+    waiting = queue.targets.open_for(user).count()
     total = waiting + queue.targets.judged_by(user).count()
     context: dict[str, Any] = {
         "queue": queue,
         "total": total,
         "done": total - waiting,
-        "comparison": None if awaited else comparison.of_queue(queue, user),
+        "analysis": _agreement(queue, user),
         "break_minutes": own.break_minutes,
         "actions": json.dumps(keys.actions_for_page(own.keys)),
         "reopened": False,
@@ -205,6 +208,12 @@ def _page(
     if target is not None:
         context |= _target(target, form, user)
     return render(request, "judgments/annotate.html", context, status=status)
+
+
+def _agreement(queue: Queue, user: User) -> Analysis | None:
+    """How far the authors of a queue agree; None for whoever has yet to judge something of it."""
+    awaited = queue.targets.awaited_by(user).exists()
+    return None if awaited else analyses.of_queue(queue, "summary", user)
 
 
 def _target(target: Target, form: Asked | None, user: User) -> dict[str, Any]:

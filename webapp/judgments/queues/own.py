@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from training.errors import BadInput
 from webapp.accounts.permissions import current_user, get_or_404, members
-from webapp.core.http import accepted
+from webapp.core.http import accepted, render_page
 from webapp.judgments import display
 from webapp.judgments.models import Queue, Target
 from webapp.judgments.queues import gold, invitations, progress, reservations
@@ -25,9 +25,14 @@ from webapp.judgments.queues import gold, invitations, progress, reservations
 @members
 def mine(request: HttpRequest) -> HttpResponse:
     """What waits for this person in which queue, how fast they are, and how far they agree with the others."""
-    rows = progress.own_queues(current_user(request))
+    user = current_user(request)
+    rows = progress.own_queues(user)
     skipped = [(row.queue, target) for row in rows for target in row.skipped]
-    return render(request, "judgments/mine.html", {"rows": rows, "skipped": skipped})
+    waiting = (row.agreement for row in rows if row.agreement is not None and not row.agreement.current)
+    context = {
+        "rows": [(row, row.similarity_of(user)) for row in rows], "skipped": skipped, "analysis": next(waiting, None),
+    }  # fmt: skip
+    return render_page(request, "judgments/mine.html", context, "analysis")
 
 
 def _target(request: HttpRequest, pk: int, target: str) -> Target:

@@ -6,21 +6,21 @@ Annotators are numbers: first those who judged, in the order of their first judg
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from statistics import mean
 from typing import Any
 
 from django.db.models import Case, Count, F, IntegerField, Q, Sum, Value, When
 from django.db.models.functions import Now
 
 from webapp.accounts.models import User
-from webapp.judgments.models import Assignment, Judgment, Qualification, Queue, Target
+from webapp.judgments.models import Assignment, Judgment, JudgmentQuerySet, Qualification, Queue, Target
 from webapp.judgments.naming import numbers_in
-from webapp.judgments.queues.comparing import alike
 from webapp.judgments.queues.gold import Accuracy, accuracies
+from webapp.judgments.results import analyses
+from webapp.judgments.results.analyses import Analysis
 
 BREAK = timedelta(minutes=10)
 """A gap between two judgments from which on the annotator took a break: it is no active time."""
@@ -44,7 +44,7 @@ def batches(queue: Queue, annotators: int) -> list[Batch]:
     everybody = Value(annotators)
     wanted = Case(When(Q(gold=True) | Q(wanted=None), then=everybody), default=F("wanted"), output_field=IntegerField())
     rows = queue.targets.order_by("batch").values("batch").annotate(targets=Count("pk"), all_wanted=Sum(wanted))
-    judgments = Judgment.objects.filter(target__queue=queue, decides=False).order_by()
+    judgments = Judgment.everything.filter(target__in=Target.objects.filter(queue=queue), decides=False).order_by()
     done = dict(judgments.values("target__batch").annotate(number=Count("pk")).values_list("target__batch", "number"))
     last = queue.batches_open
     return [
@@ -76,12 +76,10 @@ class Annotator:
 
 def annotators(queue: Queue) -> list[Annotator]:
     """Return everybody who judges or judged in a people's queue, in the order of their numbers."""
-    judgments: dict[int, list[tuple[datetime, float | None]]] = defaultdict(list)
-    unscored: dict[int, int] = defaultdict(int)
-    rows = Judgment.objects.filter(target__queue=queue, decides=False).exclude(author=None).order_by("pk")
-    for author, at, seconds, failed in rows.values_list("author", "created_at", "seconds", "unscored"):
-        judgments[author].append((at, seconds))
-        unscored[author] += failed
+    rows = Judgment.everything.filter(
+        target__in=Target.objects.filter(queue=queue), author__isnull=False, decides=False
+    )
+    work = _work(rows, "author")
     present = {user.pk: user for user in queue.annotators.all()}
     numbers = numbers_in(queue.pk)
     gone = User.objects.in_bulk([pk for pk in numbers if pk not in present])
@@ -96,9 +94,9 @@ def annotators(queue: Queue) -> list[Annotator]:
             number=number,
             user=people[pk],
             present=pk in present,
-            judged=len(judgments.get(pk, ())),
-            unscored=unscored.get(pk, 0),
-            per_hour=per_hour(judgments.get(pk, ())),
+            judged=work[pk].judged,
+            unscored=work[pk].unscored,
+            per_hour=work[pk].per_hour,
             gold=right.get(pk, NO_GOLD),
             qualification=qualified.get(pk),
             **counts.get(pk, {}),
@@ -116,6 +114,43 @@ def _assignments(queue: Queue) -> Mapping[int, dict[str, Any]]:
     )
     names = ("assigned", "reserved", "skipped")
     return {pk: dict(zip(names, numbers, strict=True)) for pk, *numbers in counted.values_list("annotator", *names)}
+
+
+@dataclass(frozen=True)
+class Work:
+    """How many judgments somebody made, how many of them could not be scored, and how many an hour."""
+
+    judged: int = 0
+    unscored: int = 0
+    per_hour: float | None = None
+
+
+def _work(judgments: JudgmentQuerySet, by: str) -> dict[int, Work]:
+    """Return the work in these judgments by account or queue, the column `by`; times are loaded where some are not
+    known.
+    """
+    columns = (
+        judgments.order_by()
+        .values(by)
+        .annotate(
+            number=Count("pk"),
+            failed=Count("pk", filter=Q(unscored=True)),
+            active=Sum("seconds"),
+            timed=Count("seconds"),
+        )
+    )
+    rows = list(columns.values_list(by, "number", "failed", "active", "timed"))
+    times: dict[int, list[tuple[datetime, float | None]]] = defaultdict(list)
+    untimed = [key for key, number, _, _, timed in rows if timed < number]
+    if untimed:
+        of_some = judgments.filter(**{f"{by}__in": untimed}).order_by("pk")
+        for key, at, seconds in of_some.values_list(by, "created_at", "seconds"):
+            times[key].append((at, seconds))
+    work: dict[int, Work] = defaultdict(Work)
+    for key, number, failed, active, timed in rows:
+        rate = per_hour(times[key]) if key in times else 3600 * timed / active if number > 1 and active else None
+        work[key] = Work(number, failed, rate)
+    return work
 
 
 def per_hour(judgments: Sequence[tuple[datetime, float | None]]) -> float | None:
@@ -138,16 +173,23 @@ def per_hour(judgments: Sequence[tuple[datetime, float | None]]) -> float | None
 
 @dataclass(frozen=True)
 class OwnQueue:
-    """An annotator's own numbers in a queue: `agreement` with the others, from 0 to 1, once nothing waits for them."""
+    """An annotator's own numbers in a queue: `agreement` with the others once nothing waits for them, an analysis of
+    `results.similarity`.
+    """
 
     queue: Queue
     left: int
     judged: int
     skipped: Sequence[Target]
     per_hour: float | None
-    agreement: float | None
+    agreement: Analysis | None
     in_training: bool
     failed: bool
+
+    def similarity_of(self, user: User) -> float | None:
+        """Return the similarity of a person's judgments with the others'; None while there is none."""
+        result = None if self.agreement is None else self.agreement.result
+        return None if result is None else result.by_author.get(user.pk)
 
 
 def own_queues(user: User) -> list[OwnQueue]:
@@ -156,40 +198,21 @@ def own_queues(user: User) -> list[OwnQueue]:
     skipped: dict[int, list[Target]] = defaultdict(list)
     for target in Target.objects.filter(queue__in=queues).skipped_by(user):
         skipped[target.queue_id].append(target)
-    judgments: dict[int, list[tuple[datetime, float | None]]] = defaultdict(list)
-    rows = Judgment.objects.filter(target__queue__in=queues, author=user, decides=False)
-    for queue, at, seconds in rows.values_list("target__queue", "created_at", "seconds"):
-        judgments[queue].append((at, seconds))
-    waiting = set(Target.objects.filter(queue__in=queues).awaited_by(user).values_list("queue", flat=True))
-    agreements = _agreements(user, [queue for queue in queues if queue.pk not in waiting])
+    own = Judgment.everything.filter(target__in=Target.objects.filter(queue__in=queues), author=user, decides=False)
+    work = _work(own, "target__queue")
+    awaited = Target.objects.filter(queue__in=queues).awaited_by(user).order_by()
+    waiting = set(awaited.values_list("queue", flat=True).distinct())
     rounds = {row.queue_id: row for row in Qualification.objects.filter(queue__in=queues, annotator=user)}
     return [
         OwnQueue(
             queue=queue,
             left=queue.left,  # type: ignore[attr-defined]
-            judged=len(judgments[queue.pk]),
+            judged=work[queue.pk].judged,
             skipped=skipped[queue.pk],
-            per_hour=per_hour(judgments[queue.pk]),
-            agreement=agreements.get(queue.pk),
+            per_hour=work[queue.pk].per_hour,
+            agreement=None if queue.pk in waiting else analyses.of_queue(queue, "similarity", user),
             in_training=queue.qualify_items > 0 and not (queue.pk in rounds and rounds[queue.pk].passed),
             failed=queue.pk in rounds and not (rounds[queue.pk].passed or rounds[queue.pk].by_owner),
         )
         for queue in queues
     ]
-
-
-def _agreements(user: User, queues: Iterable[Queue]) -> dict[int, float]:
-    """The mean similarity of a person's judgments with each other judgment of the same targets, by queue."""
-    own = Target.objects.filter(queue__in=list(queues)).judged_by(user).order_by().values("pk")
-    rows = Judgment.objects.not_awaited_by(user).filter(target__in=own, decides=False).exclude(author=None)
-    by_target: dict[Target, list[Judgment]] = defaultdict(list)
-    for row in rows.select_related("target", "codebook_version__codebook").with_labels():
-        if row.target is not None:
-            by_target[row.target].append(row)
-    likeness: dict[int, list[float]] = defaultdict(list)
-    for target, judgments in by_target.items():
-        mine = next(row for row in judgments if row.author_id == user.pk)
-        codebook = mine.codebook_version.record()
-        others = [row for row in judgments if row is not mine]
-        likeness[target.queue_id] += [alike(mine.records(), row.records(), codebook) for row in others]
-    return {queue: mean(values) for queue, values in likeness.items() if values}

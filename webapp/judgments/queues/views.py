@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from webapp.judgments.queues import services as queues
 from webapp.judgments.queues.forms import QueueForm
 from webapp.judgments.queues.selection import Selection
 from webapp.judgments.rating.views import codebook_after
-from webapp.judgments.results import behaviours, comparison, estimates
+from webapp.judgments.results import analyses, withheld
 from webapp.scenarios.forms import DatasetNameForm
 
 PAGE = 50
@@ -107,10 +107,14 @@ def _suggested(user: User, initial: Mapping[str, Any]) -> dict[str, Any]:
 @require_GET
 @researchers
 def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """A queue. A polling page gets the judge model's progress: 204 if unchanged, and the whole page at the end."""
+    """A queue. A polling page gets the judge model's progress: 204 if unchanged, and the whole page at the end. One
+    that waits for the results asks with `?results=`.
+    """
     queue = get_or_404(Queue.objects.visible_to(current_user(request)).listed(), pk=pk)
     if not wants_fragment(request):
         return render(request, "judgments/queue.html", _queue_context(request, queue))
+    if "results" in request.GET:
+        return render(request, "judgments/queue_results.html", _results_context(queue, current_user(request)))
     waiting = queue.targets.filter(state=Target.State.PENDING).count()
     if waiting and request.GET.get("left") == str(waiting):
         return HttpResponse(status=204)
@@ -123,32 +127,43 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
 def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     """The context of a queue's page, as far as this user may read it."""
     user = current_user(request)
-    readable = Judgment.objects.readable_by(user)
-    unscored = queue.targets.filter(state=Target.State.UNSCORED).select_related("conversation__scenario")
-    unscored = unscored.prefetch_related(Prefetch("judgments", readable))[:50]
-    waiting, remaining = queue.targets.open_for(user).count(), queue.targets.awaited_by(user).count()
-    scored = Judgment.objects.none() if remaining else readable.scored().of_queue(queue)
-    page = Paginator(scored, JUDGMENTS).get_page(integer(request, "page", 1, low=1))
-    match_ids = [*(target.match_id for target in unscored), *(row.match_id for row in page)]
-    matches = {match for match in match_ids if match is not None}
+    context = _results_context(queue, user)
+    scored = Judgment.objects.none() if context["left"] else withheld.readable(queue, user)
+    page = Paginator(scored.values_list("pk", flat=True), JUDGMENTS).get_page(integer(request, "page", 1, low=1))
+    rows = Judgment.objects.filter(pk__in=list(page)).of_queue(queue)
     return {
-        "queue": queue,
-        "left": remaining,
-        "waiting": waiting,
-        "results": {} if remaining else estimates.of_queue(queue, user),
-        "decided": 0 if remaining else queue.targets.filter(judgments__decides=True).count(),
-        "table": None if remaining else behaviours.of_queue(queue, user),
-        "comparison": None if remaining else comparison.of_queue(queue, user),
-        "enough": ENOUGH,
-        "unscored": [] if remaining else unscored,
-        "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
+        **context,
+        "waiting": queue.targets.open_for(user).count(),
+        "readable": context["readable"] | _readable(user, (row.match_id for row in rows)),
         "page": page,
-        "judgments": display.shown_judgments(page, queue),
-        "may_change": user.may_change(queue.owner_id),
+        "judgments": display.shown_judgments(rows, queue),
         "formats": FORMATS.values(),
         **_people(queue, user),
         "export_form": DatasetNameForm(initial={"name": f"judged-{queue.pk}"}),
     }
+
+
+def _results_context(queue: Queue, user: User) -> dict[str, Any]:
+    """The context of the results, as far as this user may read them."""
+    remaining = queue.targets.awaited_by(user).count()
+    unscored = queue.targets.filter(state=Target.State.UNSCORED).select_related("conversation__scenario")
+    unscored = unscored.prefetch_related(Prefetch("judgments", Judgment.objects.readable_by(user)))[:50]
+    return {
+        "queue": queue,
+        "left": remaining,
+        "analysis": None if remaining else analyses.of_queue(queue, "summary", user),
+        "decided": 0 if remaining else queue.targets.filter(judgments__decides=True).count(),
+        "enough": ENOUGH,
+        "unscored": [] if remaining else unscored,
+        "readable": _readable(user, () if remaining else (target.match_id for target in unscored)),
+        "may_change": user.may_change(queue.owner_id),
+    }
+
+
+def _readable(user: User, matches: Iterable[int | None]) -> set[int]:
+    """Those of the matches that this person may see."""
+    pks = {match for match in matches if match is not None}
+    return set(Match.objects.visible_to(user).filter(pk__in=pks).values_list("pk", flat=True)) if pks else set()
 
 
 def _people(queue: Queue, user: User) -> dict[str, Any]:

@@ -14,18 +14,18 @@ from typing import Any
 from training.evaluate.behaviours import JudgedGame, Table, report
 from training.labels.codebooks import Codebook
 from training.records import Judgment as JudgmentRecord
-from webapp.accounts.models import User
 from webapp.judgments.games import GAME_ID, GameId
 from webapp.judgments.models import Judgment, Queue
+from webapp.judgments.results.withheld import NOTHING, Withheld
 from webapp.judgments.search.games import facts_in, survived
 
 
-def of_queue(queue: Queue, user: User | None = None) -> Table | None:
+def of_queue(queue: Queue, withheld: Withheld = NOTHING) -> Table | None:
     """Return the table, or None for a codebook without such a question and for games that do not tell who survived."""
     codebook = queue.codebook_version.record()
     if not any(label_type.yes_no for label_type in codebook.labels):
         return None
-    judgments = _judgments(queue, codebook, user)
+    judgments = _judgments(queue, codebook, withheld)
     games: dict[GameId, JudgedGame] = {}
     for game, facts in _facts(queue):
         roles = facts.get("roles") or ()
@@ -45,10 +45,10 @@ def _facts(queue: Queue) -> Iterator[tuple[GameId, Mapping[str, Any]]]:
         yield (match, episode, conversation), of_match if match else facts_in((summary if episode else data) or {})
 
 
-def _judgments(queue: Queue, codebook: Codebook, user: User | None) -> dict[GameId, list[JudgmentRecord]]:
-    """Return the scored judgments of a queue by game, without others' of seats that `user` has yet to judge."""
+def _judgments(queue: Queue, codebook: Codebook, withheld: Withheld) -> dict[GameId, list[JudgmentRecord]]:
+    """Return the scored judgments of a queue by game, but for those that are withheld."""
     judgments: dict[GameId, list[JudgmentRecord]] = defaultdict(list)
-    rows = Judgment.objects.scored().deciding().not_awaited_by(user).filter(target__queue=queue)
+    rows = Judgment.objects.scored().deciding().filter(target__queue=queue).exclude(pk__in=withheld.judgments)
     for row in rows.select_related("judge__remote").with_labels():
         game = (row.match_id, row.episode_id, row.conversation_id)
         record = JudgmentRecord(

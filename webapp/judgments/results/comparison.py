@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Literal
 
-from django.db.models import Exists, OuterRef
-
 from training.labels.codebooks import Codebook, LabelType
 from webapp.accounts.models import User
 from webapp.judgments.games import GameId
-from webapp.judgments.models import CodebookVersion, Judgment, JudgmentQuerySet, Queue, Target
+from webapp.judgments.models import CodebookVersion, Judgment, JudgmentQuerySet, Queue
 from webapp.judgments.naming import Names
 from webapp.judgments.results.agreement import Agreement, alpha, kappa, overall
 from webapp.judgments.results.estimates import Estimate, estimate
+from webapp.judgments.results.withheld import NOTHING, Withheld, outside
 from webapp.scenarios.models import DatasetVersion
 
 MOST_PAIRS = 45
@@ -88,15 +87,13 @@ class Comparison:
         return any(agreement.seats for agreement in self.agreements)
 
 
-def of_queue(queue: Queue, user: User | None = None) -> Comparison:
+def of_queue(queue: Queue, withheld: Withheld = NOTHING) -> Comparison:
     """Compare the authors of a queue, and those outside this site who judged its conversations by the same codebook.
 
-    With a `user`, what others said of seats that they have yet to judge in another queue is left out.
+    Judgments that are withheld are left out.
     """
-    judgments = Judgment.objects.not_awaited_by(user).filter(decides=False)
-    same_seat = Target.objects.filter(queue=queue, conversation=OuterRef("conversation"), seat=OuterRef("seat"))
-    outside = judgments.outside().filter(Exists(same_seat), codebook_version=queue.codebook_version)
-    rows = judgments.filter(target__queue=queue), outside
+    judgments = (Judgment.objects.filter(target__queue=queue), outside(queue))
+    rows = [each.filter(decides=False).exclude(pk__in=withheld.judgments) for each in judgments]
     return compare(queue.codebook_version.record(), *rows, names=Names(queue.pk))
 
 

@@ -7,13 +7,33 @@ A turn that nobody marked is no question. Texts do not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from training.evaluate.agreement import Value, masi
 from training.labels.codebooks import Codebook, LabelType
+from training.reading import Record
+from webapp.judgments.models import Queue
+from webapp.judgments.results import answers as reading
 from webapp.judgments.results.answers import Answer, Answers, Judged, Marks, Place, values_at
 from webapp.judgments.results.marked import overlap_f1, pair_f1, tau
+
+Report = Callable[[int, int], None]
+"""Called with how much of the work is done, and how much there is."""
+
+
+class QueueDisagreement(Record):
+    """The targets of a queue on which annotators disagree, most of all first, and how much on each."""
+
+    targets: tuple[int, ...]
+    scores: tuple[float, ...]
+
+
+def compute(queue: Queue, report: Report) -> QueueDisagreement:
+    """Return the disagreement of a queue's annotators; decisions have no part in it."""
+    report(0, 1)
+    rows = disagreements(reading.of_queue(queue))
+    return QueueDisagreement(targets=tuple(pk for pk, _ in rows), scores=tuple(score for _, score in rows))
 
 
 def disagreements(answers: Answers) -> list[tuple[int, float]]:

@@ -17,11 +17,11 @@ from statistics import mean
 from training.errors import BadInput
 from training.evaluate import intervals
 from training.labels.codebooks import LabelType
-from webapp.accounts.models import User
-from webapp.arena.models import Match, MatchSeat
+from webapp.arena.models import MatchSeat
 from webapp.judgments import games
 from webapp.judgments.games import GameId
 from webapp.judgments.models import Judgment, Queue, Target
+from webapp.judgments.results.withheld import NOTHING, Withheld
 
 UNRATED = "shown once you have rated the game"
 UNKNOWN = "unknown"
@@ -74,18 +74,18 @@ def interval(
     return estimate.mean, estimate.low, estimate.high
 
 
-def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]]:
-    """Return the estimates of a queue by player (`person`, a deployment, a run's policy, a dataset), as far as `user`
-    may know who played, and without what others said of seats that `user` has yet to judge in another queue.
+def of_queue(queue: Queue, withheld: Withheld = NOTHING) -> dict[str, list[Estimate]]:
+    """Return the estimates of a queue by player (`person`, a deployment, a run's policy, a dataset), as far as a reader
+    from whom this is withheld may know who played and what was said.
     """
     scored: dict[SeatOfTarget, list[Mapping[str, float]]] = defaultdict(list)
     game_of: dict[SeatOfTarget, GameId] = {}
-    rows = Judgment.objects.scored().deciding().not_awaited_by(user).filter(target__queue=queue)
+    rows = Judgment.objects.scored().deciding().filter(target__queue=queue).exclude(pk__in=withheld.judgments)
     for row in rows.with_labels():
         for seat, numbers in row.numbers_by_seat().items():
             scored[row.target_id or 0, seat].append(numbers or {})
             game_of[row.target_id or 0, seat] = (row.match_id, row.episode_id, row.conversation_id)
-    players = players_of(queue, scored, user)
+    players = players_of(queue, scored, withheld)
     seats: dict[tuple[str, str], dict[GameId, list[float]]] = defaultdict(lambda: defaultdict(list))
     for judged, answers in scored.items():
         player = players.get(judged, UNKNOWN)
@@ -108,14 +108,12 @@ def estimate(label_type: LabelType, games: Iterable[Sequence[float]]) -> Estimat
     return Estimate(label_type, *interval(means, label_type.bounds), len(means))
 
 
-def players_of(queue: Queue, judged: Iterable[SeatOfTarget], user: User | None = None) -> dict[SeatOfTarget, str]:
-    """Return who or what sat at each judged seat; `UNKNOWN` where an episode's file cannot be read, `UNRATED` where
-    `user` played a match and has neither rated it nor asked who the others were, `GAMES` for whole games.
+def players_of(queue: Queue, judged: Iterable[SeatOfTarget], withheld: Withheld = NOTHING) -> dict[SeatOfTarget, str]:
+    """Return who or what sat at each judged seat; `UNKNOWN` where an episode's file cannot be read, `UNRATED` in
+    matches that are withheld, `GAMES` for whole games.
     """
     seats = MatchSeat.objects.filter(match__targets__queue=queue).distinct()
     at_tables = {(seat.match_id, seat.seat): games.sitting(seat) for seat in seats.named()}
-    matches = Match.objects.filter(targets__queue=queue)
-    unrated = set(matches.unrevealed_to(user).values_list("pk", flat=True)) if user is not None else set()
     targets = Target.objects.filter(queue=queue).select_related(
         "episode__run", "conversation__scenario__version__dataset"
     )
@@ -124,7 +122,7 @@ def players_of(queue: Queue, judged: Iterable[SeatOfTarget], user: User | None =
     for pk, seat in judged:
         target = by_pk[pk]
         try:
-            if target.match_id in unrated:
+            if target.match_id in withheld.matches:
                 players[pk, seat] = UNRATED
             elif seat is None:
                 players[pk, seat] = GAMES

@@ -31,7 +31,6 @@ from training.reading import Record
 from webapp.judgments.models import Queue
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.answers import Answers, Ratings, level_of, steps
-from webapp.judgments.results.disagreement import disagreements
 from webapp.judgments.results.marked import GAMMA, MEASURES, by_game
 
 MOST_PAIRS = 45
@@ -90,13 +89,12 @@ class LabelAgreement(Record):
 
 class QueueAgreement(Record):
     """The agreement of a queue's annotators. `annotators` are their numbers, `by` what
-    periods are, and `disagreements` the targets on which annotators disagree, most of all first, with how much.
+    periods are.
     """
 
     annotators: tuple[int, ...]
     by: Literal["week", "batch"]
     labels: tuple[LabelAgreement, ...]
-    disagreements: tuple[tuple[int, float], ...]
 
 
 def compute(queue: Queue, report: Report) -> QueueAgreement:
@@ -114,7 +112,6 @@ def compute(queue: Queue, report: Report) -> QueueAgreement:
         annotators=tuple(answers.annotators),
         by="batch" if len(batches) > 1 else "week",
         labels=tuple(labels),
-        disagreements=tuple(disagreements(answers)),
     )
 
 

@@ -113,7 +113,7 @@ def _linked(queue: Queue, user: User, pks: Collection[int]) -> dict[str, Any]:
 
     Those of a match in which the person played and has yet to be shown who the others were are left out.
     """
-    targets = Target.objects.with_games().filter(pk__in=pks)
+    targets = Target.objects.with_links().filter(pk__in=pks)
     unrevealed = Match.objects.unrevealed_to(user).filter(targets__queue=queue)
     shown = {target.pk: target for target in targets.exclude(match__in=unrevealed.values("pk"))}
     matches = {target.match_id for target in shown.values() if target.match_id is not None}
