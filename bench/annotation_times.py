@@ -32,7 +32,7 @@ from training.labels.exchange import FORMATS
 
 LIMIT_MS = 100.0
 ANALYSIS_LIMIT_S = 2.0
-ANALYSES = ("agreement", "truth", "calibration")
+ANALYSES = ("agreement", "disagreement", "truth", "calibration", "similarity", "summary")
 CHOICE = re.compile(r'name="value-(\w+)" value="(\w+)"')
 
 
@@ -126,12 +126,12 @@ def requests(seeded: Seeded, repeats: int) -> dict[str, Callable[[], Any]]:
 def _disagreeing(queue: int) -> int:
     """The target on which annotators disagree most of those without a decision."""
     record = import_module("webapp.judgments.models").Queue.objects.get(pk=queue)
-    result = import_module("webapp.judgments.results.analyses").of_queue(record, "agreement").result
+    result = import_module("webapp.judgments.results.analyses").of_queue(record, "disagreement").result
     if result is None:
-        raise ParleyError("there is no agreement")
+        raise ParleyError("there is no disagreement")
     judged = import_module("webapp.judgments.models").Judgment.objects
     decided = set(judged.filter(target__queue=queue, decides=True).values_list("target", flat=True))
-    target: int = next(pk for pk, _ in result.disagreements if pk not in decided)
+    target: int = next(pk for pk in result.targets if pk not in decided)
     return target
 
 
