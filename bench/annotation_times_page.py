@@ -1,4 +1,4 @@
-"""The lines of `docs/results/annotation-times.md` about response times, analyses and exports of a large queue."""
+"""The lines of `docs/results/annotation.md` about response times, analyses and exports of a large queue."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from tests.webapp.judgments.make import (
 from tests.webapp.runs.making import RECORD, make_episode, make_run
 from training.errors import BadInput
 from training.rewards.judge import transcript_of
+from webapp.core import queue as hints
 from webapp.judgments import games
 from webapp.judgments.datasets import export
 from webapp.judgments.datasets import imported as imports
@@ -429,6 +430,34 @@ def test_a_queue_compares_nothing_of_seats_that_wait_in_another_queue(stored, cl
     annotate(target=queue.targets.with_games().first(), by=researcher, values=values(5))
     assert analyses.of_queue(queue, "summary", researcher).result.estimates
     assert analyses.of_queue(queue, "summary", other_researcher).result.estimates == {}
+
+
+def test_a_summary_that_was_computed_for_all_is_not_shown_to_who_has_yet_to_judge_a_seat_of_it(
+    stored, client_of, researcher, other_researcher, monkeypatch
+):
+    sent = []
+    monkeypatch.setattr(hints, "publish", lambda task, *args, **options: sent.append(args) or True)
+    monkeypatch.setattr(analyses, "FEW", -1)
+    queue = conversation_queue(researcher, stored)
+    client, address = client_of(other_researcher), reverse("judgments:queue", args=[queue.pk])
+
+    def compute():
+        queue_id, name, *reader = sent.pop()
+        analyses.compute(queue_id=queue_id, name=name, reader_id=next(iter(reader), None))
+
+    def shown():
+        page = client.get(address, {"results": "1"}, headers={"HX-Request": "true"}).content.decode()
+        return GPT in page, "A worker is computing" in page
+
+    assert shown() == (False, True)
+    assert sent == [(queue.pk, "summary")], "nothing is withheld"
+    compute()
+    assert shown() == (True, False)
+    conversation_queue(researcher, stored, annotators=[other_researcher])
+    assert shown() == (False, True)
+    assert sent == [(queue.pk, "summary", other_researcher.pk)]
+    compute()
+    assert shown() == (False, False)
 
 
 def another_version(version, name, by):

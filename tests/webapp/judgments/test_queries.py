@@ -9,7 +9,7 @@ from tests.webapp.judgments.make import finished_match, version
 from webapp.judgments.queues import services as queues
 
 pytestmark = pytest.mark.django_db
-MOST = 28
+MOST = 30
 
 
 def queue(owner, annotator, games):

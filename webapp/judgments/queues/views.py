@@ -128,7 +128,8 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     """The context of a queue's page, as far as this user may read it."""
     user = current_user(request)
     context = _results_context(queue, user)
-    scored = Judgment.objects.none() if context["left"] else withheld.readable(queue, user)
+    analysis = context["analysis"]
+    scored = Judgment.objects.none() if analysis is None else withheld.readable(queue, user, analysis.withheld)
     page = Paginator(scored.values_list("pk", flat=True), JUDGMENTS).get_page(integer(request, "page", 1, low=1))
     rows = Judgment.objects.filter(pk__in=list(page)).of_queue(queue)
     return {

@@ -63,10 +63,14 @@ class Kind:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a page shows: the last result, and if it is not of the present judgments, how far the next one is."""
+    """What a page shows: the last result, and if it is not of the present judgments, how far the next one is.
+
+    `withheld` is what it leaves out.
+    """
 
     result: Any
     current: bool
+    withheld: Withheld = NOTHING
     done: int = 0
     total: int = 0
     failed: bool = False
@@ -127,11 +131,11 @@ def of_queue(queue: Queue, name: str, reader: User | None = None) -> Analysis:
     state = kind.state(queue)
     result, before = _stored(queue, name, hidden)
     if result is not None and before == _digest(state):
-        return Analysis(result, current=True)
+        return Analysis(result, current=True, withheld=hidden)
     if state["count"] <= (FEWEST if name == "truth" else FEW):
-        return Analysis(_computed(queue, name, hidden), current=True)
+        return Analysis(_computed(queue, name, hidden, state), current=True, withheld=hidden)
     done, total, failed = _requested(queue, name, hidden, reader)
-    return Analysis(result, current=False, done=done, total=total, failed=failed)
+    return Analysis(result, current=False, withheld=hidden, done=done, total=total, failed=failed)
 
 
 def compute(*, queue_id: int, name: str, reader_id: int | None = None) -> Record | None:
@@ -140,7 +144,7 @@ def compute(*, queue_id: int, name: str, reader_id: int | None = None) -> Record
     reader = _reader(reader_id)
     if queue is None or (reader is None) != (reader_id is None):
         return None
-    return _computed(queue, name, _withheld(queue, name, reader))
+    return _computed(queue, name, _withheld(queue, name, reader), KINDS[name].state(queue))
 
 
 def fail(*, queue_id: int, name: str, reader_id: int | None = None) -> None:
@@ -158,9 +162,9 @@ def _withheld(queue: Queue, name: str, reader: User | None) -> Withheld:
     return withheld.of_reader(queue, reader) if KINDS[name].by_reader and reader is not None else NOTHING
 
 
-def _computed(queue: Queue, name: str, hidden: Withheld) -> Record:
+def _computed(queue: Queue, name: str, hidden: Withheld, state: State) -> Record:
+    """Compute and keep an analysis; `state` was read before, so that judgments that come meanwhile make it outdated."""
     kind, key = KINDS[name], _state_key(queue.pk, name, hidden)
-    state = kind.state(queue)
 
     def report(done: int, total: int) -> None:
         cache.set(key, f"{done}/{total}", WORKING_S)

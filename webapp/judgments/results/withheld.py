@@ -49,9 +49,8 @@ def of_reader(queue: Queue, reader: User) -> Withheld:
     return Withheld(frozenset(judgments), frozenset(matches.values_list("pk", flat=True)))
 
 
-def readable(queue: Queue, reader: User) -> JudgmentQuerySet:
-    """Return the scored judgments of a queue that this person may read, in the order of its targets."""
-    hidden = of_reader(queue, reader)
+def readable(queue: Queue, reader: User, hidden: Withheld) -> JudgmentQuerySet:
+    """Return the scored judgments of a queue that are not hidden from this person, in the order of its targets."""
     rows = Judgment.everything.filter(target__in=Target.objects.filter(queue=queue)).scored()
     rows = rows.exclude(pk__in=hidden.judgments).filter(Q(author=reader) | ~Q(match__in=hidden.matches))
     return rows.order_by("target__position", "pk")
