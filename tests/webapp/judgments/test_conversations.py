@@ -325,7 +325,8 @@ def visible_counts(queue, user, client):
     """How much the queue's page and the API show a person: results, authors, judgments, and those of the API."""
     shown = client.get(reverse("judgments:queue", args=[queue.pk])).context
     listed = Caller(user).get(f"judgments?queue={queue.pk}").json()["items"]
-    return len(shown["results"]), len(shown["comparison"].authors), len(shown["judgments"]), len(listed)
+    summary = shown["analysis"].result
+    return len(summary.estimates), len(summary.comparison.authors), len(shown["judgments"]), len(listed)
 
 
 @pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])
@@ -404,10 +405,12 @@ def test_after_the_last_seat_nothing_is_compared_that_waits_in_another_queue(
         annotate(target=target, by=other_researcher, values=values(4))
     again = queue_over(researcher, annotator, name="once more", **judged)
     client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
-    assert [author.name for author in client.get(address).context["comparison"].authors] == ["annotator 1"]
+    assert [author.name for author in client.get(address).context["analysis"].result.comparison.authors] == [
+        "annotator 1"
+    ]
     for target in again.targets.with_games():
         annotate(target=target, by=annotator, values=values(5))
-    assert len(client.get(address).context["comparison"].authors) == 2
+    assert len(client.get(address).context["analysis"].result.comparison.authors) == 2
 
 
 @pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])

@@ -479,15 +479,15 @@ def test_what_others_said_is_shown_after_ones_own_judgment(client_of, researcher
     judge(queue, [annotator], [3])
     client, address = client_of(researcher), reverse("judgments:queue", args=[queue.pk])
     before = client.get(address)
-    assert (before.context["results"], before.context["comparison"]) == ({}, None)
+    assert before.context["analysis"] is None
     assert "once you have judged" in before.content.decode()
     assert "Judge: 2 left" in before.content.decode()
     assert "Agreement" in client_of(other_researcher).get(address).content.decode(), "who is not to judge may read"
     judge(queue, [researcher], [3])
     after = client.get(address)
-    assert after.context["comparison"].overall == 1
+    assert after.context["analysis"].result.comparison.overall == 1
     assert "left</a>" not in after.content.decode()
-    assert list(after.context["results"]) == ["person"]
+    assert list(after.context["analysis"].result.estimates) == ["person"]
 
 
 def test_results_do_not_reveal_players_before_the_guess(client_of, researcher):
@@ -495,10 +495,10 @@ def test_results_do_not_reveal_players_before_the_guess(client_of, researcher):
     queue = people_queue(researcher, match)
     judge(queue, [researcher], [3])
     client, address = client_of(researcher), reverse("judgments:queue", args=[queue.pk])
-    assert list(client.get(address).context["results"]) == ["shown once you have rated the game"]
+    assert list(client.get(address).context["analysis"].result.estimates) == ["shown once you have rated the game"]
     mine, other = match.seats.get(seat=0), match.seats.get(seat=1)
     Guess.objects.create(by=mine, about=other, person=False)
-    assert sorted(client.get(address).context["results"]) == ["a scripted player", "person"]
+    assert sorted(client.get(address).context["analysis"].result.estimates) == ["a scripted player", "person"]
 
 
 def test_a_match_is_a_link_only_for_those_who_may_open_it(client_of, researcher, other_researcher, annotator):
@@ -699,10 +699,10 @@ def test_agreement_is_hidden_from_an_annotator_until_the_last_seat(client_of, re
     first, second = queue.targets.order_by("position")
     for target in (first, second):
         page = client.get(address)
-        assert (page.context["comparison"], "Agreement" in page.content.decode()) == (None, False)
+        assert (page.context["analysis"], "Agreement" in page.content.decode()) == (None, False)
         annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 3 + target.seat))
     page = client.get(address)
-    assert page.context["comparison"].overall == 1
+    assert page.context["analysis"].result.comparison.overall == 1
     assert "Agreement" in page.content.decode()
 
 

@@ -336,7 +336,12 @@ def test_the_api_gives_the_agreement_to_who_may_read_it(drawn, researcher, annot
     queue, _ = drawn
     address = f"judgments/queues/{queue.pk}/agreement"
     answer = Caller(researcher).get(address).json()
-    assert (answer["state"], answer["result"]) == ("ready", result_of(queue).to_dict())
+    order = analyses.of_queue(queue, "disagreement").result
+    disagreements = [list(row) for row in zip(order.targets, order.scores, strict=True)]
+    assert (answer["state"], answer["result"]) == (
+        "ready",
+        result_of(queue).to_dict() | {"disagreements": disagreements},
+    )
     assert Caller(annotator).get(address).status_code == 404
     queue.annotators.add(other_researcher)
     refused = Caller(other_researcher).get(address)
