@@ -283,7 +283,7 @@ def test_agreement_with_others_is_shown_once_nothing_waits(researcher, people):
     assert (row.left, row.judged, row.agreement) == (1, 1, None)
     annotate(target=target(queue, 1), by=people[0], values=FIVES)
     (row,) = progress.own_queues(people[0])
-    assert row.agreement == pytest.approx(1 - 1 / (high - low))
+    assert row.similarity_of(people[0]) == pytest.approx(1 - 1 / (high - low))
 
 
 def test_the_page_of_a_queue_takes_the_same_queries_however_many_targets(researcher, people, client_of):
