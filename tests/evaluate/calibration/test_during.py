@@ -29,7 +29,7 @@ def make(tmp_path, monkeypatch):
 
     def made(name="run", **section):
         calibration = {"sets": SETS, **section}
-        return make_run(tmp_path / name, steps=3, search=search, calibration=calibration, sampling={"max_tokens": 16})
+        return make_run(tmp_path / name, steps=3, search=search, calibration=calibration, sampling={"max_tokens": 48})
 
     return made
 
