@@ -62,8 +62,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported stays: the garbage collector need not look at it again."""
+    """What was imported stays, so the garbage collector need not look at it again; and it looks less often.
+
+    With Python's own thresholds it takes a tenth of the processor time of the tests of pages.
+    """
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
