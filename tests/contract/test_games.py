@@ -31,7 +31,7 @@ worlds = pytest.mark.parametrize(
     "pair", [w for name in REGISTRY for w in WORLDS.get(name, [])], ids=lambda w: f"{w.a.game}: {w.name} for {w.viewer}"
 )
 seeds = st.integers(0, 2**31)
-few = settings(max_examples=10, deadline=None)
+few = settings(max_examples=6, deadline=None)
 
 
 def points(length, seed):

