@@ -51,7 +51,7 @@ class ConsentedQuerySet(models.QuerySet[M]):
         """Without those about a game to whose use a player, or the person behind a conversation, withdrew consent."""
         refused = MatchSeat.objects.refusing().filter(match=OuterRef("match"))
         withdrawn = StoredConversation.objects.withdrawn().filter(pk=OuterRef("conversation"))
-        return self.exclude(Exists(refused)).exclude(Exists(withdrawn))
+        return self.filter(~Exists(refused), ~Exists(withdrawn))
 
 
 def role_at(game: JudgedGame, seat: int) -> str:
