@@ -166,7 +166,8 @@ def _has_value(value: str) -> Q:
 def _says(words: str) -> Q:
     """What was said in the game, or written with the label, contains the words."""
     query = SearchQuery(words, config="simple", search_type="websearch")
-    said = [Q(**{f"judgment__{kind}__labelled_game__words": query}) for kind in KINDS]
+    games = LabelledGame.objects.filter(words=query)  # read by its index once, not for every label
+    said = [Q(**{f"judgment__{kind}__in": games.exclude(**{kind: None}).values(kind)}) for kind in KINDS]
     return said[0] | said[1] | said[2] | Q(reason__icontains=words) | Q(text__icontains=words)
 
 

@@ -33,6 +33,8 @@ from webapp.runs.models import PlayedEpisode, Run
 from webapp.scenarios.models import StoredConversation
 
 PAGE = 25
+MOST_LISTED = 10_000
+"""Labels that the page counts and lists."""
 MOST_ROWS = 100_000
 """Rows of a file."""
 MOST_RUNS = 200
@@ -59,20 +61,23 @@ def search(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     form = LabelFilter(request.GET)
     found = form.labels(user) if form.is_valid() else Label.objects.none()
-    rows = found.select_related(
+    kinds = ("judgment__match", "judgment__episode", "judgment__conversation")
+    keys = list(found.values_list("pk", *kinds)[: MOST_LISTED + 1])  # read once, and without what a page shows of each
+    listed = [key[0] for key in keys[:MOST_LISTED]]
+    page = Paginator(listed, PAGE).get_page(integer(request, "page", 1, low=1))
+    rows = found.filter(pk__in=list(page)).select_related(
         "judgment__codebook_version__codebook",
         "judgment__match",
         "judgment__judge",
         "judgment__episode__run",
         "judgment__conversation__scenario__version__dataset",
     )
-    page = Paginator(rows, PAGE).get_page(integer(request, "page", 1, low=1))
-    kinds = ("judgment__match", "judgment__episode", "judgment__conversation")
     context = {
         "form": form,
         "page": page,
-        "hits": list(_hits(page)),
-        "game_count": found.order_by().values(*kinds).distinct().count(),
+        "hits": list(_hits(rows)) if page else [],
+        "game_count": len({key[1:] for key in keys}),
+        "more": len(keys) > MOST_LISTED,
         "labels": offered_labels(user),
         "games": sorted((name, REGISTRY[name].title) for name in _games() if name in REGISTRY),
         "runs": list(_runs().values_list("pk", "name")[:MOST_RUNS]),
