@@ -79,12 +79,9 @@ class ShownJudgment:
             return f"seat {self.seat}"
 
 
-def shown_judgments(judgments: Iterable[Judgment], queue: Queue | None = None) -> list[ShownJudgment]:
-    """Return judgments (loaded `with_authors`) as pages show them, in their order.
-
-    `queue`: the one whose page it is.
-    """
-    names = Names(queue.pk if queue is not None else None)
+def shown_judgments(judgments: Iterable[Judgment], names: Names | None = None) -> list[ShownJudgment]:
+    """Return judgments (loaded `with_authors`) as pages show them, in their order."""
+    names = names or Names()
     codebooks: dict[int, list[LabelType]] = {}
     readable = []
     for row in judgments:
@@ -146,5 +143,7 @@ def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
         integer(request, "page", 1, low=1)
     )
     last = page.paginator.count - page.start_index() + 1  # games have no names here: those tell who played, and when
-    judgments = [(f"no. {last - place}", judgment) for place, judgment in enumerate(shown_judgments(page, queue))]
+    judgments = [
+        (f"no. {last - place}", judgment) for place, judgment in enumerate(shown_judgments(page, Names(queue.pk)))
+    ]
     return render(request, "judgments/own.html", {"queue": queue, "page": page, "judgments": judgments})

@@ -6,6 +6,8 @@ in another queue. Who may change a queue reads its annotators' usernames where t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.db.models import Min
 
 from webapp.judgments.models import Judgment
@@ -21,11 +23,13 @@ def numbers_in(queue_id: int) -> dict[int, int]:
 
 
 class Names:
-    """The names of authors; each queue is counted once. `queue_id`: the one queue that the reader looks at."""
+    """The names of authors; each queue is counted once. `queue_id`: the one queue that the reader looks at, `numbers`
+    its annotators' numbers if they are known.
+    """
 
-    def __init__(self, queue_id: int | None = None) -> None:
+    def __init__(self, queue_id: int | None = None, numbers: Mapping[int, int] | None = None) -> None:
         self._queue_id = queue_id
-        self._numbers: dict[int, dict[int, int]] = {}
+        self._numbers: dict[int, Mapping[int, int]] = {queue_id: numbers} if queue_id and numbers else {}
 
     def _number(self, row: Judgment, queue_id: int) -> int:
         if queue_id not in self._numbers:

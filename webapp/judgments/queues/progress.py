@@ -5,22 +5,22 @@ Annotators are numbers: first those who judged, in the order of their first judg
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Case, Count, F, IntegerField, Q, Sum, Value, When
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 from webapp.accounts.models import User
 from webapp.judgments.models import Assignment, Judgment, JudgmentQuerySet, Qualification, Queue, Target
 from webapp.judgments.naming import numbers_in
 from webapp.judgments.queues.gold import Accuracy, accuracies
 from webapp.judgments.results import analyses
-from webapp.judgments.results.analyses import Analysis
+from webapp.judgments.results.background import Analysis
 
 BREAK = timedelta(minutes=10)
 """A gap between two judgments from which on the annotator took a break: it is no active time."""
@@ -39,16 +39,38 @@ class Batch:
     wanted: int
 
 
-def batches(queue: Queue, annotators: int) -> list[Batch]:
+@dataclass(frozen=True)
+class Tally:
+    """The judgments of a queue, counted in one read: those that are scored, the annotators' work by account, and how
+    many they made in each batch.
+    """
+
+    scored: int
+    work: Mapping[int, Work]
+    by_batch: Mapping[int, int]
+
+
+def tally(queue: Queue) -> Tally:
+    """Count the judgments of a queue whose games may be judged."""
+    judgments = Judgment.everything.filter(target__in=Target.objects.filter(queue=queue)).order_by()
+    rows = _counted(judgments, "author", "decides", "target__batch")
+    annotators = [row for row in rows if row[0] is not None and not row[1]]
+    by_batch, by_author = Counter[int](), defaultdict[int, list[Counts]](list)
+    for author, _, batch, *counts in annotators:
+        by_batch[batch] += counts[0]
+        by_author[author].append(Counts(*counts))
+    work = _work(judgments.filter(decides=False), "author", {pk: Counts.total(each) for pk, each in by_author.items()})
+    return Tally(sum(row[3] - row[4] for row in rows), work, by_batch)
+
+
+def batches(queue: Queue, annotators: int, counted: Tally) -> list[Batch]:
     """Return the batches of a people's queue with so many annotators, in order."""
     everybody = Value(annotators)
     wanted = Case(When(Q(gold=True) | Q(wanted=None), then=everybody), default=F("wanted"), output_field=IntegerField())
     rows = queue.targets.order_by("batch").values("batch").annotate(targets=Count("pk"), all_wanted=Sum(wanted))
-    judgments = Judgment.everything.filter(target__in=Target.objects.filter(queue=queue), decides=False).order_by()
-    done = dict(judgments.values("target__batch").annotate(number=Count("pk")).values_list("target__batch", "number"))
     last = queue.batches_open
     return [
-        Batch(row["batch"], last is None or row["batch"] <= last, row["targets"], done.get(row["batch"], 0),
+        Batch(row["batch"], last is None or row["batch"] <= last, row["targets"], counted.by_batch.get(row["batch"], 0),
               row["all_wanted"])
         for row in rows
     ]  # fmt: skip
@@ -74,12 +96,8 @@ class Annotator:
     qualification: Qualification | None = None
 
 
-def annotators(queue: Queue) -> list[Annotator]:
+def annotators(queue: Queue, counted: Tally) -> list[Annotator]:
     """Return everybody who judges or judged in a people's queue, in the order of their numbers."""
-    rows = Judgment.everything.filter(
-        target__in=Target.objects.filter(queue=queue), author__isnull=False, decides=False
-    )
-    work = _work(rows, "author")
     present = {user.pk: user for user in queue.annotators.all()}
     numbers = numbers_in(queue.pk)
     gone = User.objects.in_bulk([pk for pk in numbers if pk not in present])
@@ -94,9 +112,9 @@ def annotators(queue: Queue) -> list[Annotator]:
             number=number,
             user=people[pk],
             present=pk in present,
-            judged=work[pk].judged,
-            unscored=work[pk].unscored,
-            per_hour=work[pk].per_hour,
+            judged=counted.work[pk].judged,
+            unscored=counted.work[pk].unscored,
+            per_hour=counted.work[pk].per_hour,
             gold=right.get(pk, NO_GOLD),
             qualification=qualified.get(pk),
             **counts.get(pk, {}),
@@ -125,29 +143,40 @@ class Work:
     per_hour: float | None = None
 
 
-def _work(judgments: JudgmentQuerySet, by: str) -> dict[int, Work]:
-    """Return the work in these judgments by account or queue, the column `by`; times are loaded where some are not
-    known.
+class Counts(NamedTuple):
+    """Numbers of judgments, of those that could not be scored, and of those whose seconds are known, with their sum."""
+
+    number: int
+    failed: int
+    active: float
+    timed: int
+
+    @classmethod
+    def total(cls, counts: Sequence[Counts]) -> Counts:
+        """Return the sums of several."""
+        return cls(*map(sum, zip(*counts, strict=True)))
+
+
+def _counted(judgments: JudgmentQuerySet, *by: str) -> list[tuple[Any, ...]]:
+    """The counts of judgments in the order of `Counts`, behind the values of the columns that they are grouped by."""
+    failed, active = Count("pk", filter=Q(unscored=True)), Coalesce(Sum("seconds"), 0.0)
+    rows = judgments.order_by().values(*by).annotate(number=Count("pk"), failed=failed, active=active,
+                                                     timed=Count("seconds"))  # fmt: skip
+    return list(rows.values_list(*by, *Counts._fields))
+
+
+def _work(judgments: JudgmentQuerySet, by: str, counted: Mapping[int, Counts]) -> dict[int, Work]:
+    """Return the work in these judgments by account or queue, the column `by`, from their counts; times are loaded
+    where some are not known.
     """
-    columns = (
-        judgments.order_by()
-        .values(by)
-        .annotate(
-            number=Count("pk"),
-            failed=Count("pk", filter=Q(unscored=True)),
-            active=Sum("seconds"),
-            timed=Count("seconds"),
-        )
-    )
-    rows = list(columns.values_list(by, "number", "failed", "active", "timed"))
     times: dict[int, list[tuple[datetime, float | None]]] = defaultdict(list)
-    untimed = [key for key, number, _, _, timed in rows if timed < number]
+    untimed = [key for key, counts in counted.items() if counts.timed < counts.number]
     if untimed:
         of_some = judgments.filter(**{f"{by}__in": untimed}).order_by("pk")
         for key, at, seconds in of_some.values_list(by, "created_at", "seconds"):
             times[key].append((at, seconds))
     work: dict[int, Work] = defaultdict(Work)
-    for key, number, failed, active, timed in rows:
+    for key, (number, failed, active, timed) in counted.items():
         rate = per_hour(times[key]) if key in times else 3600 * timed / active if number > 1 and active else None
         work[key] = Work(number, failed, rate)
     return work
@@ -199,7 +228,7 @@ def own_queues(user: User) -> list[OwnQueue]:
     for target in Target.objects.filter(queue__in=queues).skipped_by(user):
         skipped[target.queue_id].append(target)
     own = Judgment.everything.filter(target__in=Target.objects.filter(queue__in=queues), author=user, decides=False)
-    work = _work(own, "target__queue")
+    work = _work(own, "target__queue", {key: Counts(*counts) for key, *counts in _counted(own, "target__queue")})
     awaited = Target.objects.filter(queue__in=queues).awaited_by(user).order_by()
     waiting = set(awaited.values_list("queue", flat=True).distinct())
     rounds = {row.queue_id: row for row in Qualification.objects.filter(queue__in=queues, annotator=user)}

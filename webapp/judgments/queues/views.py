@@ -25,9 +25,11 @@ from webapp.core.sorting import Order
 from webapp.judgments import display
 from webapp.judgments.datasets import export, files
 from webapp.judgments.models import QUEUE_SORTS, Codebook, JudgeModel, Judgment, Queue, Target
+from webapp.judgments.naming import Names
 from webapp.judgments.queues import managing, progress
 from webapp.judgments.queues import services as queues
 from webapp.judgments.queues.forms import QueueForm
+from webapp.judgments.queues.progress import Tally
 from webapp.judgments.queues.selection import Selection
 from webapp.judgments.rating.views import codebook_after
 from webapp.judgments.results import analyses, withheld
@@ -127,19 +129,24 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
 def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     """The context of a queue's page, as far as this user may read it."""
     user = current_user(request)
-    context = _results_context(queue, user)
+    context, counted = _results_context(queue, user), progress.tally(queue)
     analysis = context["analysis"]
     scored = Judgment.objects.none() if analysis is None else withheld.readable(queue, user, analysis.withheld)
-    page = Paginator(scored.values_list("pk", flat=True), JUDGMENTS).get_page(integer(request, "page", 1, low=1))
+    pages = Paginator(scored.values_list("pk", flat=True), JUDGMENTS)
+    if analysis is not None and not analysis.withheld:
+        pages.count = counted.scored
+    page = pages.get_page(integer(request, "page", 1, low=1))
     rows = Judgment.objects.filter(pk__in=list(page)).of_queue(queue)
+    people = _people(queue, user, counted)
+    names = Names(queue.pk, {each.user.pk: each.number for each in people.get("people", ())})
     return {
         **context,
         "waiting": queue.targets.open_for(user).count(),
         "readable": context["readable"] | _readable(user, (row.match_id for row in rows)),
         "page": page,
-        "judgments": display.shown_judgments(rows, queue),
+        "judgments": display.shown_judgments(rows, names),
         "formats": FORMATS.values(),
-        **_people(queue, user),
+        **people,
         "export_form": DatasetNameForm(initial={"name": f"judged-{queue.pk}"}),
     }
 
@@ -167,12 +174,13 @@ def _readable(user: User, matches: Iterable[int | None]) -> set[int]:
     return set(Match.objects.visible_to(user).filter(pk__in=pks).values_list("pk", flat=True)) if pks else set()
 
 
-def _people(queue: Queue, user: User) -> dict[str, Any]:
+def _people(queue: Queue, user: User, counted: Tally) -> dict[str, Any]:
     """Progress and annotators of a people's queue; names and what can be changed for those who may change it."""
     if queue.judge is not None or queue.rule:
         return {}
-    people = progress.annotators(queue)
-    context: dict[str, Any] = {"batches": progress.batches(queue, sum(row.present for row in people)), "people": people}
+    people = progress.annotators(queue, counted)
+    batches = progress.batches(queue, sum(row.present for row in people), counted)
+    context: dict[str, Any] = {"batches": batches, "people": people}
     gold = queue.targets.filter(gold=True).count() if queue.qualify_items else 0
     context |= {"gold_missing": queue.qualify_items - gold, "next_batch": any(not b.open for b in context["batches"])}
     if user.may_change(queue.owner_id):
