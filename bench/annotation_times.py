@@ -17,6 +17,7 @@ import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,9 @@ def _measure(arguments: Namespace) -> dict[str, Any]:
         begun = time.monotonic()
         seeded = annotation_seed.seed(arguments.items)
         seconds = time.monotonic() - begun
-        analyses = {name: _analysed(seeded.queue, name) for name in ANALYSES}
+        results = import_module("webapp.judgments.results.analyses")
+        analyses = {name: _worked(partial(results.compute, queue_id=seeded.queue, name=name)) for name in ANALYSES}
+        analyses["emergence"] = _worked(partial(_behaviours, seeded))
         pages = {
             name: timed(request, arguments.repeats) for name, request in requests(seeded, arguments.repeats).items()
         }
@@ -195,10 +198,19 @@ def _of_session(pid: int) -> float:
         return 0.0
 
 
-def _analysed(queue: int, name: str) -> dict[str, float]:
-    """Compute an analysis as a worker does; return the seconds, elapsed and of the processor."""
+def _behaviours(seeded: Seeded) -> None:
+    """Compute what the page of the run's behaviours shows its owner first."""
+    emergence = import_module("webapp.judgments.results.emergence")
+    run = import_module("webapp.runs.models").Run.objects.get(pk=seeded.run)
+    version = emergence.versions(run, seeded.owner)[0]
+    source = emergence.sources(run, version, seeded.owner)[0]
+    emergence.compute(run.pk, version.pk, source.key, "survived", seeded.owner.pk)
+
+
+def _worked(compute: Callable[[], object]) -> dict[str, float]:
+    """Compute a result as a worker does; return the seconds, elapsed and of the processor."""
     before, begun = _processor(), time.perf_counter()
-    import_module("webapp.judgments.results.analyses").compute(queue_id=queue, name=name)
+    compute()
     return {"seconds": round(time.perf_counter() - begun, 2), "processor_s": round(_processor() - before, 2)}
 
 

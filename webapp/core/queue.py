@@ -41,6 +41,7 @@ WITHDRAW = Task("scenarios.withdraw", "default")
 BUILD_INDEX = Task("corpora.build_index", "default")
 JUDGE = Task("judgments.judge_target", "judge")
 ANALYSE_QUEUE = Task("judgments.analyse_queue", "default")
+ANALYSE_RUN = Task("judgments.analyse_run", "default")
 SUGGEST = Task("judgments.suggest", "judge")
 TRAIN_CLASSIFIER = Task("judgments.train_classifier", "default")
 RATE = Task("ladder.refit", "default")
@@ -49,8 +50,8 @@ TASKS: dict[str, Task] = {
     task.name: task
     for task in (
         *(SUPERVISE, PLAY, ADVISE, PROBE, ANALYSE),
-        *(READ_IMPORT, STORE_IMPORT, WITHDRAW, BUILD_INDEX, JUDGE, ANALYSE_QUEUE, SUGGEST, TRAIN_CLASSIFIER),
-        *(RATE, ALERT),
+        *(READ_IMPORT, STORE_IMPORT, WITHDRAW, BUILD_INDEX, JUDGE, ANALYSE_QUEUE, ANALYSE_RUN),
+        *(SUGGEST, TRAIN_CLASSIFIER, RATE, ALERT),
     )
 }
 

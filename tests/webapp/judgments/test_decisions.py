@@ -13,7 +13,7 @@ from training.records import Label
 from webapp.judgments.annotating import services as annotating
 from webapp.judgments.datasets import export
 from webapp.judgments.models import Judgment, Target
-from webapp.judgments.results import analyses, comparison, decisions, estimates
+from webapp.judgments.results import analyses, background, comparison, decisions, estimates
 
 pytestmark = pytest.mark.django_db
 WARM = label_type("warm", "yes_no", "seat", required=True)
@@ -169,7 +169,7 @@ def test_decisions_are_exported_as_such(researcher, queue, first):
 def test_a_decision_does_not_have_the_agreement_computed_anew(researcher, queue, first, monkeypatch):
     before = analyses.of_queue(queue, "agreement")
     decisions.decide(target=first, by=researcher, labels=None, note="nobody can tell")
-    monkeypatch.setattr(analyses, "_computed", None)
+    monkeypatch.setattr(background, "_computed", None)
     after = analyses.of_queue(queue, "agreement")
     assert after.current
     assert after.result == before.result

@@ -1,6 +1,7 @@
 """Behaviours of a run over its steps, and by outcome: what the page counts, by hand."""
 
 import pytest
+from django.core.cache import cache
 from django.urls import reverse
 
 from tests.webapp.judgments.make import annotate, conversation, version
@@ -9,13 +10,15 @@ from training.labels.codebooks import BEHAVIOURS
 from training.labels.info import ClassifierInfo, Pooling
 from training.labels.prevalence import Accuracy
 from training.records import Label as LabelRecord
+from webapp.core import queue as hints
 from webapp.judgments.codebooks import services as codebooks
-from webapp.judgments.models import Classifier, SuggestionRun
+from webapp.judgments.models import Classifier, Judgment, SuggestionRun
 from webapp.judgments.queues import services as queues
-from webapp.judgments.results import emergence
+from webapp.judgments.results import background, emergence
 from webapp.judgments.search.games import remember
 from webapp.judgments.suggesting import services as suggesting
 from webapp.judgments.suggesting.sources import Suggested
+from worker.tasks import judged_results
 
 pytestmark = pytest.mark.django_db
 CONCEALS = "identity_concealment"
@@ -46,16 +49,18 @@ def run(researcher, annotator):
     return run
 
 
-def shown(run, user, **options):
+def shown(run, user, outcome="survived"):
     codebook = emergence.versions(run, user)[0]
     source = emergence.sources(run, codebook, user)[0]
-    return emergence.of_run(run, codebook, source, options.get("outcome", "survived"), user)
+    analysis = emergence.of_run(run, codebook, source, outcome, user)
+    assert analysis.current
+    return analysis.result, emergence.drawn(analysis.result, run, codebook, source)
 
 
 def test_shares_by_step_are_those_of_the_seats_that_were_asked(run, researcher):
-    result = shown(run, researcher)
+    result, curves = shown(run, researcher)
     assert (result.games, result.steps) == (6, 2)
-    (curve,) = [curve for curve in result.curves if curve.label_type.name == CONCEALS]
+    (curve,) = [curve for curve in curves if curve.label_type.name == CONCEALS]
     assert [(point.step, point.share, point.games, point.places) for point in curve.points] == [
         (1, 3 / 6, 3, 6),
         (5, 5 / 6, 3, 6),
@@ -65,20 +70,20 @@ def test_shares_by_step_are_those_of_the_seats_that_were_asked(run, researcher):
 
 
 def test_survivors_are_compared_with_the_eliminated(run, researcher):
-    rows = {row.step: row for row in shown(run, researcher).rows if row.behaviour == CONCEALS}
+    rows = {row.step: row for row in shown(run, researcher)[0].rows if row.behaviour == CONCEALS}
     assert {row.role for row in rows.values()} == {"werewolf"}, "nobody else is asked"
     assert (rows[1].with_outcome.share, rows[1].without_outcome.share) == (1.0, 0.0)
     assert rows[1].difference.mean == 1.0
     assert rows[5].difference.mean == pytest.approx(1 - 2 / 3)
     assert rows[5].q >= rows[5].p
-    assert all(row.difference is None for row in shown(run, researcher, outcome="won").rows), "nobody has won"
+    assert all(row.difference is None for row in shown(run, researcher, outcome="won")[0].rows), "nobody has won"
 
 
 def test_a_point_leads_to_its_labels(client_of, run, researcher):
     client = client_of(researcher)
     page = client.get(reverse("judgments:of-run", args=[run.pk])).content.decode()
     assert 'aria-label="Step 5: 83 % of 6' in page
-    (curve,) = [curve for curve in shown(run, researcher).curves if curve.label_type.name == CONCEALS]
+    (curve,) = [curve for curve in shown(run, researcher)[1] if curve.label_type.name == CONCEALS]
     assert curve.drawn[1].address.replace("&", "&amp;") in page
     labels = client.get(curve.drawn[1].address).content.decode()
     assert "<strong>5</strong> labels in <strong>3</strong> games" in labels
@@ -142,9 +147,8 @@ def test_a_classifiers_suggestions_are_a_source_with_its_errors(classified, rese
     (codebook,) = emergence.versions(classified, researcher)
     (source,) = emergence.sources(classified, codebook, researcher)
     assert (source.key, source.title) == ("classifier:asker", "the classifier asker, suggestions")
-    result = emergence.of_run(classified, codebook, source, "survived", researcher)
+    result, (curve,) = shown(classified, researcher)
     assert (result.games, result.steps) == (4, 2)
-    (curve,) = result.curves
     assert curve.label_type.name == "asks", "of a label that it does not know it says nothing"
     # Rogan and Gladen: (p + 0.9 - 1) / (0.8 + 0.9 - 1)
     assert [(point.step, point.seen, point.share) for point in curve.points] == [
@@ -152,7 +156,7 @@ def test_a_classifiers_suggestions_are_a_source_with_its_errors(classified, rese
         (5, 2 / 4, pytest.approx((2 / 4 - 0.1) / 0.7)),
     ]
     assert all(point.corrected and point.places == 8 for point in curve.points)
-    assert [(label_type.name, error.sensitivity.share) for label_type, error in result.errors] == [("asks", 0.8)]
+    assert {name: error.sensitivity.share for name, error in result.errors.items()} == {"asks": 0.8}
 
 
 def test_a_point_of_suggestions_leads_to_the_very_words(client_of, classified, researcher):
@@ -161,9 +165,7 @@ def test_a_point_of_suggestions_leads_to_the_very_words(client_of, classified, r
     assert "the classifier asker, suggestions" in page
     assert "nobody has judged" in page
     assert "80 %" in page, "its errors are stated"
-    (codebook,) = emergence.versions(classified, researcher)
-    (source,) = emergence.sources(classified, codebook, researcher)
-    (curve,) = emergence.of_run(classified, codebook, source, "survived", researcher).curves
+    _, (curve,) = shown(classified, researcher)
     words = client.get(curve.drawn[1].address).content.decode()
     assert "<strong>4</strong> suggestions by classifier:asker" in words
     assert "One pen is enough for me." in words
@@ -178,9 +180,7 @@ def test_games_without_a_usable_answer_are_no_zero(classified, researcher):
     refused = work.queue.targets.get(episode__step=5, episode__number=1)
     work.answered.pop(str(refused.pk))
     work.save()
-    (codebook,) = emergence.versions(classified, researcher)
-    (source,) = emergence.sources(classified, codebook, researcher)
-    (curve,) = emergence.of_run(classified, codebook, source, "survived", researcher).curves
+    _, (curve,) = shown(classified, researcher)
     assert [(point.step, point.games) for point in curve.points] == [(1, 2), (5, 1)]
 
 
@@ -189,3 +189,45 @@ def test_suggestions_are_withheld_from_who_has_yet_to_judge(client_of, classifie
     page = client_of(researcher).get(reverse("judgments:of-run", args=[classified.pk])).content.decode()
     assert "No game of this run is labelled yet" in page
     assert "asker" in client_of(admin).get(reverse("judgments:of-run", args=[classified.pk])).content.decode()
+
+
+def test_a_worker_computes_the_behaviours_of_many_labels_by_reader(client_of, run, researcher, admin, monkeypatch):
+    asked = []
+    monkeypatch.setattr(background, "FEW", 0)
+    monkeypatch.setattr(hints, "publish", lambda task, *arguments, **_: asked.append((task, arguments)) or True)
+    monkeypatch.setattr(judged_results, "close_old_connections", lambda: None)  # of this test, whose rows would be lost
+    cache.clear()
+    address = f"{reverse('judgments:of-run', args=[run.pk])}?outcome=won"
+
+    def read(user):
+        return client_of(user).get(address).content.decode()
+
+    page = read(researcher)
+    assert "A worker is computing the results." in page
+    assert f'hx-get="{address}"' in page
+    assert "labelled games" not in page
+    (codebook,) = emergence.versions(run, researcher)
+    arguments = (run.pk, codebook.pk, "people", "won", researcher.pk)
+    assert asked == [(hints.ANALYSE_RUN, arguments)]
+    judged_results.analyse_run(*arguments)
+    assert "6 labelled games at 2 training steps" in read(researcher)
+    assert "computing" in read(admin), "others may read other labels"
+    Judgment.objects.first().delete()
+    page = read(researcher)
+    assert "Judgments have changed" in page
+    assert "6 labelled games" in page
+
+
+def test_a_failure_is_shown_and_ends_the_waiting(client_of, run, researcher, monkeypatch):
+    monkeypatch.setattr(background, "FEW", 0)
+    monkeypatch.setattr(hints, "publish", lambda *_, **__: True)
+    monkeypatch.setattr(judged_results, "close_old_connections", lambda: None)
+    cache.clear()
+    (codebook,) = emergence.versions(run, researcher)
+    monkeypatch.setattr(emergence, "curves", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        judged_results.analyse_run(run.pk, codebook.pk, "people", "survived", researcher.pk)
+    page = client_of(researcher).get(reverse("judgments:of-run", args=[run.pk])).content.decode()
+    assert "could not be computed" in page
+    assert "every 3s" not in page
+    judged_results.analyse_run(run.pk, codebook.pk, "people", "other", researcher.pk)  # of an address somebody typed

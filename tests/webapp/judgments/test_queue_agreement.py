@@ -16,8 +16,8 @@ from webapp.judgments import games
 from webapp.judgments.annotating.services import store_labels
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Judgment
-from webapp.judgments.results import analyses, queue_agreement
-from worker.tasks import queue_analysis
+from webapp.judgments.results import analyses, background, queue_agreement
+from worker.tasks import judged_results
 
 pytestmark = pytest.mark.django_db
 
@@ -262,7 +262,7 @@ def test_agreement_over_time_is_by_week_or_by_batch(researcher, annotator):
 @pytest.fixture
 def sent(monkeypatch):
     calls = []
-    monkeypatch.setattr(queue_analysis, "close_old_connections", lambda: None)  # of this test, whose rows would be lost
+    monkeypatch.setattr(judged_results, "close_old_connections", lambda: None)  # of this test, whose rows would be lost
     monkeypatch.setattr(hints, "publish", lambda task, *args, **options: calls.append((task.name, args)) or True)
     return calls
 
@@ -272,14 +272,14 @@ def test_a_large_queue_waits_for_a_worker_and_shows_the_last_result_meanwhile(
 ):
     queue, _ = drawn
     cache.clear()
-    monkeypatch.setattr(analyses, "FEW", 0)
+    monkeypatch.setattr(background, "FEW", 0)
     client, address = client_of(researcher), reverse("judgments:agreement", args=[queue.pk])
     page = client.get(address).content.decode()
     assert "A worker is computing the results" in page
     assert "every 3s" in page
     client.get(address)
     assert sent == [("judgments.analyse_queue", (queue.pk, "agreement"))], "it is asked once"
-    queue_analysis.analyse_queue(queue.pk, "agreement")
+    judged_results.analyse_queue(queue.pk, "agreement")
     page = client.get(address).content.decode()
     assert "every 3s" not in page
     assert "1 and 2" in page
@@ -292,11 +292,11 @@ def test_a_large_queue_waits_for_a_worker_and_shows_the_last_result_meanwhile(
 def test_progress_and_failures_are_shown(drawn, client_of, researcher, sent, monkeypatch):
     queue, _ = drawn
     cache.clear()
-    monkeypatch.setattr(analyses, "FEW", 0)
+    monkeypatch.setattr(background, "FEW", 0)
     client, address = client_of(researcher), reverse("judgments:agreement", args=[queue.pk])
     seen = []
 
-    def compute(queue, report):
+    def compute(queue, report, _withheld):
         report(3, 7)
         seen.append(client.get(address).content.decode())
         raise ArithmeticError
@@ -304,7 +304,7 @@ def test_progress_and_failures_are_shown(drawn, client_of, researcher, sent, mon
     broken = analyses.Kind(queue_agreement.QueueAgreement, analyses.state_of_people, compute)
     monkeypatch.setitem(analyses.KINDS, "agreement", broken)
     with pytest.raises(ArithmeticError):
-        queue_analysis.analyse_queue(queue.pk, "agreement")
+        judged_results.analyse_queue(queue.pk, "agreement")
     assert "3 of 7" in seen[0]
     assert "could not be computed" in client.get(address).content.decode()
     assert sent == [], "a failed analysis is not tried again at once"

@@ -32,7 +32,7 @@ from webapp.judgments.annotating.settings import own_settings
 from webapp.judgments.models import Judgment, Queue, Target
 from webapp.judgments.queues import reservations
 from webapp.judgments.results import analyses
-from webapp.judgments.results.analyses import Analysis
+from webapp.judgments.results.background import Analysis
 
 
 @require_http_methods(["GET", "POST"])

@@ -21,12 +21,12 @@ from training.reading import Record
 from webapp.judgments.models import Queue
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.answers import Answers, Ratings, Unit, steps, values_at
+from webapp.judgments.results.background import Report
 
 METHODS: dict[str, tuple[str, Callable[[Iterable[Label]], Truth]]] = {
     "majority": ("Majority", majority), "dawid_skene": ("Dawid–Skene", dawid_skene), "mace": ("MACE", mace),
 }  # fmt: skip
 MOST_DIFFERING = 50
-Report = Callable[[int, int], None]
 
 
 class Reliability(Record):

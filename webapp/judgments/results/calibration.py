@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -31,13 +31,13 @@ from webapp.judgments.models.judged import source_in_sql
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.aggregated import place_words, value_words
 from webapp.judgments.results.answers import Judged, Ratings, Unit, level_of, steps, values_at
+from webapp.judgments.results.background import Report
 from webapp.judgments.results.disagreement import distance
 from webapp.judgments.results.queue_agreement import Estimate, coefficient
 
 FAR = 0.1
 """The share of a scale by which a judge must differ from people to be wrong about a target."""
 MOST_MISSES = 10
-Report = Callable[[int, int], None]
 
 
 class Share(Record):

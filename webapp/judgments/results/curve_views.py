@@ -43,15 +43,22 @@ def of_run(request: HttpRequest, run_id: int) -> HttpResponse:
         sources = emergence.sources(run, version, user)
         source = next((each for each in sources if each.key == request.GET.get("by")), sources[0])
         outcome: emergence.Outcome = "won" if request.GET.get("outcome") == "won" else "survived"
-        shown = emergence.of_run(run, version, source, outcome, user)
+        analysis = emergence.of_run(run, version, source, outcome, user)
+        result: emergence.RunBehaviours | None = analysis.result
         context |= {
             "versions": [(each.pk, str(each)) for each in versions],
             "sources": [(each.key, each.title) for each in sources],
             "source": source,
             "outcomes": [*OUTCOMES.items()],
             "outcome": outcome,
-            "emergence": shown,
-            "compared": [row for row in shown.rows if row.difference is not None],
+            "analysis": analysis,
+            "curves": emergence.drawn(result, run, version, source) if result else [],
+            "errors": [
+                (label_type, result.errors[label_type.name])
+                for label_type in version.record().labels
+                if result and label_type.name in result.errors
+            ],
+            "compared": [row for row in result.rows if row.difference is not None] if result else [],
         }
     return render_page(request, "judgments/emergence.html", context, "results")
 

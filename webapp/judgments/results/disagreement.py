@@ -7,7 +7,7 @@ A turn that nobody marked is no question. Texts do not count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from training.evaluate.agreement import Value, masi
@@ -16,10 +16,8 @@ from training.reading import Record
 from webapp.judgments.models import Queue
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.answers import Answer, Answers, Judged, Marks, Place, values_at
+from webapp.judgments.results.background import Report
 from webapp.judgments.results.marked import overlap_f1, pair_f1, tau
-
-Report = Callable[[int, int], None]
-"""Called with how much of the work is done, and how much there is."""
 
 
 class QueueDisagreement(Record):

@@ -2,7 +2,8 @@
 
 Labels come from one source at a time: people (a decision in place of those whom it decides between), a judge model, a
 rule, or what a classifier or another source suggested. Shares of a classifier are corrected for the errors that it
-states of itself, and the bands carry them. See `training.evaluate.emergence`.
+states of itself, and the bands carry them. See `training.evaluate.emergence`, and `results.background` for where and
+when they are computed: for each reader apart, since what is withheld differs.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import urlencode
 
-from django.db.models import Q
+from django.db.models import Prefetch, Q
 from django.urls import reverse
 
-from training.evaluate.behaviours import Checkpoint, JudgedGame, OutcomeRow, by_outcome
+from training.evaluate.behaviours import Checkpoint, JudgedGame, OutcomeRow, by_outcome, is_asked
 from training.evaluate.emergence import CurvePoint, curves
-from training.labels.codebooks import LabelType
+from training.labels.codebooks import Codebook, LabelType
 from training.labels.prevalence import Accuracy
+from training.reading import Record
 from training.records import Judgment as JudgmentRecord
 from webapp.accounts.models import User
-from webapp.judgments.models import CodebookVersion, Judgment, JudgmentQuerySet, LabelledGame
-from webapp.judgments.results import suggested
+from webapp.core.queue import ANALYSE_RUN
+from webapp.judgments.models import CodebookVersion, Judgment, JudgmentQuerySet, Label, LabelledGame
+from webapp.judgments.results import background, suggested
+from webapp.judgments.results.background import Analysis, Report, State, Work
 from webapp.judgments.results.suggested import SuggestedTarget
 from webapp.runs.models import Run
 
@@ -74,18 +78,18 @@ class DrawnPoint:
     address: str
 
 
-@dataclass(frozen=True)
-class Emergence:
-    """The curves of a codebook's behaviours and their shares by outcome; `games` were labelled, over `steps` steps.
+class RunBehaviours(Record):
+    """The curves of a codebook's behaviours by name, and their shares by outcome; `games` were labelled, over `steps`
+    steps.
 
     `errors` are those of the source by label type, for which its shares are corrected.
     """
 
-    curves: Sequence[Curve]
-    rows: Sequence[OutcomeRow]
-    games: int
-    steps: int
-    errors: Sequence[tuple[LabelType, Accuracy]] = ()
+    curves: dict[str, tuple[CurvePoint, ...]] = {}
+    rows: tuple[OutcomeRow, ...] = ()
+    games: int = 0
+    steps: int = 0
+    errors: dict[str, Accuracy] = {}
 
 
 WIDTH, HEIGHT = 320.0, 120.0
@@ -127,33 +131,88 @@ def _by(source: Source) -> Q:
     return Q(rule=name) if kind == "rule" else Q(author__isnull=False)
 
 
-def of_run(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User) -> Emergence:
-    """Return the curves and the table of the labels of a source, as far as this person may read them."""
+def of_run(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User) -> Analysis:
+    """Return the `RunBehaviours` of the labels of a source, as far as this person may read them."""
+    return background.present(_work(run, version, source, outcome, user))
+
+
+def compute(run_id: int, version_id: int, source: str, outcome: str, reader_id: int) -> Record | None:
+    """Compute and keep what `of_run` returns; None where something of it was deleted."""
+    work = _work_of(run_id, version_id, source, outcome, reader_id)
+    return None if work is None else background.compute(work)
+
+
+def fail(run_id: int, version_id: int, source: str, outcome: str, reader_id: int) -> None:
+    """Note that it could not be computed, so that pages do not wait for it."""
+    work = _work_of(run_id, version_id, source, outcome, reader_id)
+    if work is not None:
+        background.fail(work)
+
+
+def _work_of(run_id: int, version_id: int, source: str, outcome: str, reader_id: int) -> Work | None:
+    run, reader = Run.objects.filter(pk=run_id).first(), User.objects.filter(pk=reader_id).first()
+    version = CodebookVersion.objects.select_related("codebook").filter(pk=version_id).first()
+    if run is None or version is None or reader is None:
+        return None
+    known = next((each for each in sources(run, version, reader) if each.key == source), None)
+    chosen: Outcome | None = next((each for each in get_args(Outcome) if each == outcome), None)
+    return None if known is None or chosen is None else _work(run, version, known, chosen, reader)
+
+
+def _work(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User) -> Work:
+    return Work(
+        key=f"run-behaviours:{run.pk}:{version.pk}:{source.key}:{outcome}:{user.pk}",
+        record=RunBehaviours,
+        state=partial(_state, run, version, source, user),
+        compute=partial(_computed, run, version, source, outcome, user),
+        task=ANALYSE_RUN,
+        arguments=(run.pk, version.pk, source.key, outcome, user.pk),
+        few=background.FEW,
+    )
+
+
+def _state(run: Run, version: CodebookVersion, source: Source, user: User) -> State:
+    if source.suggests:
+        return suggested.state(run, version, source.key, user)
+    return background.state_of(_readable(run, user).filter(_by(source), codebook_version=version))
+
+
+def _computed(
+    run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User, report: Report
+) -> RunBehaviours:
     codebook, errors = version.record(), dict[str, Accuracy]()
+    report(0, 3)
     if source.suggests:
         answered = suggested.targets(run, version, source.key, user)
         if (known_types := suggested.known(source.key, codebook, answered)) is None:
-            return Emergence([], [], 0, 0)
+            return RunBehaviours()
         codebook, errors = known_types, {**suggested.errors_of(source.key)}
         checkpoints = _suggested_checkpoints(answered, source, version, outcome)
     else:
         checkpoints = _checkpoints(run, version, source, outcome, user)
+    report(1, 3)
     by_name = curves(checkpoints, codebook, errors)
-    last = max((checkpoint.step for checkpoint in checkpoints), default=0)
-    first = min((checkpoint.step for checkpoint in checkpoints), default=0)
-    address = partial(_address, run, version, source)
-    return Emergence(
-        [
-            Curve(label_type, points, [_drawn(point, address(point, label_type), (first, last)) for point in known])
-            for label_type in codebook.labels
-            if (points := by_name.get(label_type.name))
-            and (known := [point for point in points if point.share is not None])
-        ],
-        by_outcome(checkpoints, codebook),
-        sum(len(checkpoint.games) for checkpoint in checkpoints),
-        len(checkpoints),
-        [(label_type, errors[label_type.name]) for label_type in codebook.labels if label_type.name in errors],
+    report(2, 3)
+    return RunBehaviours(
+        curves={name: tuple(points) for name, points in by_name.items()},
+        rows=tuple(by_outcome(checkpoints, codebook)),
+        games=sum(len(checkpoint.games) for checkpoint in checkpoints),
+        steps=len(checkpoints),
+        errors={name: errors[name] for name in by_name if name in errors},
     )
+
+
+def drawn(behaviours: RunBehaviours, run: Run, version: CodebookVersion, source: Source) -> list[Curve]:
+    """Return the charts of behaviours, in the codebook's order; each point leads to the labels behind it."""
+    steps = [point.step for points in behaviours.curves.values() for point in points]
+    ends = min(steps, default=0), max(steps, default=0)
+    address = partial(_address, run, version, source)
+    charts = []
+    for label_type in version.record().labels:
+        known = [point for point in behaviours.curves.get(label_type.name, ()) if point.share is not None]
+        if known:
+            charts.append(Curve(label_type, known, [_drawn(each, address(each, label_type), ends) for each in known]))
+    return charts
 
 
 def _address(run: Run, version: CodebookVersion, source: Source, point: CurvePoint, label_type: LabelType) -> str:
@@ -176,9 +235,11 @@ def _drawn(point: CurvePoint, address: str, steps: tuple[int, int]) -> DrawnPoin
 
 def _checkpoints(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User) -> list[Checkpoint]:
     rows = _readable(run, user).filter(_by(source), codebook_version=version)
+    labels = Label.objects.filter(name__in=_asked(version.record()))
     by_episode: dict[int, list[Judgment]] = defaultdict(list)
     steps: dict[int, int] = {}
-    for row in rows.select_related("target", "episode", "judge__remote").with_labels():
+    read = rows.select_related("target", "episode", "judge__remote").defer("history", "episode__summary")
+    for row in read.prefetch_related(Prefetch("labels", labels)):
         assert row.episode is not None, "a judgment of an episode"
         by_episode[row.episode.pk].append(row)
         steps[row.episode.pk] = row.episode.step
@@ -189,6 +250,11 @@ def _checkpoints(run: Run, version: CodebookVersion, source: Source, outcome: Ou
             records = [_record(row, version) for row in _deciding(judgments)]
             by_step[steps[pk]].append(_judged_game(games[pk], records, _turns(games[pk].movers, judgments), outcome))
     return [Checkpoint(step, by_step[step]) for step in sorted(by_step)]
+
+
+def _asked(codebook: Codebook) -> list[str]:
+    """The label types of which there is a share."""
+    return [label_type.name for label_type in codebook.labels if is_asked(label_type)]
 
 
 def _suggested_checkpoints(

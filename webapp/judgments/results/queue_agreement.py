@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import combinations
 from statistics import fmean
@@ -31,6 +31,7 @@ from training.reading import Record
 from webapp.judgments.models import Queue
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.answers import Answers, Ratings, level_of, steps
+from webapp.judgments.results.background import Report
 from webapp.judgments.results.marked import GAMMA, MEASURES, by_game
 
 MOST_PAIRS = 45
@@ -42,8 +43,6 @@ TITLES: dict[str, str] = {
     "krippendorff": "Krippendorff's α", "fleiss": "Fleiss' κ", "cohen": "Cohen's κ", "gwet": "Gwet's AC1",
     "percent": "Observed agreement",
 }  # fmt: skip
-Report = Callable[[int, int], None]
-"""Called with how much of the work is done, and how much there is."""
 
 
 class Estimate(Record):

@@ -9,7 +9,7 @@ from statistics import mean
 from training.reading import Record
 from webapp.judgments.models import Judgment, Queue
 from webapp.judgments.queues.comparing import alike
-from webapp.judgments.results.queue_agreement import Report
+from webapp.judgments.results.background import Report
 from webapp.judgments.results.withheld import Withheld
 
 

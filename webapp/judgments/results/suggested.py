@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from django.db.models import Count, Max
+
 from training.labels.codebooks import Codebook
 from training.labels.info import ClassifierInfo
 from training.labels.prevalence import Accuracy
@@ -23,6 +25,7 @@ from webapp.judgments.models import (
     TargetQuerySet,
     of_same_seat,
 )
+from webapp.judgments.results.background import State
 from webapp.judgments.suggesting import claims, sources
 from webapp.runs.models import Run
 
@@ -60,6 +63,17 @@ def targets(run: Run, version: CodebookVersion, source: str, user: User) -> list
         for target, turns in answered.values()
     }
     return list(latest.values())
+
+
+def state(run: Run, version: CodebookVersion, source: str, user: User) -> State:
+    """Return the state of what `targets` and `errors_of` return: it changes whenever they do."""
+    runs = _runs(run).filter(source=source, queue__codebook_version=version)
+    turns = {int(pk): len(read) for each in runs for pk, read in each.answered.items()}
+    rows = Suggestion.objects.filter(source=source, target__queue__suggestion_runs__in=runs)
+    suggestions = rows.aggregate(suggestions=Count("pk", distinct=True), newest=Max("pk"))
+    errors = {name: accuracy.to_dict() for name, accuracy in errors_of(source).items()}
+    readable = _readable(turns, run, user).count()
+    return {"count": readable, "turns": sum(turns.values()), "errors": errors, **suggestions}
 
 
 def _runs(run: Run) -> SuggestionRunQuerySet:

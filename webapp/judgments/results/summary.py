@@ -6,9 +6,9 @@ from training.evaluate.behaviours import Table
 from training.reading import Record
 from webapp.judgments.models import Queue
 from webapp.judgments.results import behaviours, comparison, estimates
+from webapp.judgments.results.background import Report
 from webapp.judgments.results.comparison import Comparison
 from webapp.judgments.results.estimates import Estimate
-from webapp.judgments.results.queue_agreement import Report
 from webapp.judgments.results.withheld import Withheld
 
 
