@@ -462,6 +462,8 @@ class JudgmentIn(BaseModel):
 class TargetOut(BaseModel):
     """
     One seat of a match, an episode or an imported conversation that waits for the caller's judgment.
+
+    `match`, `episode` and `conversation` are null for annotators of a queue that hides what some players did not know.
     """
 
     model_config = ConfigDict(
@@ -1183,6 +1185,8 @@ class MatchIn(BaseModel):
 class JudgmentOut(BaseModel):
     """
     One judgment; `labels` null: could not score, `reason` says why.
+
+    `match`, `episode` and `conversation` are null for annotators of a queue that hides what some players did not know.
     """
 
     model_config = ConfigDict(

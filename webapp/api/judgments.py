@@ -29,18 +29,23 @@ def _visible(request: HttpRequest) -> JudgmentQuerySet:
     user = caller(request)
     if not user.is_annotator:
         raise Http404
-    return Judgment.objects.readable_by(user).with_authors().select_related("target", "judge__remote")
+    return Judgment.objects.readable_by(user).with_authors().select_related("target__queue", "judge__remote")
 
 
 @router.get("", response=list[JudgmentOut])
 @paginate(LimitOffsetPagination)
 def list_judgments(request: HttpRequest, queue: int | None = None, match: int | None = None) -> JudgmentQuerySet:
-    """Judgments in order of creation: an annotator's own, or all except of seats yet to be judged."""
+    """Judgments in order of creation: an annotator's own, or all except of seats yet to be judged.
+
+    To annotators, `match` finds nothing of a queue that hides from them which match it is.
+    """
     filters = Q()
     if queue is not None:
         filters &= Q(target__queue=queue)
     if match is not None:
         filters &= Q(match=match)
+        if not caller(request).is_researcher:
+            filters &= Q(target=None) | Q(target__queue__shows_hidden=True)
     return _visible(request).filter(filters)
 
 

@@ -334,8 +334,16 @@ class LabelShape(Schema):
     reason: str = Field("", max_length=10_000)
 
 
+def _names_game(target: Target | None, context: dict[str, Any]) -> bool:
+    """Whether the caller may know which game a target is: its number would say who played, or at which step."""
+    return target is None or target.queue.shows_hidden or caller(context["request"]).is_researcher
+
+
 class JudgmentOut(Schema):
-    """One judgment; `labels` null: could not score, `reason` says why."""
+    """One judgment; `labels` null: could not score, `reason` says why.
+
+    `match`, `episode` and `conversation` are null for annotators of a queue that hides what some players did not know.
+    """
 
     id: int
     queue: int | None
@@ -360,16 +368,16 @@ class JudgmentOut(Schema):
         return row.target.queue_id if row.target else None
 
     @staticmethod
-    def resolve_match(row: Judgment) -> int | None:
-        return row.match_id
+    def resolve_match(row: Judgment, context: dict[str, Any]) -> int | None:
+        return row.match_id if _names_game(row.target, context) else None
 
     @staticmethod
-    def resolve_episode(row: Judgment) -> int | None:
-        return row.episode_id
+    def resolve_episode(row: Judgment, context: dict[str, Any]) -> int | None:
+        return row.episode_id if _names_game(row.target, context) else None
 
     @staticmethod
-    def resolve_conversation(row: Judgment) -> int | None:
-        return row.conversation_id
+    def resolve_conversation(row: Judgment, context: dict[str, Any]) -> int | None:
+        return row.conversation_id if _names_game(row.target, context) else None
 
     @staticmethod
     def resolve_codebook(row: Judgment) -> str:
@@ -387,18 +395,33 @@ class JudgmentOut(Schema):
 
 
 class TargetOut(Schema):
-    """One seat of a match, an episode or an imported conversation that waits for the caller's judgment."""
+    """One seat of a match, an episode or an imported conversation that waits for the caller's judgment.
+
+    `match`, `episode` and `conversation` are null for annotators of a queue that hides what some players did not know.
+    """
 
     id: int = Field(description="The `target` of the judgment to send.")
     queue: int = Field(alias="queue_id")
-    match: int | None = Field(alias="match_id")
-    episode: int | None = Field(alias="episode_id")
-    conversation: int | None = Field(alias="conversation_id")
+    match: int | None
+    episode: int | None
+    conversation: int | None
     seat: int | None = Field(description="Null: the whole game.")
     codebook: str
     label_types: list[dict[str, Any]] = Field(
         description="What to label: name, title, kind, about, definition, low, high, anchors, options, roles, when …"
     )
+
+    @staticmethod
+    def resolve_match(row: Target, context: dict[str, Any]) -> int | None:
+        return row.match_id if _names_game(row, context) else None
+
+    @staticmethod
+    def resolve_episode(row: Target, context: dict[str, Any]) -> int | None:
+        return row.episode_id if _names_game(row, context) else None
+
+    @staticmethod
+    def resolve_conversation(row: Target, context: dict[str, Any]) -> int | None:
+        return row.conversation_id if _names_game(row, context) else None
 
     @staticmethod
     def resolve_codebook(row: Target) -> str:

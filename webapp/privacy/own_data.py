@@ -113,13 +113,18 @@ def _ratings(user: User) -> Rows:
 
 
 def _judgments(user: User) -> Rows:
-    """The judgments of a person, also of games to whose use somebody withdrew consent; not what they are about."""
+    """The judgments of a person, also of games to whose use somebody withdrew consent; not what they are about.
+
+    Only researchers read which game it was where the queue hides what some players did not know.
+    """
     rows = Judgment.everything.filter(author=user).select_related("codebook_version__codebook", "target__queue")
     for row in rows.with_labels().order_by("pk").iterator(chunk_size=CHUNK):
         labels = row.records()
+        named = user.is_researcher or row.target is None or row.target.queue.shows_hidden
         yield {
-            "kind": "judgment", "queue": row.target.queue.name if row.target else None, "match": row.match_id,
-            "episode": row.episode_id, "conversation": row.conversation_id, "seat": row.seat,
+            "kind": "judgment", "queue": row.target.queue.name if row.target else None,
+            "match": row.match_id if named else None, "episode": row.episode_id if named else None,
+            "conversation": row.conversation_id if named else None, "seat": row.seat,
             "codebook": str(row.codebook_version), "unscored": row.unscored, "comment": row.reason,
             "labels": None if labels is None else [label.to_dict() for label in labels], "decision": row.decides,
             "unsure": row.unsure, "seconds": row.seconds, "earlier": row.history, "created_at": row.created_at,

@@ -20,7 +20,7 @@ from training.labels.codebooks import CONDUCT
 from webapp.accounts.services import revoke_key
 from webapp.arena.models import Match
 from webapp.arena.setup import waiting_room
-from webapp.judgments.models import Judgment
+from webapp.judgments.models import Judgment, Queue
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios import imports
 from webapp.scenarios.models import Dataset
@@ -367,8 +367,8 @@ def test_what_is_assigned_and_open_is_listed(call, researcher, annotator, person
     queue, other = (people_queue(researcher, match, [annotator]) for _ in range(2))
     caller = Caller(annotator)
     listed = caller.get("judgments/targets").json()
-    assert [(row["queue"], row["match"], row["seat"]) for row in listed["items"]] == [
-        (made.pk, match.pk, seat) for made in (queue, other) for seat in (0, 1)
+    assert [(row["queue"], row["seat"]) for row in listed["items"]] == [
+        (made.pk, seat) for made in (queue, other) for seat in (0, 1)
     ]  # fmt: skip
     assert {row["codebook"] for row in listed["items"]} == {"fine-grained v2"}
     assert [d["name"] for d in listed["items"][0]["label_types"]] == [d.name for d in CONDUCT.labels]
@@ -385,6 +385,25 @@ def test_what_is_assigned_and_open_is_listed(call, researcher, annotator, person
     assert Caller(player).get("judgments/targets").status_code == 404
     match.seats.filter(seat=0).update(consent=False)
     assert caller.get("judgments/targets").json()["count"] == 0, "without consent a game leaves its queues"
+
+
+@pytest.mark.parametrize(
+    "role, shows_hidden, named", [("annotator", False, False), ("annotator", True, True), ("researcher", False, True)]
+)
+def test_a_blind_queue_does_not_tell_annotators_which_game_they_judge(
+    researcher, player, person, role, shows_hidden, named
+):
+    match, author = finished_match(player), person(role, "author")
+    queue, caller = people_queue(researcher, match, [author]), Caller(author)
+    Queue.objects.update(shows_hidden=shows_hidden)
+    waiting = caller.get("judgments/targets").json()["items"]
+    values = {label_type.name: 6 for label_type in CONDUCT.labels}
+    added = [caller.post("judgments", target=target.pk, labels=sent(values)).json() for target in queue.targets.all()]
+    listed = caller.get("judgments").json()["items"]
+    assert [len(rows) for rows in (waiting, added, listed)] == [2, 2, 2]
+    for row in (*waiting, *added, *listed):
+        assert (row["match"], row["episode"], row["conversation"]) == (match.pk if named else None, None, None)
+    assert caller.get("judgments", match=match.pk).json()["count"] == (2 if named else 0), "nor by asking for a match"
 
 
 def test_others_values_are_read_after_ones_own_judgment(call, researcher, annotator):

@@ -12,7 +12,7 @@ from tests.webapp.judgments.make import FIVES, annotate, people_queue
 from webapp.accounts.models import User
 from webapp.accounts.services import create_key
 from webapp.arena.setup import waiting_room
-from webapp.judgments.models import SavedSearch
+from webapp.judgments.models import Queue, SavedSearch
 
 pytestmark = pytest.mark.django_db
 COPIED = {
@@ -81,6 +81,20 @@ def test_the_copy_has_nothing_that_others_said(researcher, player, annotator, cl
         text = json.dumps(copy_of(client_of(user)))
         assert JUDGED not in text
         assert annotator.username not in text
+
+
+@pytest.mark.parametrize(
+    "role, shows_hidden, named", [("annotator", False, False), ("annotator", True, True), ("researcher", False, True)]
+)
+def test_a_judgment_names_its_game_to_those_who_may_know_it(
+    researcher, player, person, client_of, role, shows_hidden, named
+):
+    match, author = canary_match(researcher, player), person(role, "author")
+    queue = people_queue(researcher, match, annotators=[author])
+    Queue.objects.update(shows_hidden=shows_hidden)
+    annotate(target=queue.targets.with_games().first(), by=author, values=FIVES)
+    (row,) = copy_of(client_of(author))["judgments.json"]
+    assert (row["match"], row["episode"], row["conversation"]) == (match.pk if named else None, None, None)
 
 
 def test_a_judgment_of_a_withdrawn_game_stays_in_its_authors_copy(researcher, player, annotator, client_of):
