@@ -111,6 +111,16 @@ def test_what_was_right_of_a_gold_target_is_withheld_while_its_seat_waits_in_ano
     assert client.get(address).status_code == 200
 
 
+def test_the_keys_of_targets_do_not_tell_the_order_of_the_games(researcher, annotator):
+    """Twelve games of two seats: chance puts all 24 keys in order once in 24! queues."""
+    stored = imported(researcher, *(conversation(number) for number in range(12)))
+    queue = conversation_queue(researcher, stored, [annotator])
+    rows = list(queue.targets.order_by("position").values_list("pk", "conversation__position", "seat"))
+    assert [row[1:] for row in rows] == [(number, seat) for number in range(12) for seat in (0, 1)]
+    keys = [pk for pk, *_ in rows]
+    assert keys != sorted(keys)
+
+
 def test_adding_annotators_by_number_tells_no_names_of_players(researcher, annotator, player, client_of):
     queue = made(researcher, [annotator])
     User.objects.filter(pk=player.pk).update(username="sentinelplayer")

@@ -265,12 +265,14 @@ def test_numbers_of_people_leave_out_those_that_came_with_the_import(researcher,
 
 
 def test_the_api_names_the_conversation(stored, researcher, annotator):
-    queue = conversation_queue(researcher, stored, [annotator])
-    (first, *_) = Caller(annotator).get("judgments/targets").json()["items"]
+    queue = conversation_queue(researcher, stored, [researcher])
+    (first, *_) = Caller(researcher).get("judgments/targets").json()["items"]
     row = StoredConversation.objects.order_by("pk")[0]
     assert (first["match"], first["episode"], first["conversation"], first["queue"]) == (None, None, row.pk, queue.pk)
-    answer = Caller(annotator).post("judgments", target=first["id"], labels=sent(values(2)))
+    answer = Caller(researcher).post("judgments", target=first["id"], labels=sent(values(2)))
     assert (answer.status_code, answer.json()["conversation"]) == (201, row.pk)
+    for target in queue.targets.open_for(researcher):
+        annotate(target=target, by=researcher, values=values(2))
     theirs = Caller(researcher).get("judgments?limit=100").json()["items"]
     assert {item["author"] for item in theirs} == {GPT, RATER, "annotator:1"}
 

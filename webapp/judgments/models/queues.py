@@ -325,6 +325,7 @@ class Target(models.Model):
             models.Index(fields=["state", "claimed_until"]),
             models.Index(fields=["queue", "state"], name="target_state_in_queue"),
         ]
+        ordering = ["queue", "position"]  # keys are given at random
 
     @property
     def game(self) -> JudgedGame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from random import SystemRandom
 
 from django.db import transaction
 from django.db.models import Max
@@ -150,16 +151,16 @@ def _add_targets(queue: Queue, judged_games: Sequence[JudgedGame], selection: Se
     if first + len(asked) > MOST_TARGETS:
         raise BadInput(f"{first + len(asked)} seats or games are more than the {MOST_TARGETS} of one queue", "games")
     size, batch = queue.batch_size or len(asked), (last["batch"] or 0) + 1
-    targets = Target.objects.bulk_create(
-        [
-            Target(
-                queue=queue, seat=seat, position=first + number, batch=batch + number // size,
-                wanted=queue.overlap, **games.reference(game),
-            )
-            for number, (game, seat) in enumerate(asked)
-        ],
-        batch_size=1000,
-    )  # fmt: skip
+    targets = [
+        Target(
+            queue=queue, seat=seat, position=first + number, batch=batch + number // size,
+            wanted=queue.overlap, **games.reference(game),
+        )
+        for number, (game, seat) in enumerate(asked)
+    ]  # fmt: skip
+    shuffled = list(targets)
+    SystemRandom().shuffle(shuffled)  # annotators read keys: in the order of the games they would tell the step
+    Target.objects.bulk_create(shuffled, batch_size=1000)
     queue.left_out = [*queue.left_out, *left_out][:LEFT_OUT_SHOWN]
     queue.save(update_fields=["left_out"])
     if queue.assignment == Queue.Assignment.SHARED_OUT:
