@@ -5,7 +5,7 @@ Reasons and comments are text of models and people; pages show them as text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.core.paginator import Paginator
@@ -21,6 +21,7 @@ from webapp.arena import access
 from webapp.arena.models import Match
 from webapp.core.http import integer, render_page
 from webapp.judgments import games
+from webapp.judgments.annotating import marks
 from webapp.judgments.models import Judgment, Queue
 from webapp.judgments.naming import Names
 from webapp.judgments.results import comparison
@@ -79,15 +80,21 @@ class ShownJudgment:
             return f"seat {self.seat}"
 
 
-def shown_judgments(judgments: Iterable[Judgment], names: Names | None = None) -> list[ShownJudgment]:
-    """Return judgments (loaded `with_authors`) as pages show them, in their order."""
+def shown_judgments(
+    judgments: Iterable[Judgment], names: Names | None = None, *, as_annotated: bool = False
+) -> list[ShownJudgment]:
+    """Return judgments (loaded `with_authors`) as pages show them, in their order.
+
+    `as_annotated`: turns have the numbers of the page on which they were judged, and labels of what it does not show
+    are left out; the judgments are loaded with their targets and games.
+    """
     names = names or Names()
     codebooks: dict[int, list[LabelType]] = {}
     readable = []
     for row in judgments:
         if row.codebook_version_id not in codebooks:
             codebooks[row.codebook_version_id] = list(row.codebook_version.record().labels)
-        labels = row.records() or ()
+        labels = _as_annotated(row) if as_annotated else row.records() or ()
         values = [
             ShownValue(label_type, label)
             for label_type in codebooks[row.codebook_version_id]
@@ -96,6 +103,17 @@ def shown_judgments(judgments: Iterable[Judgment], names: Names | None = None) -
         ]
         readable.append(ShownJudgment(row, names.shown(row), values))
     return readable
+
+
+def _as_annotated(row: Judgment) -> Sequence[Label]:
+    labels = row.records() or ()
+    if row.target is None or all(label.turn is None for label in labels):
+        return labels
+    try:
+        lines = games.game_of(row.target).turn_lines(hidden=row.target.queue.shows_hidden)
+    except BadInput:
+        lines = []
+    return [shown for label in labels if (shown := marks.on_page(label, lines)) is not None]
 
 
 @require_GET
@@ -139,11 +157,9 @@ def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
     user = current_user(request)
     queue = get_or_404(Queue.objects.annotated_by(user), pk=pk)
     rows = Judgment.objects.filter(author=user, decides=False).of_queue(queue).order_by("-updated_at", "-pk")
-    page = Paginator(rows.select_related("target__match", "target__episode__run"), PAGE).get_page(
-        integer(request, "page", 1, low=1)
-    )
+    games_of_rows = ("target__queue", "target__match", "target__episode__run")
+    page = Paginator(rows.select_related(*games_of_rows), PAGE).get_page(integer(request, "page", 1, low=1))
     last = page.paginator.count - page.start_index() + 1  # games have no names here: those tell who played, and when
-    judgments = [
-        (f"no. {last - place}", judgment) for place, judgment in enumerate(shown_judgments(page, Names(queue.pk)))
-    ]
+    shown = shown_judgments(page, Names(queue.pk), as_annotated=True)
+    judgments = [(f"no. {last - place}", judgment) for place, judgment in enumerate(shown)]
     return render(request, "judgments/own.html", {"queue": queue, "page": page, "judgments": judgments})

@@ -20,7 +20,8 @@ from webapp.judgments.annotating import marks, turns
 from webapp.judgments.annotating import services as annotating
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Judgment
-from webapp.judgments.results import comparison, estimates
+from webapp.judgments.queues import services as queues
+from webapp.judgments.results import comparison, decisions, estimates
 
 pytestmark = pytest.mark.django_db
 
@@ -224,3 +225,31 @@ def test_agreement_on_turns_counts_those_that_nobody_marked(queue, page, person)
     shares = {author.name: author.estimates[2].mean for author in compared.authors}
     assert shares == {"annotator 1": 0.5, "annotator 2": 0.25}
     assert [author.scored for author in compared.authors] == [3, 3], "the game and its two seats, not its turns"
+
+
+def test_own_and_gold_labels_have_the_numbers_of_the_page_and_no_turn_that_it_hides(
+    client_of, researcher, annotator, queue
+):
+    match, codebook = village_match(researcher), queue.codebook_version
+    village = queues.create_queue(
+        name="v", owner=researcher, codebook_version=codebook, matches=[match], annotators=[annotator]
+    )
+    target = village.targets.with_games().get()
+    line = [line for line in games.of_match(match).turn_lines() if line.places][-1]
+    hidden = 0
+    assert hidden not in games.of_match(match).turns_shown(), "a move of the night"
+    assert line.turn > line.number
+    common = [Label(label="fair", value=True), *(Label(label="warm", value=True, seat=seat) for seat in range(6))]
+    marked = Label(label="number", turn=line.turn, start=line.places[0], end=line.places[-1] + 1)
+    annotating.annotate(target=target, by=annotator, labels=[*common, marked])
+    decided = [*common, marked, Label(label="offer", value=True, turn=hidden)]
+    decisions.decide(target=target, by=researcher, labels=decided, note="so it is")
+    decisions.set_gold(target=target, gold=True)
+    place = f"characters 1 to {len(line.places)} of turn {line.number + 1}"
+    pages = [reverse("judgments:own_judgments", args=[village.pk]),
+             reverse("judgments:gold-answer", args=[village.pk, target.pk])]  # fmt: skip
+    for address, times in zip(pages, (1, 2), strict=True):
+        page = client_of(annotator).get(address).content.decode()
+        assert page.count(place) == times
+        assert f"turn {line.turn + 1}" not in page
+        assert "Offer" not in page, "of a turn that annotators do not read"

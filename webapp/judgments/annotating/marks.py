@@ -80,20 +80,40 @@ def suggestions_for_page(suggestions: Iterable[Suggestion], lines: Sequence[Turn
     return rows
 
 
-def _shown(mark: Mark, by_turn: Mapping[int | None, TurnLine]) -> dict[str, Any] | None:
-    label, line = mark.label, by_turn.get(mark.label.turn)
-    if label.turn is None or line is None:
+def on_page(label: Label, lines: Sequence[TurnLine]) -> Label | None:
+    """Return a label in the numbers of the page that shows these lines; None if it marks what the page does not show.
+
+    The moves of a game are more than its turns on the page where some of them are hidden.
+    """
+    return label if label.turn is None else _on_page(label, _by_turn(lines))
+
+
+def _on_page(label: Label, by_turn: Mapping[int | None, TurnLine]) -> Label | None:
+    line = by_turn.get(label.turn)
+    if line is None:
         return None
-    data: dict[str, Any] = {"label": label.label, "turn": line.number}
+    place: dict[str, int | None] = {"turn": line.number}
     if label.start is not None and label.end is not None:
         within = [at for at, place in enumerate(line.places) if label.start <= place < label.end]
         if not within:
             return None
-        data |= {"start": within[0], "end": within[-1] + 1}
+        place |= {"start": within[0], "end": within[-1] + 1}
     if label.other_turn is not None:
         if label.other_turn not in by_turn:
             return None
-        data["other_turn"] = by_turn[label.other_turn].number
+        place["other_turn"] = by_turn[label.other_turn].number
+    return label.model_copy(update=place)
+
+
+def _shown(mark: Mark, by_turn: Mapping[int | None, TurnLine]) -> dict[str, Any] | None:
+    label = None if mark.label.turn is None else _on_page(mark.label, by_turn)
+    if label is None:
+        return None
+    data: dict[str, Any] = {"label": label.label, "turn": label.turn}
+    if label.start is not None:
+        data |= {"start": label.start, "end": label.end}
+    if label.other_turn is not None:
+        data["other_turn"] = label.other_turn
     if label.value is not None and not (label.value is True and label.start is None and label.other_turn is None):
         data["value"] = label.value
     return data if mark.suggestion is None else {**data, "suggestion": mark.suggestion}

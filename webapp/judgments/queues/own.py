@@ -61,7 +61,7 @@ def gold_answer(request: HttpRequest, pk: int, target_id: int) -> HttpResponse:
     target = get_or_404(queue.targets.with_games().filter(gold=True), pk=target_id)
     own = get_or_404(target.judgments.filter(author=user, decides=False).with_authors())
     decision = get_or_404(target.judgments.not_awaited_by(user).filter(decides=True).with_authors())
-    answer, right = display.shown_judgments([own, decision])
+    answer, right = display.shown_judgments([own, decision], as_annotated=True)
     context = {
         "queue": queue,
         "answer": answer,
