@@ -5,6 +5,7 @@ import json
 import pytest
 from django.urls import reverse
 
+from tests.webapp.api.calling import Caller
 from tests.webapp.judgments.make import (
     FIVES,
     annotate,
@@ -253,3 +254,28 @@ def test_own_and_gold_labels_have_the_numbers_of_the_page_and_no_turn_that_it_hi
         assert page.count(place) == times
         assert f"turn {line.turn + 1}" not in page
         assert "Offer" not in page, "of a turn that annotators do not read"
+
+
+def test_a_refused_label_tells_neither_how_many_moves_a_game_has_nor_how_long_a_hidden_text_is(
+    researcher, annotator, queue
+):
+    match = village_match(researcher)
+    village = queues.create_queue(
+        name="v", owner=researcher, codebook_version=queue.codebook_version, matches=[match], annotators=[annotator]
+    )
+    target, moves = village.targets.get(), games.of_match(match).moves
+    line = [line for line in games.of_match(match).turn_lines() if line.places][-1]
+    common = [{"label": "fair", "value": True}, *({"label": "warm", "value": True, "seat": n} for n in range(6))]
+
+    def why(**label):
+        answer = Caller(annotator).post("judgments", target=target.pk, labels=[*common, label])
+        assert answer.status_code == 422
+        return answer.json()["why"]
+
+    hidden, beyond = {"label": "number", "turn": 0}, {"label": "number", "turn": len(moves)}
+    for place in ({"start": 0, "end": 1}, {"start": 0, "end": 9999}):
+        assert why(**hidden, **place) == "the game has no turn 1 to label"
+        assert why(**beyond, **place) == f"the game has no turn {len(moves) + 1} to label"
+    assert why(label="answers", turn=line.turn, other_turn=0) == "the game has no turn 1 to label"
+    far = why(label="number", turn=line.turn, start=0, end=9999)
+    assert far == f"turn {line.turn + 1} has no such words to label"

@@ -92,6 +92,7 @@ def annotate(
     if locked is None:
         raise BadInput("it was removed from the queue", "target")
     if labels is not None:
+        _check_read(target, labels)
         check_labels(target, labels)
     _check_suggestions(target, work)
     judgment = locked.judgments.filter(author=by, decides=False).first()
@@ -139,6 +140,25 @@ def save_settings(*, user: User, own: Mapping[str, Iterable[str]], break_minutes
         user=user, defaults={"keys": keys.checked(own), "break_minutes": break_minutes}
     )
     return stored
+
+
+def _check_read(target: Target, labels: Sequence[LabelRecord]) -> None:
+    """Raise `BadInput` for labels of turns and words that annotators do not read.
+
+    A turn that is hidden from them is refused like one that the game does not have, and the length of a text is not
+    told.
+    """
+    if all(label.turn is None for label in labels):
+        return
+    lines = games.game_of(target).turn_lines(hidden=target.queue.shows_hidden)
+    places = {line.turn: line.places for line in lines if line.turn is not None}
+    for label in labels:
+        for turn in (label.turn, label.other_turn):
+            if turn is not None and turn not in places:
+                raise BadInput(f"the game has no turn {turn + 1} to label", label.label)
+        words = places.get(label.turn, ())
+        if label.end is not None and (not words or label.end > words[-1] + 1):
+            raise BadInput(f"turn {(label.turn or 0) + 1} has no such words to label", label.label)
 
 
 def check_labels(target: Target, labels: Sequence[LabelRecord]) -> None:
