@@ -14,13 +14,14 @@ from ninja.pagination import LimitOffsetPagination, paginate
 from training.errors import BadInput
 from training.labels.exchange import format_named
 from training.records import Label as LabelRecord
+from webapp.accounts.models import User
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import Key, caller
 from webapp.api.shapes import AnalysisOut, DecisionIn, JudgmentIn, JudgmentOut, LabelShape, TargetOut
 from webapp.judgments.annotating import services as annotating
 from webapp.judgments.datasets import files
 from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target, TargetQuerySet
-from webapp.judgments.results import access, analyses, decisions
+from webapp.judgments.results import access, analyses, decisions, withheld
 
 router = Router(tags=["judgments"])
 
@@ -63,8 +64,8 @@ def list_targets(request: HttpRequest, queue: int | None = None) -> TargetQueryS
 @router.get("/queues/{pk}/agreement", response=AnalysisOut)
 def agreement(request: HttpRequest, pk: int) -> dict[str, Any]:
     """How far the annotators of a queue agree. A large queue is computed by a worker: ask again until it is `ready`."""
-    queue = _readable(request, pk)
-    shown, order = _analysis(queue, "agreement"), _analysis(queue, "disagreement")
+    queue, user = _readable(request, pk), caller(request)
+    shown, order = _analysis(queue, "agreement", user), _analysis(queue, "disagreement", user)
     if order["result"] is None:
         return order
     if shown["result"] is not None:
@@ -76,13 +77,13 @@ def agreement(request: HttpRequest, pk: int) -> dict[str, Any]:
 @router.get("/queues/{pk}/truth", response=AnalysisOut)
 def truth(request: HttpRequest, pk: int) -> dict[str, Any]:
     """The truth that a queue's judgments suggest, and how reliable its annotators are."""
-    return _analysis(_readable(request, pk), "truth")
+    return _analysis(_readable(request, pk), "truth", caller(request))
 
 
 @router.get("/queues/{pk}/calibration", response=AnalysisOut)
 def calibration(request: HttpRequest, pk: int) -> dict[str, Any]:
     """Judge models and rules against the people who judged the same games."""
-    return _analysis(_readable(request, pk), "calibration")
+    return _analysis(_readable(request, pk), "calibration", caller(request))
 
 
 @router.get("/queues/{pk}/decisions", response=list[JudgmentOut])
@@ -99,6 +100,8 @@ def decide(request: HttpRequest, data: DecisionIn) -> Status[Judgment]:
     user, visible = caller(request), _visible(request)
     targets = Target.objects.with_games().filter(queue__in=Queue.objects.changeable_by(user).values("pk"))
     target = get_or_404(targets, pk=data.target)
+    if target.pk in withheld.unrevealed(target.queue, user):
+        raise Http404
     labels = None if data.labels is None else [_label(shape, target) for shape in data.labels]
     decision = decisions.decide(target=target, by=user, labels=labels, note=data.note)
     if data.gold is not None:
@@ -117,11 +120,15 @@ def _readable(request: HttpRequest, pk: int) -> Queue:
     return queue
 
 
-def _analysis(queue: Queue, name: str) -> dict[str, Any]:
+def _analysis(queue: Queue, name: str, reader: User) -> dict[str, Any]:
+    """An analysis, without what it says of single targets of matches whose players the reader has yet to be shown."""
     analysis = analyses.of_queue(queue, name)
     state = "ready" if analysis.current else "failed" if analysis.failed else "computing"
-    result = analysis.result.to_dict() if analysis.current and analysis.result is not None else None
-    return {"state": state, "done": analysis.done, "total": analysis.total, "result": result}
+    result = analysis.result if analysis.current else None
+    if result is not None and name != "agreement" and (hidden := withheld.unrevealed(queue, reader)):
+        result = result.without(hidden)
+    data = None if result is None else result.to_dict()
+    return {"state": state, "done": analysis.done, "total": analysis.total, "result": data}
 
 
 @router.post("", response={201: JudgmentOut})

@@ -7,12 +7,21 @@ import pytest
 from django.urls import reverse
 
 from tests.webapp.api.test_api import Caller
-from tests.webapp.judgments.make import annotate, conversation, conversation_queue, imported, version
+from tests.webapp.judgments.make import (
+    FIVES,
+    annotate,
+    conversation,
+    conversation_queue,
+    finished_match,
+    imported,
+    rated,
+    version,
+)
 from tests.webapp.judgments.test_queue_agreement import judge, label_type, queue_over
 from training.labels.codebooks import Codebook
 from training.records import Label
 from training.rewards.judge import Cost, Verdict
-from webapp.judgments.models import JudgeModel
+from webapp.judgments.models import JudgeModel, Judgment, Queue
 from webapp.judgments.queues import services as queues
 from webapp.judgments.results import aggregated, analyses, decisions
 from webapp.judgments.results.answers import Answer, Answers, Judged
@@ -78,6 +87,11 @@ def test_a_long_scale_has_means_and_biases():
     assert first.high - first.value == pytest.approx(4.30265 * 10 / 3, rel=1e-4)
 
 
+def stub_judge(owner):
+    remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
+    return JudgeModel.objects.create(name="the judge", remote=remote)
+
+
 @pytest.fixture
 def judged(db, researcher, annotator, person):
     """Four conversations; people score two seats of each by yes or no and by 0 to 10, and a judge model all but one."""
@@ -89,9 +103,7 @@ def judged(db, researcher, annotator, person):
     codebooks.save_codebook(name="calibrated", title="Calibrated", labels=types, by=researcher)
     stored = imported(researcher, *(conversation(number) for number in range(4)))
     people = conversation_queue(researcher, stored, [annotator, other], codebook="calibrated")
-    remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=researcher)
-    model = JudgeModel.objects.create(name="the judge", remote=remote)
-    asked = conversation_queue(researcher, stored, codebook="calibrated", judge=model)
+    asked = conversation_queue(researcher, stored, codebook="calibrated", judge=stub_judge(researcher))
     for place, (own, theirs) in enumerate(zip(*(q.targets.with_games().order_by("position") for q in (people, asked)),
                                               strict=True)):  # fmt: skip
         annotate(target=own, by=annotator, values={"kind": KIND[place], "skill": 4})
@@ -212,3 +224,55 @@ def test_whole_games_are_paired_by_game_and_turn(db, researcher, annotator):
         judge(target, annotator, {"fair": True}, [Label(label="offer", value=True, turn=0)])
     result = calibration_of(queue)
     assert (result.people, result.scored, result.judges) == (1, 3, ())
+
+
+def test_the_interface_says_nothing_of_single_seats_to_a_player_who_has_yet_to_rate(
+    researcher, other_researcher, player, annotator, person
+):
+    """Both seats of both matches are misses: people say 5 and 6, the judge 1."""
+    matches = [finished_match(researcher, player), finished_match(player)]
+    people = [annotator, person("annotator", "another")]
+    arguments = {"owner": other_researcher, "codebook_version": version(), "matches": matches}
+    queue = queues.create_queue(name="people", annotators=people, **arguments)
+    by_judge = queues.create_queue(name="judge", judge=stub_judge(other_researcher), **arguments)
+    for target in queue.targets.with_games():
+        for author, value in zip(people, (5, 6), strict=True):
+            annotate(target=target, by=author, values=dict.fromkeys(FIVES, value))
+    for target in by_judge.targets.with_games():
+        verdict = Verdict(
+            codebook=version().record(), seat=target.seat, values=dict.fromkeys(FIVES, 1.0),
+            reasons=dict.fromkeys(FIVES, "so"), prompt_sha256="0" * 64, cost=Cost(calls=1),
+        )  # fmt: skip
+        queues.record_verdict(target=target, verdict=verdict)
+
+    def told(who):
+        """The matches of the targets that are named: judged wrong, missed, differing between annotators."""
+        address = f"judgments/queues/{queue.pk}/"
+        (judge,) = Caller(who).get(f"{address}calibration").json()["result"]["judges"]
+        missed = {miss["target"] for label in judge["labels"] for miss in label["misses"]}
+        differ = {target for target, _ in Caller(who).get(f"{address}agreement").json()["result"]["disagreements"]}
+        named = dict(queue.targets.values_list("pk", "match"))
+        return [{named[pk] for pk in keys} for keys in (judge["wrong"], missed, differ)]
+
+    both = {match.pk for match in matches}
+    assert told(researcher) == [{matches[1].pk}] * 3
+    assert told(other_researcher) == [both] * 3
+    assert refused_decision(researcher, queue, matches[0]) == 404
+    rated(matches[0], researcher)
+    assert told(researcher) == [both] * 3
+
+
+def refused_decision(researcher, queue, match):
+    """The status of a decision by the queue's new owner over a seat of this match."""
+    Queue.objects.filter(pk=queue.pk).update(owner=researcher)
+    target = queue.targets.filter(match=match).first()
+    status = Caller(researcher).post("judgments/decisions", target=target.pk, note="so").status_code
+    assert not Judgment.objects.filter(decides=True).exists()
+    return status
+
+
+def test_a_truth_leaves_single_targets_out():
+    rows = tuple(aggregated.Differing(target=pk, place="", values=("yes", ""), decision="") for pk in (1, 2))
+    label = aggregated.LabelTruth(label="fair", title="Fair", summary="", differing=rows, differing_count=2)
+    truth = aggregated.QueueTruth(annotators=(1, 2), targets=2, decided=0, labels=(label,))
+    assert [row.target for row in truth.without({1}).labels[0].differing] == [2]

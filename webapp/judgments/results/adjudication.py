@@ -21,7 +21,6 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.accounts.permissions import get_or_404, researchers
-from webapp.arena.models import Match
 from webapp.core.http import accepted, integer, render_page
 from webapp.judgments import games
 from webapp.judgments.annotating import keys, marks
@@ -32,6 +31,7 @@ from webapp.judgments.naming import numbers_in
 from webapp.judgments.results import analyses, decisions
 from webapp.judgments.results.side_by_side import Column, SideBySide, columns_of
 from webapp.judgments.results.views import queue_of
+from webapp.judgments.results.withheld import unrevealed
 
 PAGE = 50
 SHOWN = {"open": "To decide", "decided": "Decided", "gold": "Gold set"}
@@ -76,18 +76,12 @@ def decision_list(request: HttpRequest, pk: int) -> HttpResponse:
 def _listed(queue: Queue, user: User, shown: str, scores: dict[int, float]) -> list[int]:
     """The targets of a list in its order, without those of matches whose players `user` has yet to be shown."""
     decided = set(Judgment.objects.filter(target__queue=queue, decides=True).values_list("target", flat=True))
-    hidden = hidden_from(queue, user)
+    hidden = unrevealed(queue, user)
     if shown == "open":
         return [target for target in scores if target not in decided and target not in hidden]
     rows = queue.targets.order_by("position").filter(**({"gold": True} if shown == "gold" else {}))
     pks = rows.values_list("pk", flat=True)
     return [pk for pk in pks if (shown == "gold" or pk in decided) and pk not in hidden]
-
-
-def hidden_from(queue: Queue, user: User) -> set[int]:
-    """Return the targets of matches in which this person played and has yet to be shown who the others were."""
-    unrevealed = Match.objects.unrevealed_to(user).filter(targets__queue=queue)
-    return set(queue.targets.filter(match__in=unrevealed.values("pk")).values_list("pk", flat=True))
 
 
 def _rows(pks: Sequence[int], scores: dict[int, float]) -> list[ListedTarget]:
@@ -118,7 +112,7 @@ def decide(request: HttpRequest, pk: int, target_id: int) -> HttpResponseBase:
     target = get_or_404(queue.targets.with_games(), pk=target_id)
     if context["awaited"] is not None:
         return render(request, "judgments/results/decide.html", {**context, "target": target})
-    if target.pk in hidden_from(queue, user):
+    if target.pk in unrevealed(queue, user):
         raise Http404
     columns = columns_of(decisions.annotators_of(target), numbers_in(queue.pk))
     decision = Judgment.objects.filter(target=target, decides=True).with_labels().first()
@@ -199,7 +193,7 @@ def _following(queue: Queue, user: User, target: Target) -> int | None:
     result = analyses.of_queue(queue, "disagreement").result
     order = () if result is None else result.targets
     decided = set(Judgment.objects.filter(target__queue=queue, decides=True).values_list("target", flat=True))
-    hidden = hidden_from(queue, user)
+    hidden = unrevealed(queue, user)
     at = order.index(target.pk) + 1 if target.pk in order else 0
     left = (pk for pk in (*order[at:], *order[:at]) if pk not in decided and pk not in hidden and pk != target.pk)
     return next(left, None)

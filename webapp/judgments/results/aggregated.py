@@ -9,7 +9,7 @@ adjudicator decides on them. Where an adjudicator decided, the decision is the t
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from statistics import fmean
 
 from training.evaluate.agreement import Value
@@ -89,6 +89,14 @@ class QueueTruth(Record):
     targets: int
     decided: int
     labels: tuple[LabelTruth, ...]
+
+    def without(self, targets: Collection[int]) -> QueueTruth:
+        """Return it without what is said of single targets, for a reader who may not know it."""
+        labels = [
+            label.model_copy(update={"differing": tuple(row for row in label.differing if row.target not in targets)})
+            for label in self.labels
+        ]
+        return self.model_copy(update={"labels": tuple(labels)})
 
 
 def compute(queue: Queue, report: Report) -> QueueTruth:

@@ -92,6 +92,15 @@ class JudgeCalibration(Record):
     labels: tuple[LabelCalibration, ...]
     wrong: tuple[int, ...]
 
+    def without(self, targets: Collection[int]) -> JudgeCalibration:
+        """Return it without these targets' misses."""
+        labels = [
+            label.model_copy(update={"misses": tuple(miss for miss in label.misses if miss.target not in targets)})
+            for label in self.labels
+        ]
+        wrong = tuple(target for target in self.wrong if target not in targets)
+        return self.model_copy(update={"labels": tuple(labels), "wrong": wrong})
+
 
 class QueueCalibration(Record):
     """The judges of a queue's games; `people` judged `scored` of its `targets`, of which `decided` are decisions."""
@@ -101,6 +110,10 @@ class QueueCalibration(Record):
     scored: int
     decided: int
     judges: tuple[JudgeCalibration, ...]
+
+    def without(self, targets: Collection[int]) -> QueueCalibration:
+        """Return it without what is said of single targets, for a reader who may not know it."""
+        return self.model_copy(update={"judges": tuple(judge.without(targets) for judge in self.judges)})
 
 
 @dataclass

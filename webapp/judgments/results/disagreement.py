@@ -7,7 +7,7 @@ A turn that nobody marked is no question. Texts do not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from training.evaluate.agreement import Value, masi
@@ -25,6 +25,11 @@ class QueueDisagreement(Record):
 
     targets: tuple[int, ...]
     scores: tuple[float, ...]
+
+    def without(self, targets: Collection[int]) -> QueueDisagreement:
+        """Return it without these targets, for a reader who may not know of them."""
+        rows = [row for row in zip(self.targets, self.scores, strict=True) if row[0] not in targets]
+        return QueueDisagreement(targets=tuple(pk for pk, _ in rows), scores=tuple(score for _, score in rows))
 
 
 def compute(queue: Queue, report: Report) -> QueueDisagreement:

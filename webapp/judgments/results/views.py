@@ -18,7 +18,7 @@ from webapp.arena.models import Match
 from webapp.core.http import render_page
 from webapp.judgments.datasets import export
 from webapp.judgments.models import Queue, Target
-from webapp.judgments.results import access, aggregated, analyses
+from webapp.judgments.results import access, aggregated, analyses, withheld
 from webapp.scenarios.forms import DatasetNameForm
 
 LEVELS = {
@@ -113,9 +113,8 @@ def _linked(queue: Queue, user: User, pks: Collection[int]) -> dict[str, Any]:
 
     Those of a match in which the person played and has yet to be shown who the others were are left out.
     """
-    targets = Target.objects.with_links().filter(pk__in=pks)
-    unrevealed = Match.objects.unrevealed_to(user).filter(targets__queue=queue)
-    shown = {target.pk: target for target in targets.exclude(match__in=unrevealed.values("pk"))}
+    hidden = withheld.unrevealed(queue, user)
+    shown = Target.objects.with_links().in_bulk([pk for pk in pks if pk not in hidden])
     matches = {target.match_id for target in shown.values() if target.match_id is not None}
     readable = set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True))
     return {"linked": shown, "readable": readable}

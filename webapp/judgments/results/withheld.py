@@ -56,6 +56,12 @@ def readable(queue: Queue, reader: User, hidden: Withheld) -> JudgmentQuerySet:
     return rows.order_by("target__position", "pk")
 
 
+def unrevealed(queue: Queue, reader: User) -> set[int]:
+    """Return the targets of matches in which the reader played and has yet to be shown who the others were."""
+    matches = Match.objects.unrevealed_to(reader).filter(targets__queue=queue)
+    return set(Target.objects.filter(queue=queue, match__in=matches.values("pk")).values_list("pk", flat=True))
+
+
 def outside(queue: Queue) -> JudgmentQuerySet:
     """Return the judgments that came with a queue's conversations, by its codebook."""
     same_seat = Target.objects.filter(queue=queue, conversation=OuterRef("conversation"), seat=OuterRef("seat"))
