@@ -1,14 +1,16 @@
 """Trust 28 and 29: consent that is withdrawn after the game reaches everything that was made of it."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.urls import reverse
 from django.utils.timezone import now
 
 from tests.trust.withdrawn import SAID, addresses, canary_match, readable, reveal, world
-from tests.webapp.judgments.make import FIVES, annotate, conversation, imported, people_queue
+from tests.webapp.judgments.make import FIVES, annotate, conversation, imported, people_queue, version
 from tests.webapp.judgments.test_suggesting import INFO
 from tests.webapp.runs.making import make_checkpoint, make_run
 from training.config import RunConfig
@@ -19,8 +21,10 @@ from webapp.arena.models import Match
 from webapp.arena.setup import waiting_room
 from webapp.judgments.clock import withdraw_refused
 from webapp.judgments.datasets import export
-from webapp.judgments.models import Classifier, Judgment, Suggestion, Target
-from webapp.judgments.results import comparison, estimates
+from webapp.judgments.models import Classifier, Judgment, LabelledGame, Suggestion, Target
+from webapp.judgments.queues import services as queues
+from webapp.judgments.rating import services as rating
+from webapp.judgments.results import comparison, decisions, estimates
 from webapp.judgments.suggesting import services as suggesting
 from webapp.judgments.suggesting import training_data
 from webapp.judgments.suggesting.withdrawn import has_withdrawn
@@ -56,7 +60,7 @@ def test_nobody_reads_a_game_after_its_player_withdrew(
     places = addresses(made)
     people = [researcher, other_researcher, annotator, player, admin]
     before = {user.username: readable(user, client_of(user), places) for user in people}
-    assert before["anna"] >= {"own judgments", "api judgments", "search"}
+    assert before["anna"] >= {"own judgments", "api judgments of queue", "search"}, "not by match: its queue is blind"
     assert before["otto"] >= {
         "queue", "search", "api judgments", "api judgments of queue", "export of judged v1",
         "scenario pens of judged v1", "export of copied v1", "api export of judged v1", "api export of copied v1",
@@ -210,6 +214,84 @@ def test_an_annotator_reads_why_the_last_game_is_gone(researcher, player, annota
     assert page.count(GONE) == 1
     assert "Nothing is left for you to judge" in page
     assert not Judgment.everything.exists()
+
+
+def by_a_person(target, annotator):
+    annotate(target=target, by=annotator, values=FIVES)
+
+
+def by_a_judge_model(target, annotator):
+    queues.record_verdict(target=target, verdict=None, why="no answer")
+
+
+def by_an_adjudicator(target, annotator):
+    decisions.decide(target=target, by=target.queue.owner, labels=None, note="cut off")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("judge", [by_a_person, by_a_judge_model, by_an_adjudicator])
+def test_what_waits_for_a_withdrawal_stores_nothing_about_the_game(researcher, player, annotator, judge):
+    """The withdrawal holds the target, and commits while the judgment waits for it."""
+    match = canary_match(researcher, player)
+    reveal(match, researcher)
+    queue = people_queue(researcher, match, annotators=[annotator])
+    target = queue.targets.with_games().first()
+    if judge is by_an_adjudicator:
+        Judgment.objects.create(
+            target=target, author=annotator, codebook_version=queue.codebook_version, match=match, seat=target.seat
+        )
+    before = Judgment.everything.count()
+
+    def late():
+        try:
+            judge(target, annotator)
+        except BadInput:
+            pass
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            waiting_room.answer_consent(match=match, user=player, agreed=False)
+            work = pool.submit(late)
+            wait_until_blocked()
+        work.result(30)
+    assert Judgment.everything.count() == before
+    assert not LabelledGame.objects.exists()
+
+
+def wait_until_blocked():
+    """Return once another connection waits for a lock of this one."""
+    blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        with connection.cursor() as cursor:
+            cursor.execute(blocked)
+            if cursor.fetchone()[0]:
+                return
+        time.sleep(0.05)
+    raise AssertionError("nothing waits")
+
+
+def test_a_rating_of_a_withdrawn_game_leaves_nothing_for_searches(researcher, player):
+    match = canary_match(researcher, player)
+    withdrawn(match, player)
+    seats = {match.seats.get(user=player).seat: rating.Answer(person=True)}
+    rating.rate(
+        by=match.seats.get(user=researcher), version=version(), values=dict.fromkeys(seats, FIVES), guesses=seats
+    )
+    assert Judgment.everything.filter(match=match).exists()
+    assert not LabelledGame.objects.exists()
+
+
+def test_a_queue_with_judgments_of_a_withdrawn_game_is_not_deleted(researcher, player, annotator):
+    match = canary_match(researcher, player)
+    queue = people_queue(researcher, match, annotators=[annotator])
+    annotate(target=queue.targets.with_games().first(), by=annotator, values=FIVES)
+    withdrawn(match, player)
+    with pytest.raises(BadInput, match="it has judgments"):
+        queues.delete_queue(queue=queue)
+    assert Judgment.everything.count() == 1
 
 
 def test_the_api_says_why_it_takes_no_judgment(researcher, player, annotator, client):

@@ -86,7 +86,7 @@ def annotate(
     comment = reason.strip()[:2000]
     if labels is None and not comment:
         raise BadInput("state briefly why it cannot be scored", "reason")
-    locked = Target.objects.select_for_update().filter(pk=target.pk).first()  # its state depends on all its judgments
+    locked = Target.objects.locked(target.pk)  # its state depends on all its judgments
     if locked is None and Target.everything.filter(pk=target.pk).exists():
         raise BadInput("consent was withdrawn: the game is no longer judged", "target")
     if locked is None:

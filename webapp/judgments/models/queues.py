@@ -273,6 +273,15 @@ class TargetManager(_TargetReads):
         """Return the targets of games to whose use nobody withdrew consent."""
         return TargetQuerySet(self.model, using=self._db).consented()
 
+    def locked(self, pk: int) -> Target | None:
+        """Hold the row of a target until the transaction ends, and return it; None if its game may not be judged.
+
+        Consent is read once the row is held: a withdrawal that held it has ended by then, and one that waits for it
+        reaches what is stored now.
+        """
+        list(Target.everything.select_for_update().filter(pk=pk).values_list("pk"))
+        return self.filter(pk=pk).first()
+
 
 class Target(models.Model):
     """One seat (null: all) of one match, of one episode of a run or of one imported conversation, in a queue.

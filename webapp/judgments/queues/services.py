@@ -302,7 +302,7 @@ def claim(*, pk: int) -> Target | None:
 @transaction.atomic
 def record_verdict(*, target: Target, verdict: Verdict | Labelled | None, why: str = "") -> None:
     """Store a judge model's verdict, or that it could not score; replaces an earlier failure of the same target."""
-    locked = Target.objects.select_for_update().filter(pk=target.pk).first()
+    locked = Target.objects.locked(target.pk)
     if locked is None or locked.state != Target.State.PENDING:  # it was cancelled or judged meanwhile
         return
     judge = target.queue.judge
@@ -359,8 +359,12 @@ def cancel(*, queue: Queue) -> int:
 
 @transaction.atomic
 def delete_queue(*, queue: Queue) -> None:
-    """Delete a queue in which nothing was judged; raise `BadInput` for any other, whose judgments would be lost."""
-    list(queue.targets.select_for_update().values_list("pk"))  # a judgment of one of them waits until this is done
-    if Judgment.objects.filter(target__queue=queue).exists():
+    """Delete a queue in which nothing was judged; raise `BadInput` for any other, whose judgments would be lost.
+
+    Those of withdrawn games count: nobody reads them, but they are part of their authors' data and of their work.
+    """
+    targets = Target.everything.filter(queue=queue)
+    list(targets.select_for_update().values_list("pk"))  # a judgment of one of them waits until this is done
+    if Judgment.everything.filter(target__queue=queue).exists():
         raise BadInput("it has judgments, so it cannot be deleted", queue.name)
     Queue.objects.filter(pk=queue.pk).delete()

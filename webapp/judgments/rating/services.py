@@ -44,6 +44,7 @@ def rate(
     A host who chose the players may leave the guesses out. `values` of a seat may leave label types out; `version` is
     the codebook that they belong to.
     """
+    Match.objects.select_for_update().get(pk=by.match_id)  # consent is withdrawn before or after, not meanwhile
     others = {seat.seat: seat for seat in by.match.seats.exclude(pk=by.pk)}
     left_out = not guesses and knows_seats(by.match, by.user_id)
     if (set(guesses) != set(others) and not left_out) or not set(values) <= set(others):

@@ -34,7 +34,7 @@ def decide(*, target: Target, by: User, labels: Sequence[LabelRecord] | None, no
     took another's place keeps it in its history.
     """
     note = note.strip()[:2000]
-    locked = Target.objects.select_for_update().filter(pk=target.pk).first()
+    locked = Target.objects.locked(target.pk)
     if locked is None:
         raise BadInput("it was removed from the queue", "target")
     if awaited := access.awaited_in(target.queue, by):
@@ -96,7 +96,7 @@ def _statement(label: LabelRecord) -> tuple[object, ...]:
 @transaction.atomic
 def set_gold(*, target: Target, gold: bool) -> None:
     """Make a decided target part of the gold set, or take it out."""
-    locked = Target.objects.select_for_update().filter(pk=target.pk).first()
+    locked = Target.objects.locked(target.pk)
     if locked is None:
         raise BadInput("it was removed from the queue", "target")
     if gold and not locked.judgments.filter(decides=True, unscored=False).exists():

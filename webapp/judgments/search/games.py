@@ -7,7 +7,7 @@ from typing import Any
 
 from training.errors import BadInput
 from training.reading import split_seat_metrics
-from webapp.arena.models import Match
+from webapp.arena.models import Match, MatchSeat
 from webapp.judgments import games
 from webapp.judgments.models import JudgedGame, Judgment, LabelledGame
 from webapp.runs.models import PlayedEpisode
@@ -21,10 +21,15 @@ GAME_MODELS: Mapping[str, Any] = {"match": Match, "episode": PlayedEpisode, "con
 
 
 def remember(judged: Iterable[JudgedGame]) -> None:
-    """Store what searches read of these games, where it is not stored yet; a game that cannot be read is left out."""
+    """Store what searches read of these games, where it is not stored yet.
+
+    Games that cannot be read, and those to whose use somebody withdrew consent, are left out.
+    """
     batch: list[LabelledGame] = []
     for game in judged:
-        if not LabelledGame.objects.filter(**games.reference(game)).exists() and (row := _row(game)) is not None:
+        if LabelledGame.objects.filter(**games.reference(game)).exists() or _refused(game):
+            continue
+        if (row := _row(game)) is not None:
             batch.append(row)
         if len(batch) >= BATCH:
             LabelledGame.objects.bulk_create(batch, ignore_conflicts=True)
@@ -37,6 +42,14 @@ def remember_missing() -> None:
     for kind, model in GAME_MODELS.items():
         judged = Judgment.objects.filter(**{f"{kind}__isnull": False, f"{kind}__labelled_game": None})
         remember(model.objects.filter(pk__in=judged.values(kind)).iterator(chunk_size=BATCH))
+
+
+def _refused(game: JudgedGame) -> bool:
+    """Whether a player, or the person behind a conversation, did not agree to the use of a game."""
+    if isinstance(game, Match):
+        return MatchSeat.objects.refusing().filter(match=game).exists()
+    withdrawn = StoredConversation.objects.withdrawn()
+    return isinstance(game, StoredConversation) and withdrawn.filter(pk=game.pk).exists()
 
 
 def _row(game: JudgedGame) -> LabelledGame | None:

@@ -99,8 +99,7 @@ def fill(*, run: SuggestionRun, command: sources.Run, leave: Callable[[], None])
 def _store(run: SuggestionRun, answer: Answer, done: int, total: int) -> bool:
     """Store an answer; return whether it was used."""
     _change(run, done=done, total=total, claimed_until=_lease(run))
-    list(Target.everything.select_for_update().filter(pk=answer.target.pk).values_list("pk"))
-    if not Target.objects.filter(pk=answer.target.pk).exists():  # withdrawn, or removed, while the source worked
+    if Target.objects.locked(answer.target.pk) is None:  # withdrawn, or removed, while the source worked
         return False
     why = answer.why or _misfit(answer)
     if not why:
