@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 
 from tests.trust.withdrawn import canary_match, reveal
+from tests.webapp.api.calling import Caller
 from tests.webapp.judgments.make import (
     FIVES,
     annotate,
@@ -128,6 +129,22 @@ def test_adding_annotators_by_number_tells_no_names_of_players(researcher, annot
     answer = client_of(researcher).post(reverse("judgments:queue-annotators", args=[queue.pk]), sent, follow=True)
     assert "sentinelplayer" not in answer.content.decode()
     assert not queue.annotators.filter(pk=player.pk).exists()
+
+
+def test_a_queue_made_over_the_interface_does_not_tell_which_names_are_accounts(researcher, player, annotator, person):
+    User.objects.filter(pk=person("annotator", "gone").pk).update(is_active=False)
+    person("guest", "visitor")
+    match = finished_match(researcher)
+
+    def answer(name):
+        asked = {"name": "q", "codebook": "fine-grained", "matches": [match.pk], "annotators": [name]}
+        response = Caller(researcher).post("queues", **asked)
+        return response.status_code, response.json()
+
+    refused = {str(answer(name)) for name in ("nobody-of-this-name", player.username, "gone", "visitor")}
+    assert len(refused) == 1
+    assert "422" in refused.pop()
+    assert answer(annotator.username)[0] == 201
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-Infinity", "1e999"])

@@ -17,6 +17,7 @@ from webapp.api.shapes import AssignmentOut, QueueIn, QueueOut, QueueTargetOut
 from webapp.judgments.models import Assignment, CodebookVersion, JudgeModel, Queue, QueueQuerySet, TargetQuerySet
 from webapp.judgments.queues import services as queues
 from webapp.judgments.queues.forms import QueueForm
+from webapp.judgments.queues.sharing import addable
 from webapp.scenarios.models import DatasetVersion
 
 router = Router(tags=["queues"], auth=Key(researchers=True))
@@ -70,9 +71,8 @@ def _form_data(data: QueueIn) -> QueryDict:
     sent = QueryDict(mutable=True)
     sent.update({name: value for name, value in values.items() if value not in (None, False)})
     sent.setlist("match", [str(pk) for pk in data.matches])
-    sent.setlist(
-        "annotators", [str(_key(User.objects.filter(username=name), "annotators")) for name in data.annotators]
-    )
+    people = addable()  # of no other account is it told whether it is there
+    sent.setlist("annotators", [str(_key(people.filter(username=name), "annotators")) for name in data.annotators])
     return sent
 
 

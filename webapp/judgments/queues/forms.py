@@ -10,12 +10,13 @@ from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 
 from training.games import REGISTRY
-from webapp.accounts.models import Role, User
+from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.core.choices import offer
 from webapp.judgments.models import CodebookVersion, JudgeModel, Queue
 from webapp.judgments.queues.selection import EVENTS, OUTCOMES, Selection
 from webapp.judgments.queues.services import QueueSettings
+from webapp.judgments.queues.sharing import addable
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.scenarios.models import DatasetVersion, StoredConversation
 
@@ -268,8 +269,7 @@ class QueueForm(GamesForm):
         self._choose(
             "codebook_version", CodebookVersion.objects.select_related("codebook").order_by("codebook__name", "-number")
         )
-        people = User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
-        self._choose("annotators", people.order_by("username"))
+        self._choose("annotators", addable().order_by("username"))
 
     def sections(self) -> list[Section]:
         """Return the fields as the page shows them."""

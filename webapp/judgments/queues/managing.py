@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from training.errors import BadInput
-from webapp.accounts.models import Role, User
+from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import accepted
 from webapp.judgments.models import Invitation, Queue
@@ -20,8 +20,6 @@ from webapp.judgments.queues import gold, invitations, sharing
 from webapp.judgments.queues import services as queues
 from webapp.judgments.queues.forms import GamesForm
 
-ADDABLE = [Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN]
-"""The roles that can be added without an invitation. Names of others are not told."""
 STATES = {
     "pause": (queues.pause, "The queue is paused: annotators get no targets until you resume it."),
     "resume": (queues.resume, "The queue is open again."),
@@ -53,7 +51,7 @@ def queue_annotators(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Add annotators: the field `annotators`, their keys."""
     queue = _own_queue(request, pk)
     keys = [key for key in request.POST.getlist("annotators") if key.isascii() and key.isdigit() and len(key) < 19]
-    people = User.objects.filter(pk__in=keys, is_active=True, role__in=ADDABLE)
+    people = sharing.addable().filter(pk__in=keys)
     if not people:
         messages.error(request, "Choose somebody to add.")
     elif accepted(request, partial(sharing.add_annotators, queue=queue, annotators=people)):
@@ -147,8 +145,7 @@ def count(form: GamesForm) -> int:
 
 def addable(queue: Queue) -> list[User]:
     """Return whom the owner of a queue may add as an annotator, by name."""
-    people = User.objects.filter(is_active=True, role__in=ADDABLE)
-    return list(people.exclude(annotation_queues=queue).order_by("username"))
+    return list(sharing.addable().exclude(annotation_queues=queue).order_by("username"))
 
 
 def open_invitations(queue: Queue) -> list[Invitation]:

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable, Sequence
 from random import Random
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from training.errors import BadInput
-from webapp.accounts.models import User
+from webapp.accounts.models import Role, User
 from webapp.judgments.models import Assignment, Queue, Target
 
 
@@ -80,6 +81,11 @@ def reassign(*, queue: Queue, from_: User, to: Collection[User] = ()) -> tuple[i
         loads[free[0]] += 1
         moved += 1
     return moved, stayed
+
+
+def addable() -> QuerySet[User]:
+    """Return whom a researcher may make an annotator without an invitation; names of others are not told."""
+    return User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
 
 
 @transaction.atomic
