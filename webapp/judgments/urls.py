@@ -39,6 +39,7 @@ urlpatterns = [
     path("queues/<int:pk>/invitations/", managing.queue_invite, name="queue-invite"),
     path("queues/<int:pk>/invitations/<int:invitation_id>/revoke/", managing.queue_uninvite, name="queue-uninvite"),
     path("queues/<int:pk>/unskip/", own.queue_unskip, name="queue-unskip"),
+    path("queues/<int:pk>/leave/", own.queue_leave, name="queue-leave"),
     path("queues/<int:pk>/gold/<int:target_id>/", own.gold_answer, name="gold-answer"),
     path("mine/", own.mine, name="mine"),
     path("invitations/<str:token>/", own.invitation, name="invitation"),

@@ -124,6 +124,7 @@ ROUTES = [
     Route("judgments:queue-invite", RESEARCHERS, ADMIN, method="POST", make=queue),
     Route("judgments:queue-uninvite", RESEARCHERS, ADMIN, method="POST", make=with_invitation),
     Route("judgments:queue-unskip", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
+    Route("judgments:queue-leave", ANNOTATORS, NOBODY, method="POST", make=assigned),
     Route("judgments:gold-answer", ANNOTATORS, NOBODY, make=gold_judged),
     Route("judgments:invitation", MEMBERS, MEMBERS, make=by_invitation),
     Route("judgments:invitation", MEMBERS, MEMBERS, method="POST", make=by_invitation),

@@ -238,6 +238,48 @@ def test_the_pace_counts_active_time():
     assert progress.per_hour([(times[0], None)]) is None
 
 
+def test_a_researcher_leaves_a_queue_that_closes_results_of_their_own(
+    researcher, other_researcher, annotator, client_of
+):
+    """Of six targets two are shared out to each of three people; what the researcher has not judged goes to others."""
+    own = made(researcher, [annotator], conversations=3, name="own")
+    rows = StoredConversation.objects.order_by("position")
+    theirs = queues.create_queue(
+        name="theirs", owner=other_researcher, codebook_version=version(), conversations=rows,
+        annotators=[researcher, annotator, other_researcher],
+        how=queues.QueueSettings(overlap=1, assignment=Queue.Assignment.SHARED_OUT),
+    )  # fmt: skip
+    client, results = client_of(researcher), reverse("judgments:agreement", args=[own.pk])
+    closed = "once you have judged your remaining seats"
+    assert closed in client.get(results).text
+    judged = theirs.targets.open_for(researcher).with_games().first()
+    annotate(target=judged, by=researcher, values=FIVES)
+    address = reverse("judgments:queue-leave", args=[theirs.pk])
+    assert address in client.get(reverse("judgments:mine")).text
+    assert client.get(address).status_code == 405
+    assert client.post(address).status_code == 302
+    assert closed not in client.get(results).text
+    assert client.post(address).status_code == 404, "they are no longer in it"
+    assert not theirs.annotators.filter(pk=researcher.pk).exists()
+    assert judged.judgments.get().author == researcher
+    kept = Assignment.objects.filter(target__queue=theirs)
+    assert sorted(kept.filter(annotator=researcher).values_list("target", flat=True)) == [judged.pk]
+    assert kept.count() == 6, "nothing is lost"
+
+
+def test_the_last_annotator_leaves_and_a_closed_queue_is_not_left(researcher, annotator, client_of):
+    queue, client = made(researcher, [annotator], overlap=1), client_of(annotator)
+    assert reservations.offer(queue=queue, user=annotator) is not None
+    client.post(reverse("judgments:queue-leave", args=[queue.pk]))
+    assert not queue.annotators.exists()
+    assert not Assignment.objects.exists()
+    sharing.add_annotators(queue=queue, annotators=[annotator])
+    queues.close(queue=queue)
+    assert reverse("judgments:queue-leave", args=[queue.pk]) not in client.get(reverse("judgments:mine")).text
+    client.post(reverse("judgments:queue-leave", args=[queue.pk]))
+    assert queue.annotators.get() == annotator
+
+
 def test_an_invitation_makes_one_player_an_annotator_of_one_queue(researcher, player, person, client_of):
     queue, other = made(researcher, [researcher]), made(researcher, [researcher], name="other")
     other.annotators.add(player)  # named without the role, and without an invitation

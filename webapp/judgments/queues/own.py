@@ -1,4 +1,4 @@
-"""What annotators do beside judging: their own page, skipped targets, gold answers, invitations.
+"""What annotators do beside judging: their own page, skipped targets, leaving, gold answers, invitations.
 
 Open to every member: who may judge in a queue is decided queue by queue, as an invitation needs no role.
 """
@@ -18,7 +18,7 @@ from webapp.accounts.permissions import current_user, get_or_404, members
 from webapp.core.http import accepted, render_page
 from webapp.judgments import display
 from webapp.judgments.models import Queue, Target
-from webapp.judgments.queues import gold, invitations, progress, reservations
+from webapp.judgments.queues import gold, invitations, progress, reservations, sharing
 
 
 @require_GET
@@ -46,6 +46,17 @@ def queue_unskip(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return a skipped target to the queue: the field `target`."""
     target = _target(request, pk, request.POST.get("target", ""))
     accepted(request, partial(reservations.unskip, target=target, user=current_user(request)))
+    return redirect("judgments:mine")
+
+
+@require_POST
+@members
+def queue_leave(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Judge no more in a queue. What others said of its seats is then no longer withheld from a researcher."""
+    user = current_user(request)
+    queue = get_or_404(Queue.objects.annotated_by(user), pk=pk)
+    if accepted(request, partial(sharing.leave, queue=queue, annotator=user)):
+        messages.success(request, f"You no longer judge in {queue.name}. Your judgments stay.")
     return redirect("judgments:mine")
 
 

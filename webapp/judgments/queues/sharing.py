@@ -113,7 +113,24 @@ def remove_annotator(*, queue: Queue, annotator: User) -> tuple[int, int]:
         raise BadInput("they are not an annotator of this queue", "annotator")
     if locked.annotators.count() == 1:
         raise BadInput("nobody would be left to judge: add another annotator first, or close the queue", "annotator")
-    moved, stayed = reassign(queue=locked, from_=annotator)
+    return _take_out(locked, annotator)
+
+
+@transaction.atomic
+def leave(*, queue: Queue, annotator: User) -> None:
+    """Let a person leave a queue, also the last one: its owner can add others. Their judgments stay.
+
+    What was assigned to them goes to other annotators, or becomes free.
+    """
+    locked = _changeable(queue)
+    if not locked.annotators.filter(pk=annotator.pk).exists():
+        raise BadInput("you do not judge in this queue", "queue")
+    _take_out(locked, annotator)
+
+
+def _take_out(locked: Queue, annotator: User) -> tuple[int, int]:
+    others = locked.annotators.exclude(pk=annotator.pk).exists()
+    moved, stayed = reassign(queue=locked, from_=annotator) if others else (0, 0)
     Assignment.objects.filter(target__queue=locked, annotator=annotator).unjudged().delete()
     locked.annotators.remove(annotator)
     locked.invitations.filter(accepted_by=annotator).delete()
