@@ -28,6 +28,21 @@ MATCH_SORTS = {"age": "-created_at", "game": "game", "state": "state", "host": "
 """How a list of matches can be sorted; the newest come first by themselves."""
 
 
+def _awaited_targets(user: User) -> Any:
+    """Targets of an outer match that this user has yet to judge. One call reads whether there are any queues to ask."""
+    targets: Any = Match._meta.get_field("targets").related_model
+    return targets.objects.awaited_by(user).filter(match=OuterRef("pk"))
+
+
+def _unrevealed_to(user: User, awaited: Any) -> Q:
+    """The condition of `MatchQuerySet.unrevealed_to`, with the user's awaited targets."""
+    seats = MatchSeat.objects.filter(match=OuterRef("pk"), user=user)
+    withheld = Q(Exists(seats.filter(guesses__isnull=True, game_rating__isnull=True)), task="")
+    withheld |= ~Q(Exists(seats)) & Q(Exists(awaited))
+    in_experiment = Q(Exists(seats), state__in=[Match.State.FINISHED, Match.State.ABORTED]) & ~Q(shown_as="")
+    return Q(withheld, state=Match.State.FINISHED) | in_experiment  # its debriefing says who they were
+
+
 class MatchQuerySet(models.QuerySet["Match"]):
     """Reads of matches."""
 
@@ -44,18 +59,23 @@ class MatchQuerySet(models.QuerySet["Match"]):
         seated = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
         if user.is_guest:
             return reachable.filter(seated)
-        assigned = Exists(Match.objects.assigned_to(user).filter(pk=OuterRef("pk")))
+        assigned = Exists(Match.objects.in_queues_of(user).filter(pk=OuterRef("pk")))
         opened = Q(visibility__in=[Match.Visibility.OPEN, Match.Visibility.PUBLIC])
         free = Q(state=Match.State.OPEN) & Exists(MatchSeat.objects.free().filter(match=OuterRef("pk")))
         return reachable.filter(Q(host=user) | opened | Q(free) | seated | assigned)
 
     def without_spoilers(self, user: User) -> MatchQuerySet:
-        """Exclude rematches of games that this user has yet to rate or judge, and solutions of the task they work on.
+        """Exclude games of others that this user has yet to judge blind, rematches of games that they have yet to rate
+        or judge, and solutions of the task they work on.
 
         The players of a rematch would reveal the players of the previous game.
         """
-        rematches = Exists(Match.objects.unrevealed_to(user).filter(pk=OuterRef("swapped_from")))
-        return self.exclude(rematches).without_solutions(user)
+        awaited = _awaited_targets(user)
+        unrevealed = Match.objects.filter(_unrevealed_to(user, awaited))
+        rematches = Exists(unrevealed.filter(pk=OuterRef("swapped_from")))
+        seated = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
+        blind = Exists(awaited.filter(queue__shows_hidden=False)) & ~Q(host=user) & ~seated
+        return self.exclude(rematches).exclude(blind).without_solutions(user)
 
     def without_solutions(self, user: User) -> MatchQuerySet:
         """Exclude others' plays of a task that this user has begun and not ended."""
@@ -89,11 +109,11 @@ class MatchQuerySet(models.QuerySet["Match"]):
 
         Without those that they have yet to judge in a queue that hides roles, private information and the ending.
         """
-        if not user.is_annotator:
-            return self.none()
-        targets: Any = Match._meta.get_field("targets").related_model
-        blind = targets.objects.awaited_by(user).filter(match=OuterRef("pk"), queue__shows_hidden=False)
-        return self.exportable().filter(targets__queue__annotators=user).exclude(Exists(blind))
+        return self.in_queues_of(user).exclude(Exists(_awaited_targets(user).filter(queue__shows_hidden=False)))
+
+    def in_queues_of(self, user: User) -> MatchQuerySet:
+        """The same, also those that they have yet to judge."""
+        return self.exportable().filter(targets__queue__annotators=user) if user.is_annotator else self.none()
 
     def exportable(self) -> MatchQuerySet:
         """Finished, rated matches in which no player refused consent."""
@@ -115,13 +135,7 @@ class MatchQuerySet(models.QuerySet["Match"]):
         A player must first guess who the others were, or skip the guess, unless they played alone; an annotator who
         did not play must first judge every assigned seat.
         """
-        seats = MatchSeat.objects.filter(match=OuterRef("pk"), user=user)
-        withheld = Q(Exists(seats.filter(guesses__isnull=True, game_rating__isnull=True)), task="")
-        targets: Any = Match._meta.get_field("targets").related_model
-        awaited = targets.objects.awaited_by(user).filter(match=OuterRef("pk"))
-        withheld |= ~Q(Exists(seats)) & Q(Exists(awaited))
-        in_experiment = Q(Exists(seats), state__in=[Match.State.FINISHED, Match.State.ABORTED]) & ~Q(shown_as="")
-        return self.filter(Q(withheld, state=Match.State.FINISHED) | in_experiment)  # its debriefing says who they were
+        return self.filter(_unrevealed_to(user, _awaited_targets(user)))
 
     def named(self, text: str) -> MatchQuerySet:
         """Matches with this number, or whose game's title or host's name contains the text.

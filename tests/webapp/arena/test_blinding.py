@@ -18,7 +18,7 @@ from webapp.arena.live import client_state, consumers, fragments
 from webapp.arena.models import Match
 from webapp.arena.play import pace, services
 from webapp.arena.setup import tables, waiting_room
-from webapp.judgments.models import Guess
+from webapp.judgments.models import Guess, Queue
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment, RemoteModel
 
@@ -135,11 +135,22 @@ def test_only_the_host_sees_who_still_reads(player, ben, two_people):
     assert re.findall(r'<span class="quiet">(.*?)</span>', blind) == ["", "you"]
 
 
-def test_an_annotator_judges_before_the_reveal(client_of, player, ben, annotator, researcher, two_people):
+@pytest.mark.parametrize("shows_hidden", [False, True])
+def test_an_annotator_judges_before_the_reveal(client_of, player, ben, annotator, researcher, two_people, shows_hidden):
+    """A match that they have yet to judge blind is closed to them though it is public: its replay has roles, private
+    information and the ending. Where the queue shows these, its players alone are hidden.
+    """
     finish(two_people)
     Match.objects.update(visibility="public")
     client, caller = client_of(annotator), Caller(annotator)
     result, replay = f"/play/{two_people.pk}/result/", f"/play/{two_people.pk}/replay/?viewer={ALL}"
+    table = f'href="/play/{two_people.pk}/'
+
+    def is_closed():
+        answers = [client.get(result), client.get(replay), caller.get(f"matches/{two_people.pk}")]
+        listed = [table in client.get("/play/").content.decode(), bool(caller.get("matches").json()["items"])]
+        assert len({answer.status_code == 404 for answer in answers} | {not shown for shown in listed}) == 1
+        return answers[0].status_code == 404
 
     def shown_page():
         page = client.get(result).content.decode()
@@ -151,10 +162,13 @@ def test_an_annotator_judges_before_the_reveal(client_of, player, ben, annotator
 
     assert shown_page(), "nothing is assigned yet"
     queue = people_queue(researcher, two_people, [annotator])
+    Queue.objects.update(shows_hidden=shows_hidden)
     values = {label_type.name: 6 for label_type in CONDUCT.labels}
     for target in queue.targets.order_by("position"):
-        assert not shown_page()
+        assert is_closed() != shows_hidden
+        assert not shows_hidden or not shown_page()
         annotate(target=target, by=annotator, values=values)
+    assert not is_closed()
     assert shown_page()
     assert "once you have judged it" not in client.get(result).content.decode()
 
