@@ -313,6 +313,7 @@ QUOTAS = _quotas(
         "alert_tests_per_hour": {"researcher": 20, "admin": 20},
         "chat_messages_per_hour": {"player": 120, "annotator": 120, "researcher": 300, "admin": 600},
         "chat_reports_per_hour": {"player": 30, "annotator": 30, "researcher": 60, "admin": 600},
+        "codebook_versions_per_hour": {"researcher": 60, "admin": 300},
         "queues_per_hour": {"researcher": 60, "admin": 300},
         "open_invitations": {"researcher": 200, "admin": 2000},
         "api_keys": {"player": 50, "annotator": 50, "researcher": 50, "admin": 50},

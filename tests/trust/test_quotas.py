@@ -27,6 +27,8 @@ from webapp.arena.models import Match
 from webapp.arena.setup import tables, waiting_room
 from webapp.core import queue, quotas
 from webapp.core.models import QuotaUse
+from webapp.judgments.codebooks import services as codebooks
+from webapp.judgments.models import Codebook, CodebookVersion
 from webapp.judgments.queues.services import delete_queue
 from webapp.runs import services
 from webapp.runs.models import Checkpoint, Run
@@ -152,6 +154,22 @@ def test_queues_within_an_hour_are_counted_though_they_were_deleted(researcher, 
         people_queue(researcher, match, [annotator])
     QuotaUse.objects.update(at=Now() - timedelta(minutes=61))
     assert people_queue(researcher, match, [annotator])
+
+
+def test_versions_of_codebooks_within_an_hour_are_counted(researcher, other_researcher, few):
+    def save(text, by=researcher, name="moves"):
+        types = [{"name": "fair", "title": "Fair", "kind": "yes_no", "about": "game", "definition": text}]
+        return codebooks.save_codebook(name=name, title="Moves", labels=types, by=by)
+
+    versions = [save(f"Was it fair? {number}") for number in range(3)]
+    assert save("Was it fair? 2") == versions[-1], "what is saved again unchanged makes no version"
+    for name in ("moves", "others"):
+        with pytest.raises(BadInput, match="codebook_versions_per_hour: 4 would be more than the limit of 3"):
+            save("Was it?", name=name)
+    assert not Codebook.objects.filter(name="others").exists()
+    assert save("Was it?", by=other_researcher, name="theirs")
+    CodebookVersion.objects.update(created_at=Now() - timedelta(minutes=61))
+    assert save("Was it?").number == 4
 
 
 def test_tables_keys_models_and_imports_have_quotas(researcher, few):

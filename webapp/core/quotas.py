@@ -43,6 +43,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "advice_per_hour": ("turns with advice of a coach within the last hour", "wait a while, or move without advice"),
     "chat_messages_per_hour": ("messages that you wrote beside games within the last hour", "wait a while"),
     "chat_reports_per_hour": ("messages that you reported within the last hour", "wait a while"),
+    "codebook_versions_per_hour": ("versions of codebooks that were saved within the last hour", "wait a while"),
     "queues_per_hour": ("queues of judgments that were made within the last hour", "wait a while"),
     "data_copies_per_hour": ("copies of your data within the last hour", "wait a while"),
     "open_invitations": ("invitations to queues that nobody has accepted", "revoke one"),

@@ -126,7 +126,7 @@ def _queues(user: User, words: str, most: int) -> Iterator[Hit]:
 
 
 def _codebooks(user: User, words: str, most: int) -> Iterator[Hit]:
-    for codebook in Codebook.objects.visible_to(user).matching(words).prefetch_related("versions")[:most]:
+    for codebook in Codebook.objects.visible_to(user).matching(words).with_newest()[:most]:
         address = reverse("judgments:codebook", args=[codebook.name, codebook.newest().number])
         yield Hit(codebook.title, address, f"codebook {codebook.name}")
 

@@ -15,6 +15,7 @@ from training.labels.codebooks import CODEBOOKS
 from training.labels.codebooks import Codebook as CodebookRecord
 from training.reading import explain
 from webapp.accounts.models import User
+from webapp.core import quotas
 from webapp.judgments.models import (
     Codebook,
     CodebookVersion,
@@ -60,6 +61,8 @@ def save_codebook(
         raise BadInput(why, where) from error
     if last is not None and last.record() == record.model_copy(update={"version": last.number}):
         return last
+    saved = quotas.within_hour(CodebookVersion.objects.filter(created_by=by))
+    quotas.check(user=by, quota="codebook_versions_per_hour", used=saved)
     codebook = codebook or _new_codebook(name, title, by)
     codebook.title = title
     codebook.save(update_fields=["title"])

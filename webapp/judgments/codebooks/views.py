@@ -26,7 +26,7 @@ def codebook_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
     context = {
         "version": version,
         "record": version.record(),
-        "versions": version.codebook.versions.order_by("-number"),
+        "versions": version.codebook.versions.order_by("-number").defer("labels", "guideline"),
         "may_change": codebooks.may_change_codebook(version.codebook, current_user(request)),
     }
     return render(request, "judgments/codebook.html", context)
@@ -37,7 +37,7 @@ def codebook_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
 def codebook_edit(request: HttpRequest, name: str) -> HttpResponseBase:
     """The next version of a codebook; of somebody else's, a copy under another name."""
     user = current_user(request)
-    codebook = get_or_404(Codebook.objects.prefetch_related("versions"), name=name)
+    codebook = get_or_404(Codebook.objects.with_newest(), name=name)
     may_change = codebooks.may_change_codebook(codebook, user)
     newest = codebook.newest()
     title = newest.title if may_change else f"{newest.title} (copy)"

@@ -6,7 +6,7 @@ import functools
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Prefetch, Q
 
 from training.errors import BadInput
 from training.labels.codebooks import Codebook as CodebookRecord
@@ -24,6 +24,11 @@ class CodebookQuerySet(models.QuerySet["Codebook"]):
     def matching(self, text: str) -> CodebookQuerySet:
         """Return codebooks whose name or title contains the text, by name."""
         return self.filter(Q(name__icontains=text) | Q(title__icontains=text)).order_by("name")
+
+    def with_newest(self) -> CodebookQuerySet:
+        """Load the newest version of each, which `Codebook.newest` returns, and no other."""
+        newest = CodebookVersion.objects.order_by("codebook", "-number").distinct("codebook").select_related("codebook")
+        return self.prefetch_related(Prefetch("versions", newest))
 
 
 class Codebook(models.Model):

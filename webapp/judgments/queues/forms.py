@@ -266,9 +266,8 @@ class QueueForm(GamesForm):
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(user, *args, **kwargs)
-        self._choose(
-            "codebook_version", CodebookVersion.objects.select_related("codebook").order_by("codebook__name", "-number")
-        )
+        versions = CodebookVersion.objects.select_related("codebook").defer("labels", "guideline")
+        self._choose("codebook_version", versions.order_by("codebook__name", "-number"))
         self._choose("annotators", addable().order_by("username"))
 
     def sections(self) -> list[Section]:

@@ -62,7 +62,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
         "columns": order.columns(COLUMNS, QUEUE_SORTS, {"scored", "not", "left", "seats"}),
         "filtered": bool(words or by or unfinished),
         "mine": Queue.objects.assigned_to(user),
-        "codebooks": Codebook.objects.prefetch_related("versions").order_by("name"),
+        "codebooks": Codebook.objects.with_newest().order_by("name"),
         "judges": JudgeModel.objects.select_related("remote").annotate(asked=Count("queues")).order_by("name"),
     }
     return render_page(request, "judgments/list.html", context, "results")

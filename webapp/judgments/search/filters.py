@@ -173,7 +173,7 @@ def _says(words: str) -> Q:
 
 def offered_labels(user: User) -> list[tuple[str, str]]:
     """Return the label types to choose from, `codebook/name` with titles: those of each codebook's newest version."""
-    codebooks = Codebook.objects.visible_to(user).prefetch_related("versions__codebook").order_by("name")
+    codebooks = Codebook.objects.visible_to(user).with_newest().order_by("name")
     return [
         (f"{codebook.name}/{label['name']}", f"{version.title}: {label['title']}")
         for codebook in codebooks
