@@ -156,7 +156,7 @@ def _check_read(target: Target, labels: Sequence[LabelRecord]) -> None:
         for turn in (label.turn, label.other_turn):
             if turn is not None and turn not in places:
                 raise BadInput(f"the game has no turn {turn + 1} to label", label.label)
-        words = places.get(label.turn, ())
+        words = () if label.turn is None else places[label.turn]
         if label.end is not None and (not words or label.end > words[-1] + 1):
             raise BadInput(f"turn {(label.turn or 0) + 1} has no such words to label", label.label)
 
