@@ -280,6 +280,43 @@ def test_the_last_annotator_leaves_and_a_closed_queue_is_not_left(researcher, an
     assert queue.annotators.get() == annotator
 
 
+@pytest.mark.parametrize("second", [1, 5])
+def test_who_may_be_asked_once_more_reads_nothing_before(researcher, people, other_researcher, second):
+    """Two annotators judge a target first. Where they disagree (5 and 1), the researcher is the third; where they
+    agree, nobody is, also when one of them changes the answer later.
+    """
+    third = other_researcher
+    queue = made(
+        researcher, [*people[:2], third], conversations=3, overlap=2, overlap_most=3,
+        assignment=Queue.Assignment.SHARED_OUT,
+    )  # fmt: skip
+    chosen = next(each for each in queue.targets.with_games() if not each.assignments.filter(annotator=third).exists())
+    said = Judgment.objects.filter(target=chosen).readable_by(third)
+    annotate(target=chosen, by=people[0], values=FIVES)
+    assert not said.all().exists()
+    annotate(target=chosen, by=people[1], values=dict.fromkeys(FIVES, second))
+    agreed = second == 5
+    assert said.all().count() == (2 if agreed else 0)
+    assert chosen.assignments.filter(annotator=third).exists() != agreed
+    annotate(target=chosen, by=people[1], values=dict.fromkeys(FIVES, 3))
+    assert chosen.assignments.filter(annotator=third).exists() != agreed
+
+
+def test_a_target_is_not_reassigned_to_a_researcher_who_may_have_read_what_others_said_of_it(
+    researcher, people, other_researcher
+):
+    queue = made(researcher, people[:2], conversations=1, overlap=2, assignment=Queue.Assignment.SHARED_OUT)
+    first, second = queue.targets.with_games()
+    annotate(target=first, by=people[0], values=FIVES)
+    sharing.add_annotators(queue=queue, annotators=[other_researcher])
+    assert sharing.reassign(queue=queue, from_=people[1]) == (1, 1)
+    assert first.assignments.filter(annotator=people[1]).exists()
+    assert second.assignments.filter(annotator=other_researcher).exists(), "nobody has judged it"
+    sharing.add_annotators(queue=queue, annotators=[people[2]])
+    assert sharing.reassign(queue=queue, from_=people[1]) == (1, 0)
+    assert first.assignments.filter(annotator=people[2]).exists()
+
+
 def test_an_invitation_makes_one_player_an_annotator_of_one_queue(researcher, player, person, client_of):
     queue, other = made(researcher, [researcher]), made(researcher, [researcher], name="other")
     other.annotators.add(player)  # named without the role, and without an invitation

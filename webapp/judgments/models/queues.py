@@ -195,13 +195,14 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
         """Targets that this person may still come to judge, whether or not they are offered now.
 
         Also those of paused queues and closed batches, those put aside, and of first-come targets all that are not
-        judged by enough. What others said of their seats is withheld from this person.
+        judged by enough; so also of shared-out ones where one more annotator may be wanted. What others said of their
+        seats is withheld from this person.
         """
         own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
-        shared_out = Q(queue__assignment=Queue.Assignment.SHARED_OUT) & Exists(own)
-        room = Q(queue__assignment=Queue.Assignment.FIRST_COME) & (
-            Q(Exists(own.reserved())) | Q(wanted__gt=_judgments())
-        )
+        few = Q(wanted__gt=_judgments())
+        one_more = Q(queue__overlap_most__isnull=False) & few
+        shared_out = Q(queue__assignment=Queue.Assignment.SHARED_OUT) & (Q(Exists(own)) | one_more)
+        room = Q(queue__assignment=Queue.Assignment.FIRST_COME) & (Q(Exists(own.reserved())) | few)
         unjudged = self._unjudged_by(user).exclude(queue__state=Queue.State.CLOSED)
         return unjudged.filter(Q(gold=True) | Q(wanted=None) | shared_out | room).order_by("queue", "position")
 

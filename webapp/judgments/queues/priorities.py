@@ -14,11 +14,12 @@ DISAGREE = 0.2
 """Annotators disagree on a target from this mean dissimilarity of its judgments on."""
 
 
-def follow(target: Target) -> None:
-    """Take a new or changed judgment into account, inside the transaction that holds the target's row.
+def follow(target: Target, *, changed: bool = False) -> None:
+    """Take a new or `changed` judgment into account, inside the transaction that holds the target's row.
 
     Under the order by disagreement, the target's priority is the disagreement of its judgments. Where its annotators
-    disagree and all judgments that were wanted are there, one more is wanted, up to the queue's `overlap_most`.
+    disagree and all judgments that were wanted are there, one more is wanted, up to the queue's `overlap_most`. A
+    change asks for nobody more: once all are there, people who may judge in the queue may have read them.
     """
     queue = target.queue
     if target.gold or (queue.order != Queue.Order.DISAGREEMENT and queue.overlap_most is None):
@@ -29,7 +30,7 @@ def follow(target: Target) -> None:
         target.priority = value
     full = target.wanted is not None and len(judgments) >= target.wanted
     more = full and queue.overlap_most is not None and (target.wanted or 0) < queue.overlap_most
-    if more and value >= DISAGREE and target.wanted is not None:
+    if more and not changed and value >= DISAGREE and target.wanted is not None:
         target.wanted += 1
         if queue.assignment == Queue.Assignment.SHARED_OUT:
             assign_one_more(target)

@@ -59,8 +59,8 @@ def _unjudged(queue: Queue) -> Counter[int]:
 def reassign(*, queue: Queue, from_: User, to: Collection[User] = ()) -> tuple[int, int]:
     """Give what is assigned to one person and not judged to others; return how many moved and how many stayed.
 
-    `to`: annotators of the queue (empty: all others). A target stays where each of them has it already. What is
-    reserved for the person becomes free.
+    `to`: annotators of the queue (empty: all others). A target stays where each of them has it already, or may have
+    read what others said of it. What is reserved for the person becomes free.
     """
     annotators = list(queue.annotators.exclude(pk=from_.pk).order_by("pk"))
     people = [user.pk for user in annotators if not to or user in to]
@@ -69,9 +69,11 @@ def reassign(*, queue: Queue, from_: User, to: Collection[User] = ()) -> tuple[i
     rows = Assignment.objects.filter(target__queue=queue, annotator=from_).unjudged()
     rows.filter(expires_at__isnull=False).delete()
     loads, chance, moved, stayed = _unjudged(queue), Random(from_.pk), 0, 0
+    readable = {user.pk: _readable(queue, user) for user in annotators if user.pk in people}
     for row in rows.select_for_update(of=("self",)).select_related("target").order_by("target__position"):
         taken = set(row.target.assignments.values_list("annotator", flat=True))
         taken |= set(row.target.judgments.filter(decides=False).values_list("author", flat=True))
+        taken |= {pk for pk, targets in readable.items() if row.target_id in targets}
         free = _least_loaded([pk for pk in people if pk not in taken], loads, 1, chance)
         if not free:
             stayed += 1
@@ -81,6 +83,16 @@ def reassign(*, queue: Queue, from_: User, to: Collection[User] = ()) -> tuple[i
         loads[free[0]] += 1
         moved += 1
     return moved, stayed
+
+
+def _readable(queue: Queue, user: User) -> set[int]:
+    """The targets of a queue of which this person may have read others' judgments: researchers read those that they are
+    not to judge.
+    """
+    if not user.is_researcher:
+        return set()
+    judged = queue.targets.filter(judgments__isnull=False).exclude(pk__in=queue.targets.awaited_by(user).values("pk"))
+    return set(judged.values_list("pk", flat=True))
 
 
 def addable() -> QuerySet[User]:
