@@ -544,15 +544,39 @@ def compared() -> dict[str, str]:
     }  # fmt: skip
 
 
-def disputed() -> dict[str, str]:
+def disputed(name: str = "disputed") -> dict[str, str]:
     """A queue of rosa's whose six games two people and a judge model labelled, not alike; the pages of its results."""
     from tests.webapp.judgments.disputes import disputed_queue
     from webapp.accounts.models import User
 
     rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
-    queue = disputed_queue(rosa, anna)
+    queue = disputed_queue(rosa, anna, name)
     pages = {name: f"/judgments/queues/{queue.pk}/{name}/" for name in ("agreement", "decisions", "truth", "judges")}
     return {**pages, "decide": f"{pages['decisions']}{queue.targets.earliest('position').pk}/"}
+
+
+def behaviours() -> dict[str, str]:
+    """A run of rosa's, in whose later games somebody says what they need, and a queue of its games under the codebook
+    of claims; their pages.
+    """
+    from tests.games.cases.negotiation import items
+    from tests.webapp.judgments.make import version
+    from tests.webapp.runs.making import RECORD, make_episode, make_run
+    from webapp.accounts.models import User
+    from webapp.judgments.queues import services as queues
+
+    rosa = User.objects.get(username="rosa")
+    run, episodes = make_run(rosa, name="said-what-they-need"), []
+    for step, text in ((1, "Hello."), (5, "Hello. I need food most.")):
+        for number in range(3):
+            moves = [{"seat": 0, "move": {"action": "talk", "args": {}, "text": text, "origin": "seat"}}]
+            episode = {**RECORD["episode"], "scenario": items().to_dict(), "moves": moves, "turns": [], "traces": []}
+            episodes.append(make_episode(run, step, number, {**RECORD, "episode": episode, "credit": []}))
+    queue = queues.create_queue(
+        name="what is claimed", owner=rosa, codebook_version=version("claims"), episodes=episodes,
+        annotators=[User.objects.get(username="anna")],
+    )  # fmt: skip
+    return {"queue": f"/judgments/queues/{queue.pk}/", "run": f"/judgments/runs/{run.pk}/"}
 
 
 def silent_match(seconds: str) -> dict[str, Any]:

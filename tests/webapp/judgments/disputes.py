@@ -12,13 +12,13 @@ WARM = label_type("warm", "yes_no", "seat", required=True)
 ASKED = [TYPES[0], TYPES[1], TYPES[3], TYPES[5], TYPES[6], WARM]
 
 
-def disputed_queue(owner: User, annotator: User) -> Queue:
+def disputed_queue(owner: User, annotator: User, name: str = "disputed") -> Queue:
     """A queue of six games that an annotator, the owner and a judge model labelled, not alike."""
-    codebooks.save_codebook(name="disputed", title="Disputed", labels=ASKED, by=owner)
-    stored = imported(owner, *(conversation(number) for number in range(6)), name="disputed")
-    queue = conversation_queue(owner, stored, [annotator, owner], codebook="disputed")
-    remote = RemoteModel.objects.create(name="disputing", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
-    model = JudgeModel.objects.create(name="a second judge", remote=remote)
+    codebooks.save_codebook(name=name, title=name.title(), labels=ASKED, by=owner)
+    stored = imported(owner, *(conversation(number) for number in range(6)), name=name)
+    queue = conversation_queue(owner, stored, [annotator, owner], codebook=name)
+    remote = RemoteModel.objects.create(name=f"of {name}", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
+    model = JudgeModel.objects.create(name=f"a judge of {name}", remote=remote)
     for target in queue.targets.with_games().order_by("position"):
         number = target.position
         for author, other in ((annotator, 0), (owner, 1), (None, 2)):
