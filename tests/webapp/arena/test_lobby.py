@@ -85,7 +85,7 @@ def test_running_games_cost_the_lobby_no_queries_of_their_own(
         )
         waiting_room.answer_consent(match=match, user=ben, agreed=True)
     client = client_of(annotator)
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(23):
         assert len(listed(client)["running"]) == 12
 
 
