@@ -33,9 +33,10 @@ class JudgmentQuerySet(ConsentedQuerySet["Judgment"]):
 
     def not_awaited_by(self, user: User | None) -> JudgmentQuerySet:
         """All but others' judgments of seats that this person has yet to judge in any queue; without a person, all."""
-        if user is None:
+        awaited = Target.objects.none() if user is None else Target.objects.awaited_by(user)
+        if awaited.query.is_empty():
             return self
-        return self.filter(Q(author=user) | ~of_same_seat(Target.objects.awaited_by(user)))
+        return self.filter(Q(author=user) | ~of_same_seat(awaited))
 
     def saying(self, text: str) -> JudgmentQuerySet:
         """Judgments whose comment, or a label's reason or text, contains the text."""

@@ -90,7 +90,8 @@ def _answered(runs: Iterable[SuggestionRun], run: Run, user: User) -> dict[int, 
 
 def _readable(pks: Iterable[int], run: Run, user: User) -> TargetQuerySet:
     rows = Target.objects.filter(pk__in=list(pks), episode__run=run)
-    rows = rows.filter(~of_same_seat(Target.objects.awaited_by(user)))
+    awaited = Target.objects.awaited_by(user)
+    rows = rows if awaited.query.is_empty() else rows.filter(~of_same_seat(awaited))
     return rows.select_related("episode__run", "queue__codebook_version__codebook").order_by("pk")
 
 

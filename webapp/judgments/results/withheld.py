@@ -42,9 +42,13 @@ def of_reader(queue: Queue, reader: User) -> Withheld:
     judgments: set[int] = set()
     awaited = Target.objects.awaited_by(reader)
     if awaited.exists():  # most readers await nothing
-        targets = Target.objects.filter(queue=queue).filter(of_same_seat(awaited)).order_by()
+        same_seat = of_same_seat(awaited)
+        targets = Target.objects.filter(queue=queue).filter(same_seat).order_by().values_list("pk", flat=True)
         others = Judgment.objects.exclude(author=reader)
-        for rows in (others.filter(target__in=targets), outside(queue).filter(of_same_seat(awaited))):
+        read = [others.filter(target__in=shared)] if (shared := list(targets)) else []
+        if outside(queue).exists():
+            read.append(outside(queue).filter(same_seat))
+        for rows in read:
             judgments |= set(rows.order_by().values_list("pk", flat=True))
     return Withheld(frozenset(judgments), frozenset(matches.values_list("pk", flat=True)))
 
