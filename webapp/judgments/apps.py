@@ -23,9 +23,9 @@ def _load_codebooks(**_options: Any) -> None:
 
 
 def _remember_games(**_options: Any) -> None:
-    from webapp.judgments.search.games import remember_missing
+    from webapp.judgments.search.games import index_missing
 
-    remember_missing()
+    index_missing()
 
 
 def _store_judgments(*, version: Any, **_options: Any) -> None:

@@ -171,7 +171,7 @@ def judgeable(target: Target) -> GameRecord:
 def of_match(match: Match) -> GameRecord:
     """Return a match; models are named by their deployment, people together as `person`."""
     seats = match.seats.named().order_by("seat")
-    players = tuple(sitting(seat) for seat in seats)
+    players = tuple(player_name(seat) for seat in seats)
     places = {(step, seat): number for step, seat, number in match.moves.values_list("step", "seat", "number")}
     advised = match.advice.exclude(text="").values_list("step", "seat", "text")
     advice = {places[step, seat]: text for step, seat, text in advised if (step, seat) in places}
@@ -180,7 +180,7 @@ def of_match(match: Match) -> GameRecord:
     return GameRecord(source_of(match), Scenario.from_dict(match.scenario), moves, players, strategies=strategies)
 
 
-def sitting(seat: MatchSeat) -> str:
+def player_name(seat: MatchSeat) -> str:
     """Return the player of a match's seat, as results name it."""
     return "person" if seat.kind == MatchSeat.Kind.PERSON else seat.who
 

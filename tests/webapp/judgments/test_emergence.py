@@ -15,7 +15,7 @@ from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Classifier, Judgment, SuggestionRun
 from webapp.judgments.queues import services as queues
 from webapp.judgments.results import background, emergence
-from webapp.judgments.search.games import remember
+from webapp.judgments.search.games import index_games
 from webapp.judgments.suggesting import services as suggesting
 from webapp.judgments.suggesting.sources import Suggested
 from worker.tasks import judged_results
@@ -137,7 +137,7 @@ def classified(researcher):
             target=target, source=work.source,
             labels=[Suggested(LabelRecord(label="asks", value=True, turn=turn), 0.75) for turn in turns],
         )  # fmt: skip
-        remember([target.game])
+        index_games([target.game])
         answered[target.pk] = [0, 1, 2, 3]
     SuggestionRun.objects.filter(pk=work.pk).update(state="ready", answered=answered)
     return run

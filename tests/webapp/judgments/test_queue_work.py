@@ -16,7 +16,7 @@ from webapp.judgments.models import Assignment, Judgment, Qualification, Queue, 
 from webapp.judgments.models import Label as LabelRow
 from webapp.judgments.queues import gold, invitations, priorities, progress, reservations, sharing
 from webapp.judgments.queues import services as queues
-from webapp.judgments.queues.comparing import alike, disagreement, is_right
+from webapp.judgments.queues.comparing import disagreement, is_right, similarity
 from webapp.judgments.queues.selection import Selection
 from webapp.scenarios.models import StoredConversation
 
@@ -67,8 +67,8 @@ def test_likeness_by_hand():
     # 5 of 15
     first = [warm(1), lie(1), lie(2), threat(0, 10)]
     second = [warm(3), lie(2), lie(3), threat(5, 15)]
-    assert alike(first, second, MIXED) == pytest.approx((1 / 2 + 1 / 3 + 1 / 3) / 3)
-    assert (alike(None, None, MIXED), alike(None, first, MIXED), alike([], [], MIXED)) == (1, 0, 1)
+    assert similarity(first, second, MIXED) == pytest.approx((1 / 2 + 1 / 3 + 1 / 3) / 3)
+    assert (similarity(None, None, MIXED), similarity(None, first, MIXED), similarity([], [], MIXED)) == (1, 0, 1)
     # three annotators at 0, 4 and 4: pairs differ by 1, 1 and 0
     assert disagreement([[warm(0)], [warm(4)], [warm(4)]], MIXED) == pytest.approx(2 / 3)
     assert disagreement([[warm(0)]], MIXED) == 0

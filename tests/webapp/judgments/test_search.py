@@ -18,7 +18,7 @@ from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import LabelledGame
 from webapp.judgments.search import services
 from webapp.judgments.search.filters import LabelFilter
-from webapp.judgments.search.games import remember_missing
+from webapp.judgments.search.games import index_missing
 
 pytestmark = pytest.mark.django_db
 
@@ -50,7 +50,7 @@ def test_games_that_were_judged_before_are_remembered_after_a_migration(research
     assert before["movers"] == [0, 1, 0, 1]
     assert before["text"].splitlines()[1] == "Then I take two, number 3."
     LabelledGame.objects.all().delete()
-    remember_missing()
+    index_missing()
     assert LabelledGame.objects.values("game", "movers", "text").get() == before
 
 

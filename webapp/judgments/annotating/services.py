@@ -24,7 +24,7 @@ from webapp.judgments.models import (
     Target,
 )
 from webapp.judgments.queues import reservations
-from webapp.judgments.search.games import remember
+from webapp.judgments.search.games import index_games
 
 MOST_CHANGES = 100
 """Changes of one judgment: all of them are stored with it."""
@@ -58,7 +58,7 @@ def store_labels(
         Label.of(record, kinds[record.label], judgment=judgment, suggestion_id=from_suggestions.get(record))
         for record in labels
     )
-    remember([judgment.game])
+    index_games([judgment.game])
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from training.labels.codebooks import check_turns
 from training.records import Judgment as JudgmentRecord
 from training.records import Label as LabelRecord
 from webapp.judgments.models import CodebookVersion, Judgment, Label
-from webapp.judgments.search.games import remember
+from webapp.judgments.search.games import index_games
 from webapp.scenarios.models import DatasetVersion, StoredConversation
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def _store(batch: Sequence[tuple[Judgment, Sequence[LabelRecord]]], codebooks: C
         for row, labels in new
         for label in labels
     )
-    remember(row.conversation for row, _ in new if row.conversation is not None)
+    index_games(row.conversation for row, _ in new if row.conversation is not None)
 
 
 def judgment_fields(

@@ -17,7 +17,7 @@ MARKS_ALIKE = 0.8
 """The similarity from which labels of turns, spans and relations count as correct."""
 
 
-def alike(first: Labels, second: Labels, codebook: Codebook) -> float:
+def similarity(first: Labels, second: Labels, codebook: Codebook) -> float:
     """Return the mean similarity over the label types that either judgment uses, from 0 to 1; 1 where neither has any.
 
     For values about seats or the game, the similarity of a type is the share of seats with equal values; for two
@@ -36,7 +36,7 @@ def alike(first: Labels, second: Labels, codebook: Codebook) -> float:
 def disagreement(judgments: Sequence[Labels], codebook: Codebook) -> float:
     """Return 1 minus the mean similarity over all pairs of judgments; 0 for fewer than two."""
     pairs = combinations(judgments, 2)
-    return 1 - _mean(alike(first, second, codebook) for first, second in pairs)
+    return 1 - _mean(similarity(first, second, codebook) for first, second in pairs)
 
 
 def is_right(answer: Labels, decision: Labels, codebook: Codebook) -> bool:
@@ -56,7 +56,7 @@ def is_right(answer: Labels, decision: Labels, codebook: Codebook) -> bool:
     marking = codebook.model_copy(update={"labels": tuple(marks)})
     names = {each.name for each in marks}
     chosen = [[label for label in labels if label.label in names] for labels in (answer, decision)]
-    return alike(chosen[0], chosen[1], marking) >= MARKS_ALIKE
+    return similarity(chosen[0], chosen[1], marking) >= MARKS_ALIKE
 
 
 def _mean(shares: Iterable[float]) -> float:

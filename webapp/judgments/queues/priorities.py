@@ -14,7 +14,7 @@ DISAGREE = 0.2
 """Annotators disagree on a target from this mean dissimilarity of its judgments on."""
 
 
-def follow(target: Target, *, changed: bool = False) -> None:
+def update_priority(target: Target, *, changed: bool = False) -> None:
     """Take a new or `changed` judgment into account, inside the transaction that holds the target's row.
 
     Under the order by disagreement, the target's priority is the disagreement of its judgments. Where its annotators

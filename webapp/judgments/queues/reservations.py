@@ -135,6 +135,6 @@ def judgment_stored(target: Target, judgment: Judgment) -> None:
     own = target.assignments.filter(annotator=judgment.author)
     own.filter(expires_at__isnull=False).delete()
     own.exclude(skipped="").update(skipped="")
-    priorities.follow(target, changed=bool(judgment.history))
+    priorities.update_priority(target, changed=bool(judgment.history))
     if target.gold and judgment.author is not None:
         gold.qualify(queue=target.queue, user=judgment.author)

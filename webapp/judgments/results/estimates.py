@@ -113,7 +113,7 @@ def players_of(queue: Queue, judged: Iterable[SeatOfTarget], withheld: Withheld 
     matches that are withheld, `GAMES` for whole games.
     """
     seats = MatchSeat.objects.filter(match__targets__queue=queue).distinct()
-    at_tables = {(seat.match_id, seat.seat): games.sitting(seat) for seat in seats.named()}
+    at_tables = {(seat.match_id, seat.seat): games.player_name(seat) for seat in seats.named()}
     targets = Target.objects.filter(queue=queue).select_related(
         "episode__run", "conversation__scenario__version__dataset"
     )

@@ -8,7 +8,7 @@ from statistics import mean
 
 from training.reading import Record
 from webapp.judgments.models import Judgment, Queue
-from webapp.judgments.queues.comparing import alike
+from webapp.judgments.queues.comparing import similarity
 from webapp.judgments.results.background import Report
 from webapp.judgments.results.withheld import Withheld
 
@@ -29,7 +29,7 @@ def compute(queue: Queue, report: Report, withheld: Withheld) -> QueueSimilarity
     codebook, similarities = queue.codebook_version.record(), defaultdict[int, list[float]](list)
     for judgments in by_target.values():
         for first, second in combinations(judgments, 2):
-            value = alike(first.records(), second.records(), codebook)
+            value = similarity(first.records(), second.records(), codebook)
             similarities[first.author_id or 0].append(value)
             similarities[second.author_id or 0].append(value)
     return QueueSimilarity(by_author={author: mean(values) for author, values in similarities.items()})

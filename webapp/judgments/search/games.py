@@ -20,7 +20,7 @@ GAME_MODELS: Mapping[str, Any] = {"match": Match, "episode": PlayedEpisode, "con
 """The models of judged games by the field of a judgment."""
 
 
-def remember(judged: Iterable[JudgedGame]) -> None:
+def index_games(judged: Iterable[JudgedGame]) -> None:
     """Store what searches read of these games, where it is not stored yet.
 
     Games that cannot be read, and those to whose use somebody withdrew consent, are left out.
@@ -37,11 +37,11 @@ def remember(judged: Iterable[JudgedGame]) -> None:
     LabelledGame.objects.bulk_create(batch, ignore_conflicts=True)
 
 
-def remember_missing() -> None:
+def index_missing() -> None:
     """Store what searches read of the judged games of which it is not stored, such as those of an earlier release."""
     for kind, model in GAME_MODELS.items():
         judged = Judgment.objects.filter(**{f"{kind}__isnull": False, f"{kind}__labelled_game": None})
-        remember(model.objects.filter(pk__in=judged.values(kind)).iterator(chunk_size=BATCH))
+        index_games(model.objects.filter(pk__in=judged.values(kind)).iterator(chunk_size=BATCH))
 
 
 def _refused(game: JudgedGame) -> bool:

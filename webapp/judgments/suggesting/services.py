@@ -32,7 +32,7 @@ from webapp.judgments.models import (
     Target,
 )
 from webapp.judgments.queues.priorities import prioritise
-from webapp.judgments.search.games import remember
+from webapp.judgments.search.games import index_games
 from webapp.judgments.suggesting import sources
 from webapp.judgments.suggesting.sources import Answer, Suggested
 from webapp.judgments.suggesting.withdrawn import has_withdrawn
@@ -104,7 +104,7 @@ def _store(run: SuggestionRun, answer: Answer, done: int, total: int) -> bool:
     why = answer.why or _misfit(answer)
     if not why:
         replace(target=answer.target, source=run.source, labels=answer.labels)
-        remember([answer.target.game])
+        index_games([answer.target.game])
         return True
     run.refused = [*run.refused, f"{_place(answer.target)}: {why}"[:1000]][:REFUSED_SHOWN]
     _change(run, refused=run.refused)
