@@ -1,4 +1,4 @@
-"""The lines of `docs/results/annotation.md` about response times, analyses and exports of a large queue."""
+"""The tables of `docs/results/annotation-times.md`: response times, analyses and exports of a large queue."""
 
 from __future__ import annotations
 

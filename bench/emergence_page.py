@@ -17,6 +17,35 @@ def page(raw: Raw) -> Iterator[str]:
         yield from _outcomes(game, raw[game]["runs"])
 
 
+def with_talk(raw: Raw) -> Iterator[str]:
+    """Yield the tables of runs of negotiation with their heads: what was said and agreed on, then those of `page`."""
+    runs = raw["negotiation"]["runs"]
+    steps = list(runs[0]["steps"])
+    columns = [f"step {step}" for step in steps]
+    yield from _head("seed", "held-out games", *columns)
+    for run in runs:
+        agreed = (f"{run['agreement'][step]:.2f}" for step in steps)
+        yield f"| {run['seed']} | share with an agreement | {' | '.join(agreed)} |"
+        turns = (str(run["steps"][step]["turns"]) for step in steps)
+        yield f"| {run['seed']} | turns of talk | {' | '.join(turns)} |"
+    yield ""
+    yield from _head("game", "seed", "label", "by", *columns)
+    for run in runs:
+        yield from _curves("negotiation", run)
+    yield ""
+    yield from _head("game", "seed", "label", "κ", "turns", "by rule", "by classifier", "by both")
+    for run in runs:
+        yield from _compared("negotiation", run)
+    yield ""
+    yield from _head("game", "seed", "rows by outcome", "p up to 0.05", "q up to 0.05")
+    yield from _outcomes("negotiation", runs)
+
+
+def _head(*cells: str) -> Iterator[str]:
+    yield f"| {' | '.join(cells)} |"
+    yield "|---" * len(cells) + "|"
+
+
 def _curves(game: str, run: Raw) -> Iterator[str]:
     authors = ("rule", "rule_corrected", "classifier", "behaviours")
     for author in (name for name in authors if name in run):

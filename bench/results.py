@@ -16,6 +16,7 @@ from typing import Any
 from bench import (
     agreement_page,
     annotation_page,
+    annotation_times_page,
     claims_page,
     csp_page,
     emergence_page,
@@ -643,6 +644,8 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "table-speed": table_speed_page.page,
     "agreement": agreement_page.page,
     "annotation": annotation_page.page,
+    "annotation-times": annotation_times_page.page,
+    "emergence-smollm2": emergence_page.with_talk,
 }
 FILES = {
     "speed": ("learning", "sampling", "conversation", "start", "pages", "curves", "games", "probes", "probes_vllm"),
