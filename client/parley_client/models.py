@@ -558,13 +558,13 @@ class QueueOut(BaseModel):
     """
     Annotators per target; null: all.
     """
-    overlap_most: int | None = Field(..., title="Overlap Most")
+    max_overlap: int | None = Field(..., title="Max Overlap")
     """
     At most so many where they disagree.
     """
     assignment: str = Field(..., title="Assignment")
     """
-    first_come, shared_out
+    first_come, preassigned
     """
     order: str = Field(..., title="Order")
     """
@@ -628,13 +628,13 @@ class QueueIn(BaseModel):
     game, role, outcome, step_from, step_to, event, action, text; see the form.
     """
     overlap: int | None = Field(None, title="Overlap")
-    overlap_most: int | None = Field(None, title="Overlap Most")
-    assignment: Literal["first_come", "shared_out"] = Field("first_come", title="Assignment")
+    max_overlap: int | None = Field(None, title="Max Overlap")
+    assignment: Literal["first_come", "preassigned"] = Field("first_come", title="Assignment")
     reserve_minutes: int = Field(30, title="Reserve Minutes")
     order: Literal["position", "random", "disagreement", "uncertainty"] = Field("random", title="Order")
     batch_size: int | None = Field(None, title="Batch Size")
-    qualify_items: int = Field(0, title="Qualify Items")
-    qualify_at: float = Field(0.8, title="Qualify At")
+    qualification_items: int = Field(0, title="Qualification Items")
+    qualification_threshold: float = Field(0.8, title="Qualification Threshold")
     gold_feedback: bool = Field(True, title="Gold Feedback")
     shows_hidden: bool = Field(False, title="Shows Hidden")
     shows_suggestions: bool = Field(False, title="Shows Suggestions")
@@ -658,9 +658,9 @@ class QueueTargetOut(BaseModel):
     """
     position: int = Field(..., title="Position")
     batch: int = Field(..., title="Batch")
-    wanted: int | None = Field(..., title="Wanted")
+    required: int | None = Field(..., title="Required")
     """
-    Judgments that are wanted; null: one by each annotator.
+    Judgments that are required; null: one by each annotator.
     """
     priority: float = Field(..., title="Priority")
     gold: bool = Field(..., title="Gold")

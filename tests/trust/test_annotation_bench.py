@@ -45,9 +45,9 @@ def made(owner, annotators, **how):
     "how",
     [
         {"batch_size": 2},
-        {"qualify_items": 1},
+        {"qualification_items": 1},
         {"overlap": 1},
-        {"overlap": 1, "assignment": Queue.Assignment.SHARED_OUT},
+        {"overlap": 1, "assignment": Queue.Assignment.PREASSIGNED},
     ],
 )
 def test_what_is_sent_about_a_target_of_somebody_else_or_of_later_does_not_bring_it(

@@ -56,8 +56,9 @@ def _form_data(data: QueueIn) -> QueryDict:
     if data.dataset_version is not None:
         versions = versions.filter(number=data.dataset_version)
     simple = (
-        "name", "every_match", "run", "step", "most", "overlap", "overlap_most", "assignment", "reserve_minutes",
-        "order", "batch_size", "qualify_items", "qualify_at", "gold_feedback", "shows_hidden", "shows_suggestions",
+        "name", "every_match", "run", "step", "most", "overlap", "max_overlap", "assignment", "reserve_minutes",
+        "order", "batch_size", "qualification_items", "qualification_threshold", "gold_feedback", "shows_hidden",
+        "shows_suggestions",
     )  # fmt: skip
     values = {name: getattr(data, name) for name in simple}
     if unknown := set(data.selection) - set(QueueForm.FILTER):

@@ -442,8 +442,8 @@ class QueueOut(Schema):
     judged_by: str = Field(description="people, or the name of a judge model or of a rule.")
     state: str = Field(description="open, paused, closed")
     overlap: int | None = Field(description="Annotators per target; null: all.")
-    overlap_most: int | None = Field(description="At most so many where they disagree.")
-    assignment: str = Field(description="first_come, shared_out")
+    max_overlap: int | None = Field(description="At most so many where they disagree.")
+    assignment: str = Field(description="first_come, preassigned")
     order: str = Field(description="position, random, disagreement, uncertainty")
     batches_open: int | None = Field(description="Null: all.")
     selection: dict[str, Any] = Field(description="The filter that chose the games.")
@@ -481,13 +481,13 @@ class QueueIn(Schema):
         {}, description="game, role, outcome, step_from, step_to, event, action, text; see the form."
     )
     overlap: int | None = None
-    overlap_most: int | None = None
-    assignment: Literal["first_come", "shared_out"] = "first_come"
+    max_overlap: int | None = None
+    assignment: Literal["first_come", "preassigned"] = "first_come"
     reserve_minutes: int = 30
     order: Literal["position", "random", "disagreement", "uncertainty"] = "random"
     batch_size: int | None = None
-    qualify_items: int = 0
-    qualify_at: float = 0.8
+    qualification_items: int = 0
+    qualification_threshold: float = 0.8
     gold_feedback: bool = True
     shows_hidden: bool = False
     shows_suggestions: bool = False
@@ -503,7 +503,7 @@ class QueueTargetOut(Schema):
     seat: int | None = Field(description="Null: the whole game.")
     position: int
     batch: int
-    wanted: int | None = Field(description="Judgments that are wanted; null: one by each annotator.")
+    required: int | None = Field(description="Judgments that are required; null: one by each annotator.")
     priority: float
     gold: bool
     state: str

@@ -75,7 +75,7 @@ def test_a_reservation_lapses_by_the_clock_and_its_judgment_is_still_stored(rese
     annotate(target=target(queue, 0), by=people[1], values=FIVES)
     annotate(target=target(queue, 0), by=people[0], values=FIVES)
     assert Judgment.objects.filter(target__position=0).count() == 2, "one more than was wanted, and nothing is lost"
-    with pytest.raises(BadInput, match="no more judgments are wanted"):
+    with pytest.raises(BadInput, match="no more judgments are required"):
         annotate(target=target(queue, 0), by=people[2], values=FIVES)
     assert not Assignment.objects.exists(), "a judgment ends its reservation"
 
@@ -89,7 +89,7 @@ def test_a_reservation_is_prolonged_by_opening_again(researcher, people):
 
 
 def test_targets_are_shared_out_evenly_and_stay_with_whom_they_were_given(researcher, people):
-    queue = made(researcher, people[:3], conversations=5, overlap=2, assignment=Queue.Assignment.SHARED_OUT)
+    queue = made(researcher, people[:3], conversations=5, overlap=2, assignment=Queue.Assignment.PREASSIGNED)
     # By hand: 10 targets of 2 annotators each are 20 assignments of 3 people: 7, 7 and 6.
     assert sorted(len(offered(queue, user)) for user in people[:3]) == [6, 7, 7]
     assert all(each.assignments.count() == 2 for each in queue.targets.all())
@@ -162,7 +162,7 @@ def test_a_match_whose_player_refused_is_in_no_queue(researcher, player, people)
 
 
 def test_before_they_qualify_annotators_are_offered_gold_targets_only(researcher, people):
-    queue = made(researcher, people[:2], qualify_items=1)
+    queue = made(researcher, people[:2], qualification_items=1)
     queue.targets.filter(position=2).update(gold=True)
     assert (offered(queue, people[0]), awaited(queue, people[0])) == ([2], [0, 1, 2, 3])
     with pytest.raises(BadInput, match="qualification test"):

@@ -770,14 +770,14 @@ def test_a_queue_over_two_games_takes_all_their_seats_or_says_which_it_leaves_ou
     client_of(researcher).post(address, {**data, "codebook_version": version("sotopia").pk})
     whole = Queue.objects.get()
     assert [whole.targets.filter(match=match).count() for match in (small, large)] == [2, 6]
-    assert whole.left_out == []
+    assert whole.excluded == []
     page = client_of(researcher).post(
         address, {**data, "codebook_version": version("werewolf-behaviours").pk}, follow=True
     )
     queue = Queue.objects.latest("pk")
     assert [queue.targets.filter(match=match).count() for match in (small, large)] == [0, 6]
-    assert queue.left_out == [f"match {small.pk}, Negotiation: seat 1 (no role), 2 (no role)"]
-    assert queue.left_out[0] in page.content.decode()
+    assert queue.excluded == [f"match {small.pk}, Negotiation: seat 1 (no role), 2 (no role)"]
+    assert queue.excluded[0] in page.content.decode()
     assert "Some seats were excluded" in page.content.decode()
 
 

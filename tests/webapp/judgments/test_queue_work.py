@@ -84,7 +84,7 @@ def test_an_answer_is_right_if_values_are_equal_and_four_fifths_of_the_marks():
 
 
 def test_what_somebody_has_not_judged_goes_to_others(researcher, people):
-    queue = made(researcher, people[:3], conversations=3, overlap=1, assignment=Queue.Assignment.SHARED_OUT)
+    queue = made(researcher, people[:3], conversations=3, overlap=1, assignment=Queue.Assignment.PREASSIGNED)
     mine = offered(queue, people[0])
     assert len(mine) == 2
     annotate(target=target(queue, mine[0]), by=people[0], values=FIVES)
@@ -95,13 +95,13 @@ def test_what_somebody_has_not_judged_goes_to_others(researcher, people):
 
 
 def test_a_target_stays_where_everybody_has_it_already(researcher, people):
-    queue = made(researcher, people[:2], conversations=1, overlap=2, assignment=Queue.Assignment.SHARED_OUT)
+    queue = made(researcher, people[:2], conversations=1, overlap=2, assignment=Queue.Assignment.PREASSIGNED)
     assert sharing.reassign(queue=queue, from_=people[0]) == (0, 2)
     assert offered(queue, people[0]) == [0, 1]
 
 
 def test_an_annotator_is_removed_and_added_again(researcher, people, player):
-    queue = made(researcher, people[:2], conversations=2, overlap=1, assignment=Queue.Assignment.SHARED_OUT)
+    queue = made(researcher, people[:2], conversations=2, overlap=1, assignment=Queue.Assignment.PREASSIGNED)
     before = len(offered(queue, people[0]))
     assert sharing.remove_annotator(queue=queue, annotator=people[0]) == (before, 0)
     assert (offered(queue, people[0]), len(offered(queue, people[1]))) == ([], 4)
@@ -113,22 +113,22 @@ def test_an_annotator_is_removed_and_added_again(researcher, people, player):
 
 
 def test_where_annotators_disagree_one_more_is_asked(researcher, people):
-    queue = made(researcher, people, conversations=1, overlap=2, overlap_most=3, order=Queue.Order.DISAGREEMENT)
+    queue = made(researcher, people, conversations=1, overlap=2, max_overlap=3, order=Queue.Order.DISAGREEMENT)
     for user, value in ((people[0], 1), (people[1], 9)):
         annotate(target=target(queue, 1), by=user, values=dict.fromkeys(FIVES, value))
         annotate(target=target(queue, 0), by=user, values=FIVES)
     rows = queue.targets.order_by("position")
     low, high = version().record().labels[0].bounds
-    assert [row.wanted for row in rows] == [2, 3]
+    assert [row.required for row in rows] == [2, 3]
     assert [row.priority for row in rows] == pytest.approx([0, 8 / (high - low)])
     assert offered(queue, people[2]) == [1], "the one on which they agree is done"
     annotate(target=target(queue, 1), by=people[2], values=FIVES)
-    assert queue.targets.get(position=1).wanted == 3, "no more than the most"
+    assert queue.targets.get(position=1).required == 3, "no more than the most"
 
 
 def test_one_more_annotator_is_assigned_where_targets_are_shared_out(researcher, people):
     queue = made(
-        researcher, people[:3], conversations=1, overlap=2, overlap_most=3, assignment=Queue.Assignment.SHARED_OUT
+        researcher, people[:3], conversations=1, overlap=2, max_overlap=3, assignment=Queue.Assignment.PREASSIGNED
     )
     row = queue.targets.get(position=0)
     for user, value in zip((each.annotator for each in row.assignments.all()), (1, 9), strict=True):
@@ -149,7 +149,7 @@ def test_the_least_sure_suggestions_come_first(researcher, people):
 
 
 def test_the_training_round_decides_who_judges_on(researcher, people):
-    queue = made(researcher, people[:2], qualify_items=2, qualify_at=0.5)
+    queue = made(researcher, people[:2], qualification_items=2, qualification_threshold=0.5)
     for position in (1, 3):
         decide(target(queue, position), researcher, FIVES)
     annotate(target=target(queue, 1), by=people[0], values=FIVES)
@@ -175,7 +175,7 @@ def test_the_training_round_decides_who_judges_on(researcher, people):
 
 
 def test_the_owner_lets_somebody_pass(researcher, people):
-    queue = made(researcher, people[:1], qualify_items=1)
+    queue = made(researcher, people[:1], qualification_items=1)
     gold.decide(queue=queue, user=people[0], passed=True)
     assert offered(queue, people[0]) == [0, 1, 2, 3]
     with pytest.raises(BadInput, match="not an annotator"):
@@ -247,7 +247,7 @@ def test_a_researcher_leaves_a_queue_that_closes_results_of_their_own(
     theirs = queues.create_queue(
         name="theirs", owner=other_researcher, codebook_version=version(), conversations=rows,
         annotators=[researcher, annotator, other_researcher],
-        how=queues.QueueSettings(overlap=1, assignment=Queue.Assignment.SHARED_OUT),
+        how=queues.QueueSettings(overlap=1, assignment=Queue.Assignment.PREASSIGNED),
     )  # fmt: skip
     client, results = client_of(researcher), reverse("judgments:agreement", args=[own.pk])
     closed = "once you have judged your remaining seats"
@@ -287,8 +287,8 @@ def test_who_may_be_asked_once_more_reads_nothing_before(researcher, people, oth
     """
     third = other_researcher
     queue = made(
-        researcher, [*people[:2], third], conversations=3, overlap=2, overlap_most=3,
-        assignment=Queue.Assignment.SHARED_OUT,
+        researcher, [*people[:2], third], conversations=3, overlap=2, max_overlap=3,
+        assignment=Queue.Assignment.PREASSIGNED,
     )  # fmt: skip
     chosen = next(each for each in queue.targets.with_games() if not each.assignments.filter(annotator=third).exists())
     said = Judgment.objects.filter(target=chosen).readable_by(third)
@@ -305,7 +305,7 @@ def test_who_may_be_asked_once_more_reads_nothing_before(researcher, people, oth
 def test_a_target_is_not_reassigned_to_a_researcher_who_may_have_read_what_others_said_of_it(
     researcher, people, other_researcher
 ):
-    queue = made(researcher, people[:2], conversations=1, overlap=2, assignment=Queue.Assignment.SHARED_OUT)
+    queue = made(researcher, people[:2], conversations=1, overlap=2, assignment=Queue.Assignment.PREASSIGNED)
     first, second = queue.targets.with_games()
     annotate(target=first, by=people[0], values=FIVES)
     sharing.add_annotators(queue=queue, annotators=[other_researcher])
@@ -368,7 +368,9 @@ def test_agreement_with_others_is_shown_once_nothing_waits(researcher, people):
 def test_the_page_of_a_queue_takes_the_same_queries_however_many_targets(researcher, people, client_of):
     client, counts = client_of(researcher), []
     for number in (1, 8):
-        queue = made(researcher, people[:3], conversations=number, overlap=3, name=f"of-{number}", qualify_items=1)
+        queue = made(
+            researcher, people[:3], conversations=number, overlap=3, name=f"of-{number}", qualification_items=1
+        )
         first = target(queue, 0)
         decide(first, researcher, FIVES)
         Qualification.objects.bulk_create(Qualification(queue=queue, annotator=u, passed=True) for u in people[:3])
@@ -396,7 +398,7 @@ def test_the_owners_page_has_names_and_others_see_numbers(researcher, other_rese
 
 
 def test_the_buttons_of_the_owner(researcher, people, client_of):
-    queue = made(researcher, people[:2], conversations=1, overlap=1, assignment=Queue.Assignment.SHARED_OUT)
+    queue = made(researcher, people[:2], conversations=1, overlap=1, assignment=Queue.Assignment.PREASSIGNED)
     client = client_of(researcher)
 
     def post(name, *args, **data):
@@ -423,15 +425,15 @@ def test_the_form_counts_the_matching_games_and_makes_the_queue(researcher, peop
     client, address = client_of(researcher), reverse("judgments:queue-new")
     data = {
         "name": "filtered", "codebook_version": version().pk, "version": stored.pk, "most": 20, "text": "number 1",
-        "annotators": [people[0].pk, people[1].pk], "overlap": 1, "assignment": "shared_out", "order": "position",
-        "reserve_minutes": 5, "qualify_items": 0, "qualify_at": 0.8,
+        "annotators": [people[0].pk, people[1].pk], "overlap": 1, "assignment": "preassigned", "order": "position",
+        "reserve_minutes": 5, "qualification_items": 0, "qualification_threshold": 0.8,
     }  # fmt: skip
     assert "1 game matches." in client.post(address, {**data, "preview": "1"}).text
     assert not Queue.objects.exists()
     assert client.post(address, {**data, "overlap": 3}).status_code == 400
     assert client.post(address, data).status_code == 302
     queue = Queue.objects.get()
-    assert (queue.overlap, queue.assignment, queue.reserve_minutes, queue.gold_feedback) == (1, "shared_out", 5, False)
+    assert (queue.overlap, queue.assignment, queue.reserve_minutes, queue.gold_feedback) == (1, "preassigned", 5, False)
     assert (queue.targets.count(), Assignment.objects.count()) == (2, 2)
 
 

@@ -96,10 +96,10 @@ class Queue(models.Model):
     longer changes. Of people's queues, a paused one offers nothing until it is resumed, and a closed one never again.
 
     Every annotator judges every target; with `overlap`, that many judge each: those to whom it was assigned
-    (`SHARED_OUT`), or those who open it first and for whom it is then reserved for `reserve_minutes` (`FIRST_COME`).
-    With `overlap_most`, a target whose annotators disagree is judged by one more until that many have judged it.
-    Targets of batches above `batches_open` wait. Annotators judge `qualify_items` gold targets first, and the others
-    once they answered the share `qualify_at` of those right.
+    (`PREASSIGNED`), or those who open it first and for whom it is then reserved for `reserve_minutes` (`FIRST_COME`).
+    With `max_overlap`, a target whose annotators disagree is judged by one more until that many have judged it.
+    Targets of batches above `batches_open` wait. Annotators judge `qualification_items` gold targets first, and the
+    others once they answered the share `qualification_threshold` of those right.
     """
 
     class State(models.TextChoices):
@@ -109,7 +109,7 @@ class Queue(models.Model):
 
     class Assignment(models.TextChoices):
         FIRST_COME = "first_come", "first come"
-        SHARED_OUT = "shared_out", "shared out among the annotators"
+        PREASSIGNED = "preassigned", "shared out among the annotators"
 
     class Order(models.TextChoices):
         """Which targets are offered first."""
@@ -126,18 +126,18 @@ class Queue(models.Model):
     rule = models.CharField(max_length=60, blank=True, help_text="The name of a rule; see webapp.judgments.rules.")
     state = models.CharField(max_length=6, choices=State, default=State.OPEN)
     annotators = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="annotation_queues")
-    left_out = models.JSONField(
+    excluded = models.JSONField(
         default=list, help_text="Seats that the codebook asks nothing about, one line per game."
     )
     overlap = models.PositiveSmallIntegerField(null=True, blank=True)
-    overlap_most = models.PositiveSmallIntegerField(null=True, blank=True)
-    assignment = models.CharField(max_length=10, choices=Assignment, default=Assignment.FIRST_COME)
+    max_overlap = models.PositiveSmallIntegerField(null=True, blank=True)
+    assignment = models.CharField(max_length=12, choices=Assignment, default=Assignment.FIRST_COME)
     reserve_minutes = models.PositiveSmallIntegerField(default=30)
     order = models.CharField(max_length=12, choices=Order, default=Order.RANDOM)
     batch_size = models.PositiveSmallIntegerField(null=True, blank=True)
     batches_open = models.PositiveSmallIntegerField(null=True, blank=True, help_text="Empty: all.")
-    qualify_items = models.PositiveSmallIntegerField(default=0)
-    qualify_at = models.FloatField(default=0.8)
+    qualification_items = models.PositiveSmallIntegerField(default=0)
+    qualification_threshold = models.FloatField(default=0.8)
     gold_feedback = models.BooleanField(default=True, help_text="Annotators see the right labels of gold targets.")
     shows_hidden = models.BooleanField(
         default=False, help_text="Annotators may read roles, private information and the board."
@@ -175,18 +175,18 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
         """
         own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
         qualifications = Qualification.objects.filter(queue=OuterRef("queue"), annotator=user)
-        passed = Q(queue__qualify_items=0) | Exists(qualifications.filter(passed=True))
+        passed = Q(queue__qualification_items=0) | Exists(qualifications.filter(passed=True))
         in_training = Q(gold=True) & ~Exists(qualifications.failed())
-        shared_out = Q(queue__assignment=Queue.Assignment.SHARED_OUT) & Exists(own)
+        preassigned = Q(queue__assignment=Queue.Assignment.PREASSIGNED) & Exists(own)
         room = Q(queue__assignment=Queue.Assignment.FIRST_COME) & (
-            Q(Exists(own.reserved())) | Q(wanted__gt=_judgments() + _reservations(besides=user))
+            Q(Exists(own.reserved())) | Q(required__gt=_judgments() + _reservations(besides=user))
         )
         opened = Q(queue__batches_open=None) | Q(batch__lte=F("queue__batches_open"))
         offered = self._unjudged_by(user).filter(
             opened,
             ~Exists(own.exclude(skipped="")),
             passed | in_training,
-            Q(gold=True) | Q(wanted=None) | shared_out | room,
+            Q(gold=True) | Q(required=None) | preassigned | room,
             queue__state=Queue.State.OPEN,
         )
         return _in_order_of(offered, user)
@@ -195,16 +195,16 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
         """Targets that this person may still come to judge, whether or not they are offered now.
 
         Also those of paused queues and closed batches, those put aside, and of first-come targets all that are not
-        judged by enough; so also of shared-out ones where one more annotator may be wanted. What others said of their
+        judged by enough; so also of shared-out ones where one more annotator may be asked. What others said of their
         seats is withheld from this person.
         """
         own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
-        few = Q(wanted__gt=_judgments())
-        one_more = Q(queue__overlap_most__isnull=False) & few
-        shared_out = Q(queue__assignment=Queue.Assignment.SHARED_OUT) & (Q(Exists(own)) | one_more)
+        few = Q(required__gt=_judgments())
+        one_more = Q(queue__max_overlap__isnull=False) & few
+        preassigned = Q(queue__assignment=Queue.Assignment.PREASSIGNED) & (Q(Exists(own)) | one_more)
         room = Q(queue__assignment=Queue.Assignment.FIRST_COME) & (Q(Exists(own.reserved())) | few)
         unjudged = self._unjudged_by(user).exclude(queue__state=Queue.State.CLOSED)
-        return unjudged.filter(Q(gold=True) | Q(wanted=None) | shared_out | room).order_by("queue", "position")
+        return unjudged.filter(Q(gold=True) | Q(required=None) | preassigned | room).order_by("queue", "position")
 
     def skipped_by(self, user: User) -> TargetQuerySet:
         """Targets that this person put aside and has not judged, with `why`, the latest first."""
@@ -287,7 +287,7 @@ class TargetManager(_TargetReads):
 class Target(models.Model):
     """One seat (null: all) of one match, of one episode of a run or of one imported conversation, in a queue.
 
-    `state` is the progress of the judge model or of the annotators. `wanted` is how many annotators are to judge it
+    `state` is the progress of the judge model or of the annotators. `required` is how many annotators are to judge it
     (None: all); of those that are offered next, the highest `priority` comes first. The labels of a `gold` target are
     known: it has a judgment that decides.
     """
@@ -311,7 +311,7 @@ class Target(models.Model):
     )
     position = models.PositiveIntegerField()
     batch = models.PositiveSmallIntegerField(default=1)
-    wanted = models.PositiveSmallIntegerField(null=True, blank=True)
+    required = models.PositiveSmallIntegerField(null=True, blank=True)
     priority = models.FloatField(default=0)
     gold = models.BooleanField(default=False)
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)

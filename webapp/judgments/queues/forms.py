@@ -211,7 +211,7 @@ class QueueForm(GamesForm):
         label="Annotators per target",
         help_text="How many annotators judge each seat or game (overlap). Empty: all.",
     )
-    overlap_most = forms.IntegerField(
+    max_overlap = forms.IntegerField(
         required=False,
         min_value=2,
         max_value=50,
@@ -239,7 +239,7 @@ class QueueForm(GamesForm):
     shows_suggestions = forms.BooleanField(
         required=False, label="Show suggestions", help_text="Annotators tend to agree with suggestions that they see."
     )
-    qualify_items = forms.IntegerField(
+    qualification_items = forms.IntegerField(
         min_value=0,
         max_value=200,
         initial=0,
@@ -248,7 +248,7 @@ class QueueForm(GamesForm):
         help_text="Annotators first judge this many gold targets, whose labels are known. 0: no test. "
         "You add targets to the gold set under Adjudication.",
     )
-    qualify_at = forms.FloatField(
+    qualification_threshold = forms.FloatField(
         min_value=0.01,
         max_value=1,
         initial=0.8,
@@ -259,10 +259,10 @@ class QueueForm(GamesForm):
     gold_feedback = forms.BooleanField(required=False, initial=True, label="Show the gold labels after each answer")
 
     WHO = ("name", "codebook_version", "judge", "annotators")
-    HOW_MANY = ("overlap", "overlap_most", "assignment", "reserve_minutes")
+    HOW_MANY = ("overlap", "max_overlap", "assignment", "reserve_minutes")
     ORDER = ("order", "batch_size")
     BLIND = ("shows_hidden", "shows_suggestions")
-    QUALIFICATION = ("qualify_items", "qualify_at", "gold_feedback")
+    QUALIFICATION = ("qualification_items", "qualification_threshold", "gold_feedback")
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(user, *args, **kwargs)

@@ -73,7 +73,7 @@ def accuracies(queue: Queue) -> dict[int, Accuracy]:
 
 def qualify(*, queue: Queue, user: User) -> None:
     """Decide whether a person passes the qualification test, once they have judged all of its gold targets."""
-    if not queue.qualify_items:
+    if not queue.qualification_items:
         return
     row = Qualification.objects.select_for_update().filter(queue=queue, annotator=user).first()
     if row is not None and (row.passed or not row.by_owner):
@@ -82,13 +82,12 @@ def qualify(*, queue: Queue, user: User) -> None:
         right
         for judgment, right in answers(queue)
         if judgment.author_id == user.pk and (row is None or judgment.created_at > row.decided_at)
-    ][: queue.qualify_items]
-    if len(answered) < queue.qualify_items:
+    ][: queue.qualification_items]
+    if len(answered) < queue.qualification_items:
         return
     share = sum(answered) / len(answered)
-    decided = {
-        "passed": share >= queue.qualify_at - ROUNDING, "right": share, "items": len(answered), "by_owner": False,
-    }  # fmt: skip
+    passed = share >= queue.qualification_threshold - ROUNDING
+    decided = {"passed": passed, "right": share, "items": len(answered), "by_owner": False}
     Qualification.objects.update_or_create(queue=queue, annotator=user, defaults=decided)
 
 
@@ -98,8 +97,9 @@ def decide(*, queue: Queue, user: User, passed: bool) -> None:
     _check_test(queue, user)
     if not passed:
         left = queue.targets.filter(gold=True).exclude(judgments__author=user).count()
-        if left < queue.qualify_items:
-            why = f"a retake needs {queue.qualify_items} gold targets that they have not judged, and {left} are left"
+        if left < queue.qualification_items:
+            needed = queue.qualification_items
+            why = f"a retake needs {needed} gold targets that they have not judged, and {left} are left"
             raise BadInput(f"{why}: add more to the gold set, or mark them as passed", "gold")
     row, _ = Qualification.objects.get_or_create(queue=queue, annotator=user, defaults={"passed": passed})
     if row.passed:
@@ -111,7 +111,7 @@ def decide(*, queue: Queue, user: User, passed: bool) -> None:
 
 
 def _check_test(queue: Queue, user: User) -> None:
-    if not queue.qualify_items:
+    if not queue.qualification_items:
         raise BadInput("this queue has no qualification test", "annotator")
     if not queue.annotators.filter(pk=user.pk).exists():
         raise BadInput("they are not an annotator of this queue", "annotator")

@@ -55,7 +55,7 @@ def queue_annotators(request: HttpRequest, pk: int) -> HttpResponseBase:
     if not people:
         messages.error(request, "Choose somebody to add.")
     elif accepted(request, partial(sharing.add_annotators, queue=queue, annotators=people)):
-        shared = queue.assignment == Queue.Assignment.SHARED_OUT
+        shared = queue.assignment == Queue.Assignment.PREASSIGNED
         note = " Targets that are already assigned stay with their annotators: reassign some." if shared else ""
         messages.success(request, f"Added: {', '.join(sorted(user.username for user in people))}.{note}")
     return redirect("judgments:queue", pk)

@@ -18,23 +18,23 @@ def update_priority(target: Target, *, changed: bool = False) -> None:
     """Take a new or `changed` judgment into account, inside the transaction that holds the target's row.
 
     Under the order by disagreement, the target's priority is the disagreement of its judgments. Where its annotators
-    disagree and all judgments that were wanted are there, one more is wanted, up to the queue's `overlap_most`. A
+    disagree and all required judgments are there, one more is required, up to the queue's `max_overlap`. A
     change asks for nobody more: once all are there, people who may judge in the queue may have read them.
     """
     queue = target.queue
-    if target.gold or (queue.order != Queue.Order.DISAGREEMENT and queue.overlap_most is None):
+    if target.gold or (queue.order != Queue.Order.DISAGREEMENT and queue.max_overlap is None):
         return
     judgments = [row.records() for row in target.judgments.filter(decides=False).with_labels()]
     value = disagreement(judgments, target.codebook())
     if queue.order == Queue.Order.DISAGREEMENT:
         target.priority = value
-    full = target.wanted is not None and len(judgments) >= target.wanted
-    more = full and queue.overlap_most is not None and (target.wanted or 0) < queue.overlap_most
-    if more and not changed and value >= DISAGREE and target.wanted is not None:
-        target.wanted += 1
-        if queue.assignment == Queue.Assignment.SHARED_OUT:
+    full = target.required is not None and len(judgments) >= target.required
+    more = full and queue.max_overlap is not None and (target.required or 0) < queue.max_overlap
+    if more and not changed and value >= DISAGREE and target.required is not None:
+        target.required += 1
+        if queue.assignment == Queue.Assignment.PREASSIGNED:
             assign_one_more(target)
-    target.save(update_fields=["priority", "wanted"])
+    target.save(update_fields=["priority", "required"])
 
 
 @transaction.atomic

@@ -30,13 +30,13 @@ NO_GOLD = Accuracy(0, 0)
 
 @dataclass(frozen=True)
 class Batch:
-    """One batch: how many judgments it has of those that are wanted."""
+    """One batch: how many judgments it has of those that are required."""
 
     number: int
     open: bool
     targets: int
     judged: int
-    wanted: int
+    required: int
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,14 @@ def tally(queue: Queue) -> Tally:
 def batches(queue: Queue, annotators: int, counted: Tally) -> list[Batch]:
     """Return the batches of a people's queue with so many annotators, in order."""
     everybody = Value(annotators)
-    wanted = Case(When(Q(gold=True) | Q(wanted=None), then=everybody), default=F("wanted"), output_field=IntegerField())
-    rows = queue.targets.order_by("batch").values("batch").annotate(targets=Count("pk"), all_wanted=Sum(wanted))
+    required = Case(
+        When(Q(gold=True) | Q(required=None), then=everybody), default=F("required"), output_field=IntegerField()
+    )
+    rows = queue.targets.order_by("batch").values("batch").annotate(targets=Count("pk"), all_required=Sum(required))
     last = queue.batches_open
     return [
         Batch(row["batch"], last is None or row["batch"] <= last, row["targets"], counted.by_batch.get(row["batch"], 0),
-              row["all_wanted"])
+              row["all_required"])
         for row in rows
     ]  # fmt: skip
 
@@ -105,7 +107,7 @@ def annotators(queue: Queue, counted: Tally) -> list[Annotator]:
     order = [*numbers, *sorted(pk for pk in present if pk not in numbers)]
     counts = _assignments(queue)
     right = accuracies(queue)
-    rounds = Qualification.objects.filter(queue=queue) if queue.qualify_items else ()
+    rounds = Qualification.objects.filter(queue=queue) if queue.qualification_items else ()
     qualified = {row.annotator_id: row for row in rounds}
     return [
         Annotator(
@@ -240,7 +242,7 @@ def own_queues(user: User) -> list[OwnQueue]:
             skipped=skipped[queue.pk],
             per_hour=work[queue.pk].per_hour,
             agreement=None if queue.pk in waiting else analyses.of_queue(queue, "similarity", user),
-            in_training=queue.qualify_items > 0 and not (queue.pk in rounds and rounds[queue.pk].passed),
+            in_training=queue.qualification_items > 0 and not (queue.pk in rounds and rounds[queue.pk].passed),
             failed=queue.pk in rounds and not (rounds[queue.pk].passed or rounds[queue.pk].by_owner),
         )
         for queue in queues

@@ -45,7 +45,7 @@ def reserve(*, target: Target, user: User) -> bool:
     if not Target.objects.open_for(user).filter(pk=target.pk).exists():
         return False
     queue = target.queue
-    if target.gold or target.wanted is None or queue.assignment == Queue.Assignment.SHARED_OUT:
+    if target.gold or target.required is None or queue.assignment == Queue.Assignment.PREASSIGNED:
         return True
     until = Now() + timedelta(minutes=queue.reserve_minutes)
     Assignment.objects.update_or_create(target=target, annotator=user, defaults={"expires_at": until})
@@ -69,7 +69,7 @@ def may_read(target: Target, user: User) -> bool:
         return True
     if target.judgments.filter(author=user, decides=False).exists():
         return True
-    return (target.gold or target.wanted is None) and not _waits(target, user)
+    return (target.gold or target.required is None) and not _waits(target, user)
 
 
 def _waits(target: Target, user: User) -> str:
@@ -77,7 +77,7 @@ def _waits(target: Target, user: User) -> str:
     queue = target.queue
     if queue.batches_open is not None and target.batch > queue.batches_open:
         return "its batch is not open yet"
-    if queue.qualify_items and not target.gold:
+    if queue.qualification_items and not target.gold:
         passed = Qualification.objects.filter(queue=queue, annotator=user, passed=True)
         return "" if passed.exists() else "the qualification test comes first"
     return ""
@@ -116,20 +116,20 @@ def check_open(target: Target, user: User) -> None:
         raise BadInput("the queue is closed: it takes no more judgments", "target")
     if why := _waits(target, user):
         raise BadInput(why, "target")
-    if target.gold or target.wanted is None or target.assignments.filter(annotator=user).exists():
+    if target.gold or target.required is None or target.assignments.filter(annotator=user).exists():
         return
-    if queue.assignment == Queue.Assignment.SHARED_OUT:
+    if queue.assignment == Queue.Assignment.PREASSIGNED:
         raise BadInput("it is assigned to other annotators", "target")
     taken = target.judgments.filter(decides=False).count()
     taken += target.assignments.reserved().exclude(annotator=user).count()
-    if taken >= target.wanted:
-        raise BadInput("others judge it already, and no more judgments are wanted", "target")
+    if taken >= target.required:
+        raise BadInput("others judge it already, and no more judgments are required", "target")
 
 
 def judgment_stored(target: Target, judgment: Judgment) -> None:
     """Follow a judgment, inside the transaction that stored it and holds its target's row.
 
-    The reservation ends, the target's priority and the number of judgments wanted follow the disagreement, and a gold
+    The reservation ends, the target's priority and the number of required judgments follow the disagreement, and a gold
     target may decide whether its author has qualified.
     """
     own = target.assignments.filter(annotator=judgment.author)

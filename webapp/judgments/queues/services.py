@@ -39,7 +39,7 @@ MOST_TARGETS = 20_000
 MOST_OVERLAP = 50
 MOST_MINUTES = 24 * 60
 MOST_GOLD = 200
-LEFT_OUT_SHOWN = 20
+EXCLUDED_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class QueueSettings:
     """How a queue of people works; see the fields of `Queue`. `selection` is the filter that chose the games."""
 
     overlap: int | None = None
-    overlap_most: int | None = None
+    max_overlap: int | None = None
     assignment: str = Queue.Assignment.FIRST_COME
     reserve_minutes: int = 30
     order: str = Queue.Order.RANDOM
     batch_size: int | None = None
-    qualify_items: int = 0
-    qualify_at: float = 0.8
+    qualification_items: int = 0
+    qualification_threshold: float = 0.8
     gold_feedback: bool = True
     shows_hidden: bool = False
     shows_suggestions: bool = False
@@ -65,21 +65,23 @@ class QueueSettings:
             raise BadInput("there is no such way to assign or to order", "assignment")
         if self.overlap is not None and not 1 <= self.overlap <= MOST_OVERLAP:
             raise BadInput(f"between 1 and {MOST_OVERLAP} annotators can judge each", "overlap")
-        if self.overlap_most is not None and self.overlap is None:
-            raise BadInput("without a number of annotators, all judge each already", "overlap_most")
-        if self.overlap_most is not None and not (self.overlap or 0) < self.overlap_most <= MOST_OVERLAP:
-            raise BadInput(f"it must be above {self.overlap} and at most {MOST_OVERLAP}", "overlap_most")
-        if self.assignment == Queue.Assignment.SHARED_OUT:
+        if self.max_overlap is not None and self.overlap is None:
+            raise BadInput("without a number of annotators, all judge each already", "max_overlap")
+        if self.max_overlap is not None and not (self.overlap or 0) < self.max_overlap <= MOST_OVERLAP:
+            raise BadInput(f"it must be above {self.overlap} and at most {MOST_OVERLAP}", "max_overlap")
+        if self.assignment == Queue.Assignment.PREASSIGNED:
             if self.overlap is None:
                 raise BadInput("say how many annotators judge each, to share them out", "overlap")
-            if max(self.overlap, self.overlap_most or 0) > annotators:
+            if max(self.overlap, self.max_overlap or 0) > annotators:
                 raise BadInput(f"to be judged by so many, choose more annotators than {annotators}", "annotators")
         if not 1 <= self.reserve_minutes <= MOST_MINUTES:
             raise BadInput(f"between 1 and {MOST_MINUTES} minutes", "reserve_minutes")
         if self.batch_size is not None and not 1 <= self.batch_size <= MOST_TARGETS:
             raise BadInput(f"between 1 and {MOST_TARGETS}", "batch_size")
-        if not 0 <= self.qualify_items <= MOST_GOLD or not 0 < self.qualify_at <= 1:
-            raise BadInput(f"at most {MOST_GOLD} gold targets, of which a share up to 1 must be right", "qualify_items")
+        if not 0 <= self.qualification_items <= MOST_GOLD or not 0 < self.qualification_threshold <= 1:
+            raise BadInput(
+                f"at most {MOST_GOLD} gold targets, of which a share up to 1 must be right", "qualification_items"
+            )
 
 
 @transaction.atomic
@@ -95,7 +97,7 @@ def create_queue(  # noqa: PLR0913  # the three kinds of games
     annotators: Iterable[User] = (),
     how: QueueSettings = QueueSettings(),
 ) -> Queue:
-    """Queue every seat of these games that the codebook asks about; `left_out` of the queue names all others.
+    """Queue every seat of these games that the codebook asks about; `excluded` of the queue names all others.
 
     Under a codebook that asks about more than seats, whole games are queued. Games that the selection of `how` leaves
     out, and seats that it does not ask for, are not.
@@ -141,7 +143,7 @@ def _add_targets(queue: Queue, judged_games: Sequence[JudgedGame], selection: Se
     chosen = [(game, seats) for game in judged_games if (seats := selection.seats(game)) is not None]
     if not chosen:
         raise BadInput("no game matches the filter", "selection")
-    asked, left_out = _asked_seats(codebook, [game for game, _ in chosen])
+    asked, excluded = _asked_seats(codebook, [game for game, _ in chosen])
     wanted = {id(game): seats for game, seats in chosen}
     asked = [(game, seat) for game, seat in asked if seat is None or seat in wanted[id(game)]]
     if not asked:
@@ -154,16 +156,16 @@ def _add_targets(queue: Queue, judged_games: Sequence[JudgedGame], selection: Se
     targets = [
         Target(
             queue=queue, seat=seat, position=first + number, batch=batch + number // size,
-            wanted=queue.overlap, **games.reference(game),
+            required=queue.overlap, **games.reference(game),
         )
         for number, (game, seat) in enumerate(asked)
     ]  # fmt: skip
     shuffled = list(targets)
     SystemRandom().shuffle(shuffled)  # annotators read keys: in the order of the games they would tell the step
     Target.objects.bulk_create(shuffled, batch_size=1000)
-    queue.left_out = [*queue.left_out, *left_out][:LEFT_OUT_SHOWN]
-    queue.save(update_fields=["left_out"])
-    if queue.assignment == Queue.Assignment.SHARED_OUT:
+    queue.excluded = [*queue.excluded, *excluded][:EXCLUDED_SHOWN]
+    queue.save(update_fields=["excluded"])
+    if queue.assignment == Queue.Assignment.PREASSIGNED:
         share_out(queue, targets)
     return targets
 
@@ -269,7 +271,7 @@ def _asked_seats(
     if not codebook.about_seats:
         return [(game, None) for game in judged_games], []
     seats_asked: list[tuple[JudgedGame, int | None]] = []
-    left_out = []
+    excluded = []
     for game in judged_games:
         count = games.seat_count(game)
         seats = [seat for seat in range(count) if codebook.asks(role_at(game, seat))]
@@ -277,10 +279,10 @@ def _asked_seats(
         if len(seats) < count:
             others = [seat for seat in range(count) if seat not in seats]
             numbers = ", ".join(f"{seat + 1} ({role_at(game, seat) or 'no role'})" for seat in others)
-            left_out.append(f"{games.label(game)}: seat {numbers}")
-    if len(left_out) > LEFT_OUT_SHOWN:
-        left_out[LEFT_OUT_SHOWN:] = [f"seats of {len(left_out) - LEFT_OUT_SHOWN} more games"]
-    return seats_asked, left_out
+            excluded.append(f"{games.label(game)}: seat {numbers}")
+    if len(excluded) > EXCLUDED_SHOWN:
+        excluded[EXCLUDED_SHOWN:] = [f"seats of {len(excluded) - EXCLUDED_SHOWN} more games"]
+    return seats_asked, excluded
 
 
 def hint(queue: Queue) -> None:

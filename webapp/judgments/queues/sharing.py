@@ -28,7 +28,7 @@ def share_out(queue: Queue, targets: Iterable[Target]) -> None:
     chance = Random(queue.pk)
     rows = []
     for target in targets:
-        for person in _least_loaded(people, loads, target.wanted or len(people), chance):
+        for person in _least_loaded(people, loads, target.required or len(people), chance):
             loads[person] += 1
             rows.append(Assignment(target=target, annotator_id=person))
     Assignment.objects.bulk_create(rows, batch_size=1000)

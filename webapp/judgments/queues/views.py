@@ -93,7 +93,7 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
         except BadInput as error:
             form.add_error(error.where if error.where in form.fields else None, error.why)
         else:
-            if queue.left_out:
+            if queue.excluded:
                 messages.warning(request, "Some seats were excluded; the queue's page lists them.")
             return redirect("judgments:queue", queue.pk)
     return render(request, "judgments/queue_new.html", {"form": form}, status=400 if form.errors else 200)
@@ -181,8 +181,11 @@ def _people(queue: Queue, user: User, counted: Tally) -> dict[str, Any]:
     people = progress.annotators(queue, counted)
     batches = progress.batches(queue, sum(row.present for row in people), counted)
     context: dict[str, Any] = {"batches": batches, "people": people}
-    gold = queue.targets.filter(gold=True).count() if queue.qualify_items else 0
-    context |= {"gold_missing": queue.qualify_items - gold, "next_batch": any(not b.open for b in context["batches"])}
+    gold = queue.targets.filter(gold=True).count() if queue.qualification_items else 0
+    context |= {
+        "gold_missing": queue.qualification_items - gold,
+        "next_batch": any(not b.open for b in context["batches"]),
+    }
     if user.may_change(queue.owner_id):
         context |= {"addable": managing.addable(queue), "invitations": managing.open_invitations(queue)}
         context["filter"] = Selection.from_dict(queue.selection).words
