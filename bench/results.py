@@ -645,7 +645,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "agreement": agreement_page.page,
     "annotation": annotation_page.page,
     "annotation-times": annotation_times_page.page,
-    "emergence-smollm2": emergence_page.with_talk,
+    "emergence-smollm2": emergence_page.page,
 }
 FILES = {
     "speed": ("learning", "sampling", "conversation", "start", "pages", "curves", "games", "probes", "probes_vllm"),

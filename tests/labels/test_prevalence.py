@@ -89,8 +89,19 @@ def test_a_classifier_that_guesses_says_nothing():
 def test_an_estimate_stays_a_share():
     errors = Accuracy(sensitivity=known(0.9, 300), specificity=known(0.9, 300))
     nothing, everything = true_share(known(0.02, 300), errors), true_share(known(0.97, 300), errors)
-    assert (nothing.share, nothing.low) == (0.0, 0.0)
-    assert (everything.share, everything.high) == (1.0, 1.0)
+    assert (nothing.share, everything.share) == (0.0, 1.0)
+
+
+def test_errors_that_no_share_explains_leave_it_unknown():
+    """A classifier with 10 % false positives would see the label in far more than 2 % of any turns."""
+    errors = Accuracy(sensitivity=known(0.9, 300), specificity=known(0.9, 300))
+    # 7.92073/303.84146 = 0.026069 seen, 271/302 = 0.897351 twice, gain 0.794702: the centre is −0.096363, the shift
+    # 7.682918·0.00030501·(−0.096363 − 1.096363) = −0.002795, half the width 1.959964·√0.00045301/0.794702 = 0.052493
+    estimate = true_share(known(0.02, 300), errors)
+    assert (estimate.share, estimate.low, estimate.high) == (0.0, 0.0, 1.0), "instead of −0.15 to −0.05"
+    # 24 of 300 are compatible: 0.085310 seen, the centre is −0.021818, the shift −0.002446, half the width 0.059162
+    estimate = true_share(known(0.08, 300), errors)
+    assert (estimate.low, estimate.high) == pytest.approx((0.0, 0.034898), abs=2e-5)
 
 
 def clustered(rng, dialogues, share, spread):

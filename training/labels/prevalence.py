@@ -143,8 +143,9 @@ def true_share(observed: Rate, errors: Accuracy, level: float = LEVEL) -> TrueSh
     of Epidemiology 107, 1978), the interval that of Lang and Reiczigel ("Confidence limits for prevalence of disease
     adjusted for estimated sensitivity and specificity", Preventive Veterinary Medicine 113, 2014). It carries the
     uncertainty of all three shares, here with their effective numbers of turns. Both are cut to 0 to 1. It assumes that
-    the classifier errs in these turns as often as in those where its errors were measured. Where sensitivity +
-    specificity may be 1, the classifier says nothing about the share: the interval is 0 to 1.
+    the classifier errs in these turns as often as in those where its errors were measured. Where the interval lies
+    wholly outside of 0 to 1, no true share explains what the classifier sees: it does not err here as it did there.
+    Then, and where sensitivity + specificity may be 1, it says nothing about the share, and the interval is 0 to 1.
     """
     from scipy import stats
 
@@ -166,8 +167,5 @@ def true_share(observed: Rate, errors: Accuracy, level: float = LEVEL) -> TrueSh
     shift = 2 * z**2 * (centre * spread[0] - (1 - centre) * spread[1])
     variance = share * (1 - share) / n + centre**2 * spread[0] + (1 - centre) ** 2 * spread[1]
     half = z * float(np.sqrt(variance)) / gain
-    return TrueShare(share=estimate, low=_unit(centre + shift - half), high=_unit(centre + shift + half))
-
-
-def _unit(value: float) -> float:
-    return min(1.0, max(0.0, value))
+    low, high = max(0.0, centre + shift - half), min(1.0, centre + shift + half)
+    return TrueShare(share=estimate, low=low, high=high) if low < high else TrueShare(share=estimate, low=0.0, high=1.0)
