@@ -265,7 +265,7 @@ def test_the_lobby_costs_the_same_however_many_tables(client_of, player, ben, dj
             host=ben, start=tables.Start(negotiation()), places=[tables.Place(user=ben), tables.Place()], consent=True
         )
     client = client_of(player)
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(23):
         client.get("/play/")
 
 
