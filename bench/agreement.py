@@ -23,7 +23,7 @@ import numpy as np
 from bench.rows import over_seeds
 from training.evaluate.agreement import Agreement, Coefficient, Level, cluster_sums, estimate, krippendorff
 from training.evaluate.intervals import student
-from training.labels.truth import Label, Truth, dawid_skene, mace, majority
+from training.labels.truth import METHODS, Label, Truth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +37,6 @@ FREQUENCIES = {"even": (0.25, 0.25, 0.25, 0.25), "skewed": (0.7, 0.15, 0.1, 0.05
 """The frequencies of the true values."""
 LAYOUTS = {"all": 5, "three": 3}
 """How many of the five annotators label an item, drawn for each."""
-METHODS: dict[str, Callable[[list[Label]], Truth]] = {"majority": majority, "dawid_skene": dawid_skene, "mace": mace}
 CLUSTERS = (5, 10, 20, 50)
 PER_CLUSTER = 4
 TIMED: tuple[tuple[Coefficient, Level], ...] = (
@@ -114,7 +113,7 @@ def _truth(tables: Sequence[tuple[NDArray[np.int64], Table]]) -> dict[str, Any]:
             if value is not None
         ]
         for name, method in METHODS.items():
-            accuracy[name].append(_accuracy(method(labels), truth.tolist()))
+            accuracy[name].append(_accuracy(method.infer(labels), truth.tolist()))
     return {
         "accuracy": accuracy,
         "minus_majority": {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from training.errors import BadInput
-from training.labels.truth import Label, dawid_skene, mace, majority
+from training.labels.truth import METHODS, Label, dawid_skene, mace, majority
 
 # Dawid and Skene (1979), table 1: the fitness of 45 patients for anaesthesia, from 1 to 4, by five observers, of whom
 # the first saw every patient's form three times.
@@ -144,7 +144,7 @@ def test_the_same_labels_give_the_same_truth():
     assert mace(labels) == mace(labels)
 
 
-@pytest.mark.parametrize("method", [majority, dawid_skene, mace])
+@pytest.mark.parametrize("method", [each.infer for each in METHODS.values()], ids=METHODS)
 def test_a_single_value_is_the_truth_and_no_label_is_refused(method):
     result = method([Label("u", "a", "x"), Label("u", "b", "x")])
     assert (result.units["u"].value, result.units["u"].probability) == ("x", pytest.approx(1))

@@ -3,6 +3,8 @@
 Majority voting, and two models that weight annotators by their estimated errors: Dawid and Skene (Maximum likelihood
 estimation of observer error-rates using the EM algorithm, 1979), and MACE (Hovy et al., Learning whom to trust with
 MACE, 2013). An annotator may label a unit several times. Nothing is random. Raises `BadInput` for no label.
+
+A new method is a function here, its entry in `METHODS`, and a test with numbers worked by hand.
 """
 
 from __future__ import annotations
@@ -153,6 +155,21 @@ def mace(labels: Iterable[Label]) -> Truth:
     known, guessed = counted(truth)
     reliability = (known + KNOWS) / (known + guessed.sum(axis=1) + 2 * KNOWS)
     return Truth(_units(coded, truth), dict(zip(coded.annotators, map(float, reliability), strict=True)))
+
+
+class Method(NamedTuple):
+    """A method of truth inference, with its title on pages."""
+
+    title: str
+    infer: Callable[[Iterable[Label]], Truth]
+
+
+METHODS: dict[str, Method] = {
+    "majority": Method("Majority", majority),
+    "dawid_skene": Method("Dawid–Skene", dawid_skene),
+    "mace": Method("MACE", mace),
+}
+"""The methods by name, in the order of pages."""
 
 
 class _Coded(NamedTuple):

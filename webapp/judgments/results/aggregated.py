@@ -1,4 +1,4 @@
-"""The truth that a queue's judgments suggest: decisions, majority voting, Dawid and Skene's model, and MACE.
+"""The truth that a queue's judgments suggest: decisions, and every method of `training.labels.truth`.
 
 Values that are categories have a truth by each method: yes or no, one of several, every option of any of several, and
 scales of up to seven whole-numbered steps. Of other scales the truth is the mean of the annotators' values, and an
@@ -9,23 +9,20 @@ adjudicator decides on them. Where an adjudicator decided, the decision is the t
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from statistics import fmean
 
 from training.evaluate.agreement import Value
 from training.evaluate.intervals import interval
 from training.evaluate.reliability import reliability_intervals
 from training.labels.codebooks import LabelType
-from training.labels.truth import Label, Truth, dawid_skene, mace, majority
+from training.labels.truth import METHODS, Label, Truth
 from training.reading import Record
 from webapp.judgments.models import Queue
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.answers import Answers, Ratings, Unit, steps, values_at
 from webapp.judgments.results.background import Report
 
-METHODS: dict[str, tuple[str, Callable[[Iterable[Label]], Truth]]] = {
-    "majority": ("Majority", majority), "dawid_skene": ("Dawid–Skene", dawid_skene), "mace": ("MACE", mace),
-}  # fmt: skip
 MOST_DIFFERING = 50
 
 
@@ -156,8 +153,8 @@ def _by_categories(ratings: Ratings, decided: Mapping[Unit, Value], shown: Label
     if not labels:
         return shown
     clusters: dict[Hashable, Hashable] = dict(zip(ratings.units, ratings.clusters, strict=True))
-    truths = {name: method(labels) for name, (_, method) in METHODS.items()}
-    intervals = {name: reliability_intervals(method, labels, clusters) for name, (_, method) in METHODS.items()}
+    truths = {name: method.infer(labels) for name, method in METHODS.items()}
+    intervals = {name: reliability_intervals(method.infer, labels, clusters) for name, method in METHODS.items()}
     counts = Counter(label.annotator for label in labels)
     differing = [unit for unit in ratings.units if len({truth.units[unit].value for truth in truths.values()}) > 1]
     return shown.model_copy(
@@ -184,7 +181,7 @@ def _method(name: str, truth: Truth, decided: Mapping[Unit, Value]) -> Method:
     compared = [(each.value, decided[unit]) for unit, each in truth.units.items() if unit in decided]  # type: ignore[index]
     return Method(
         name=name,
-        title=METHODS[name][0],
+        title=METHODS[name].title,
         shares=tuple((value, times / values.total()) for value, times in sorted(values.items())),
         right=sum(value == decision for value, decision in compared),
         decided=len(compared),

@@ -12,13 +12,14 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput
+from training.labels.truth import METHODS
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.arena.models import Match
 from webapp.core.http import render_page
 from webapp.judgments.datasets import export
 from webapp.judgments.models import Queue, Target
-from webapp.judgments.results import access, aggregated, analyses, withheld
+from webapp.judgments.results import access, analyses, withheld
 from webapp.scenarios.forms import DatasetNameForm
 
 LEVELS = {
@@ -59,7 +60,7 @@ def agreement(request: HttpRequest, pk: int) -> HttpResponse:
 def truth(request: HttpRequest, pk: int) -> HttpResponse:
     """The truth by decisions and by each method, how reliable annotators are, and where the methods differ."""
     queue, user, context = queue_of(request, pk)
-    context |= {"tab": "truth", "methods": {name: title for name, (title, _) in aggregated.METHODS.items()}}
+    context |= {"tab": "truth", "methods": {name: method.title for name, method in METHODS.items()}}
     if context["awaited"] is None:
         analysis = analyses.of_queue(queue, "truth")
         rows = [row for label in analysis.result.labels for row in label.differing] if analysis.result else []
