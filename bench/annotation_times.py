@@ -33,7 +33,6 @@ from training.labels.exchange import FORMATS
 
 LIMIT_MS = 100.0
 ANALYSIS_LIMIT_S = 2.0
-ANALYSES = ("agreement", "disagreement", "truth", "calibration", "similarity", "summary")
 CHOICE = re.compile(r'name="value-(\w+)" value="(\w+)"')
 
 
@@ -53,7 +52,7 @@ def _measure(arguments: Namespace) -> dict[str, Any]:
         seeded = annotation_seed.seed(arguments.items)
         seconds = time.monotonic() - begun
         results = import_module("webapp.judgments.results.analyses")
-        analyses = {name: _worked(partial(results.compute, queue_id=seeded.queue, name=name)) for name in ANALYSES}
+        analyses = {name: _worked(partial(results.compute, queue_id=seeded.queue, name=name)) for name in results.KINDS}
         analyses["emergence"] = _worked(partial(_behaviours, seeded))
         pages = {
             name: timed(request, arguments.repeats) for name, request in requests(seeded, arguments.repeats).items()

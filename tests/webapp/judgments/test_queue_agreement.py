@@ -1,6 +1,7 @@
 """The agreement of a queue's annotators: against alpha by its definition, hand-worked values, and as pages show it."""
 
 import random
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from tests.webapp.api.test_api import Caller
 from tests.webapp.judgments.make import conversation, conversation_queue, imported
+from training.labels import truth
 from training.records import Label as LabelRecord
 from webapp.core import queue as hints
 from webapp.judgments import games
@@ -227,6 +229,32 @@ def test_targets_on_which_annotators_disagree_come_in_the_order_of_how_much(rese
     result = analyses.of_queue(queue, "disagreement").result
     assert result.targets == (targets[3].pk, targets[0].pk, targets[1].pk)
     assert result.scores == (1.0, 0.625, 0.5)
+
+
+@pytest.mark.parametrize("name", analyses.KINDS)
+def test_every_analysis_is_kept_until_a_judgment_changes(drawn, researcher, annotator, monkeypatch, name):
+    queue, kind = drawn[0], replace(analyses.KINDS[name], few=100)
+    monkeypatch.setitem(analyses.KINDS, name, kind)
+    cache.clear()
+    computed = analyses.of_queue(queue, name, researcher)
+    assert computed.current
+    assert kind.record.from_dict(computed.result.to_dict()) == computed.result
+    monkeypatch.setitem(analyses.KINDS, name, replace(kind, compute=lambda *_: pytest.fail("computed again")))
+    assert analyses.of_queue(queue, name, researcher) == computed
+    monkeypatch.setitem(analyses.KINDS, name, replace(kind, few=0))
+    monkeypatch.setattr(hints, "publish", lambda *_, **__: True)
+    judge(queue.targets.last(), annotator, {"fair": True})
+    after = analyses.of_queue(queue, name, researcher)
+    assert (after.current, after.result) == (False, computed.result)
+
+
+def test_a_truth_without_a_method_of_this_release_is_computed_again(drawn, monkeypatch):
+    queue, _ = drawn
+    monkeypatch.setitem(analyses.KINDS, "truth", replace(analyses.KINDS["truth"], few=100))
+    analyses.of_queue(queue, "truth")
+    monkeypatch.setitem(truth.METHODS, "other", truth.Method("Other", truth.majority))
+    (first, *_) = analyses.of_queue(queue, "truth").result.labels
+    assert [method.name for method in first.methods] == list(truth.METHODS)
 
 
 def test_decisions_have_no_part_in_agreement(researcher, annotator):

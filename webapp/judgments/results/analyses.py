@@ -8,6 +8,7 @@ from functools import partial
 
 from django.db.models import Count, Max
 
+from training.labels.truth import METHODS
 from training.reading import Record
 from webapp.accounts.models import User
 from webapp.core.queue import ANALYSE_QUEUE
@@ -34,18 +35,25 @@ class Kind:
     """A kind of analysis: `state` names all that it depends on, `compute` makes it and reports its progress.
 
     One that is `by_reader` leaves out what is withheld from its reader, and is kept apart for every such set. Pages of
-    the others are closed to whoever has yet to judge something of the queue.
+    the others are closed to whoever has yet to judge something of the queue. It is computed in
+    the request of at most `few` judgments (None: `background.FEW`).
     """
 
     record: type[Record]
     state: Callable[[Queue], State]
     compute: Callable[[Queue, Report, Withheld], Record]
     by_reader: bool = False
+    few: int | None = None
 
 
 def state_of_people(queue: Queue) -> State:
     """Return the state of the people's judgments of a queue, and of the decisions on them."""
     return state_of(_judgments(Target.objects.filter(queue=queue)).filter(author__isnull=False))
+
+
+def state_of_truth(queue: Queue) -> State:
+    """Return the same with the methods, which a later release may add to."""
+    return {**state_of_people(queue), "methods": tuple(METHODS)}
 
 
 def state_of_annotators(queue: Queue) -> State:
@@ -79,7 +87,7 @@ KINDS: dict[str, Kind] = {
     "disagreement": Kind(disagreement.QueueDisagreement, state_of_annotators, _of_all(disagreement.compute)),
     "similarity": Kind(similarity.QueueSimilarity, state_of_annotators, similarity.compute, by_reader=True),
     "summary": Kind(summary.QueueSummary, state_of_authors, summary.compute, by_reader=True),
-    "truth": Kind(aggregated.QueueTruth, state_of_people, _of_all(aggregated.compute)),
+    "truth": Kind(aggregated.QueueTruth, state_of_truth, _of_all(aggregated.compute), few=FEWEST),
     "calibration": Kind(calibration.QueueCalibration, state_of_all, _of_all(calibration.compute)),
 }
 """The analyses by name."""
@@ -124,6 +132,6 @@ def _work(queue: Queue, name: str, reader: User | None) -> Work:
         compute=lambda report: kind.compute(queue, report, hidden),
         task=ANALYSE_QUEUE,
         arguments=(queue.pk, name, *whose),
-        few=FEWEST if name == "truth" else background.FEW,
+        few=background.FEW if kind.few is None else kind.few,
         withheld=hidden,
     )
