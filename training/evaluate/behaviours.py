@@ -69,8 +69,9 @@ class OutcomeRow(Record):
     """One behaviour at one checkpoint, of seats with one role (empty: of all whom the label type asks about).
 
     `difference` is the share of those with the outcome minus that of those without it, with an interval over games. `p`
-    is that of no difference; `q` is p adjusted over all rows with one: rows with q up to 0.05 have an expected share of
-    false discoveries of at most 5 %. They are None unless both have scores.
+    is that of no difference; `q` is p adjusted over all rows with one: if rows are independent or positively dependent,
+    those with q up to 0.05 have an expected share of false discoveries of at most 5 %. Rows of the same games may
+    depend on each other in other ways. p and q are None unless both have scores.
     """
 
     step: int
