@@ -73,7 +73,9 @@ def rate(counts: Sequence[tuple[float, int]], level: float = LEVEL) -> Rate:
     """Return the share of turns from the (turns that count, turns) of each dialogue.
 
     The variance is that of a ratio over dialogues (Cochran, Sampling Techniques, section 6), the interval Clopper and
-    Pearson's with the effective number of turns.
+    Pearson's with the effective number of turns. Without a turn that counts the variance is 0, and all turns count as
+    independent: the interval is too narrow for a rare label whose turns come together. In simulations of 30 dialogues
+    of eight turns, a label of 2 % of the turns with an intraclass correlation of 0.3 was covered in 90 % of samples.
     """
     from scipy import stats
 
