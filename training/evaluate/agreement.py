@@ -118,8 +118,8 @@ def estimate(
 
     The standard error is that of `resamples` draws of as many clusters with replacement, times sqrt(C / (C - 1)) for C
     clusters, and the interval is Student's t with C - 1 degrees of freedom. In simulations it covers the true
-    alpha of nominal values in 92.7 to 95.5 % of samples for 5 to 50 clusters, the percentiles of the same draws in 81 to
-    85 % for 5 clusters (`docs/results/agreement.md`). There is no interval for fewer than three clusters, where all
+    alpha of nominal values in 92.7 to 95.5 % of samples for 5 to 50 clusters, the percentiles of the same draws in 81
+    to 85 % for 5 clusters (`docs/results/agreement.md`). There is no interval for fewer than three clusters, where all
     resamples are alike, and where more than a tenth of them is not defined.
     """
     sums = cluster_sums(coefficient, ratings, clusters, level, categories)
