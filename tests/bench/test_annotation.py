@@ -1,6 +1,8 @@
 """The annotation bench: alpha by hand, the readers of formats, and the whole way on a few games."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,15 @@ def test_the_published_labels_differ_nowhere():
     assert raw["ok"]
     assert raw["agreement"]["largest_gap"] < annotation.TOLERANCE
     assert (raw["counts"]["targets"], raw["counts"]["judgments"], raw["undecided"]) == (60, 180, 0)
+
+
+def test_the_peak_memory_of_a_process_is_not_that_of_its_parent():
+    own = b"x" * (256 << 20)
+    del own
+    held = "import time; x = b'x' * (64 << 20); time.sleep(0.3)"
+    status, _, peak = annotation_times.waited(subprocess.Popen([sys.executable, "-c", held]))
+    assert status == 0
+    assert 64 <= peak < 128, "64 MiB and the interpreter"
 
 
 @pytest.mark.django_db
