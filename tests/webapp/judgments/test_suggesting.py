@@ -20,6 +20,7 @@ from training.rewards.judge import Judge
 from webapp.judgments import judging
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Classifier, JudgeModel, Judgment, Label, Queue, Suggestion, SuggestionRun
+from webapp.judgments.results import suggested
 from webapp.judgments.suggesting import acceptance, claims, services, sources
 from webapp.judgments.suggesting.sources import Suggested
 from webapp.serving.models import RemoteModel
@@ -119,11 +120,31 @@ def test_every_source_suggests_and_judges_nothing(cases):
         made = Suggestion.objects.filter(target__queue=queue)
         assert {each.source for each in made} <= {source}
         assert made.count() == count
+        assert {each.name for each in made} <= sources.filled(source, queue.codebook_version.record())
         assert all(each.score is None or 0 <= each.score <= 1 for each in made)
         again = {each.pk for each in made}
         fill(queue, source, command)
         assert {each.pk for each in Suggestion.objects.filter(target__queue=queue)} == again
     assert not Judgment.objects.exists()
+
+
+def test_a_rule_is_offered_asked_and_counted_by_its_entry(researcher, monkeypatch):
+    def long(codebook, game):
+        turns = game.turns_shown(hidden=True)
+        return [LabelRecord(label="offers", value=True, turn=turn) for turn in turns if game.moves[turn].move.text]
+
+    queue = moves_queue(researcher)
+    codebook = queue.codebook_version.record()
+    monkeypatch.setitem(sources.RULES, "length", sources.Rule(lambda codebook: {"offers"}, long))
+    assert "rule:length" in sources.offered(queue)
+    run = fill(queue, "rule:length")
+    assert run.refused == []
+    assert {(each.name, each.value) for each in Suggestion.objects.all()} == {("offers", True)}
+    assert [each.name for each in suggested.known("rule:length", codebook, []).labels] == ["offers"]
+    monkeypatch.delitem(sources.RULES, "length")
+    assert suggested.known("rule:length", codebook, []) is None
+    with pytest.raises(BadInput, match="no such rule"):
+        next(sources.answers("rule:length", [], labels_command([])))
 
 
 def test_a_source_replaces_its_own_suggestions_alone(researcher):
@@ -230,7 +251,7 @@ def test_claims_fill_the_three_forms_of_label_types():
         ("verdict", "unknowable", 2, 1), ("verdict", "false", 0, 9), ("verdict", "true", 0, 0),
     ]  # fmt: skip
     assert [each[1:3] for each in values if each[0] == "worst"] == [("false", 0), ("unknowable", 2)]
-    assert not claims.fits(CODEBOOKS["sotopia"])
+    assert not claims.filled(CODEBOOKS["sotopia"])
 
 
 def test_acceptance_counts_what_annotators_who_saw_them_did(researcher, annotator):

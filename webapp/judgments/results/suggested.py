@@ -26,7 +26,7 @@ from webapp.judgments.models import (
     of_same_seat,
 )
 from webapp.judgments.results.background import State
-from webapp.judgments.suggesting import claims, sources
+from webapp.judgments.suggesting import sources
 from webapp.runs.models import Run
 
 
@@ -111,16 +111,11 @@ def errors_of(source: str) -> Mapping[str, Accuracy]:
 def known(source: str, codebook: Codebook, suggested: Sequence[SuggestedTarget]) -> Codebook | None:
     """Return the codebook with the label types that a source can suggest, of which silence is a no; None without any.
 
-    Of a classifier that was deleted, those that it suggested.
+    Of a source that is lost, such as a deleted classifier, those that it suggested.
     """
-    kind, _, _ = source.partition(":")
-    wanted = {label_type.name for label_type in codebook.labels}
-    if kind == "classifier":
-        info = info_of(source)
-        seen = {row.name for each in suggested for row in each.suggestions} if info is None else {*info.labels}
-        wanted = seen & sources.of_turns(codebook)
-    elif kind == "rule":
-        wanted = claims.filled(codebook)
+    wanted = sources.filled(source, codebook)
+    if wanted is None:
+        wanted = {row.name for each in suggested for row in each.suggestions}
     labels = tuple(label_type for label_type in codebook.labels if label_type.name in wanted)
     return codebook.model_copy(update={"labels": labels}) if labels else None
 

@@ -17,11 +17,6 @@ VERDICTS = ("false", "unknowable", "true")
 """The worst first: a turn with several claims has the verdict of the worst."""
 
 
-def fits(codebook: Codebook) -> bool:
-    """Whether a codebook has a label type that claims can fill."""
-    return bool(filled(codebook))
-
-
 def filled(codebook: Codebook) -> set[str]:
     """Return the names of the label types that claims can fill."""
     return {label_type.name for label_type in codebook.labels if _form(label_type)}

@@ -2,6 +2,8 @@
 
 Each says under which codebooks it has something to suggest, and answers target by target. An answer that does not fit
 the codebook is refused with its place, and that target gets nothing; there is no default.
+
+A new rule is an entry in `RULES`, a new kind of source a class and its entry in `SOURCES`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from training.records import Label
 from training.store import read_lines
 from webapp.core import files
 from webapp.judgments import games, judging
+from webapp.judgments.games import GameRecord
 from webapp.judgments.models import Classifier, JudgeModel, Queue, Target
 from webapp.judgments.suggesting import claims
 
@@ -55,27 +58,55 @@ class Source(Protocol):
     def names(self, queue: Queue) -> list[str]:
         """Return the sources of this kind that have something to suggest in a queue."""
 
+    def filled(self, name: str, codebook: Codebook) -> set[str] | None:
+        """Return the names of the label types of a codebook that a source can fill; None if it is lost."""
+
     def answers(self, name: str, targets: Sequence[Target], run: Run) -> Iterator[Answer]:
         """Yield an answer for each of a queue's targets, loaded `with_games`; raise `BadInput` for a lost source."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that finds labels: the names of the label types that it can fill, and its labels of a game.
+
+    `labels` raises `BadInput` or `IllegalMove` for a game that it cannot read.
+    """
+
+    filled: Callable[[Codebook], set[str]]
+    labels: Callable[[Codebook, GameRecord], Sequence[Label]]
+
+
+def _claims(codebook: Codebook, game: GameRecord) -> Sequence[Label]:
+    return claims.labels_of(codebook, claims_of(game.scenario, game.moves))
+
+
+RULES: dict[str, Rule] = {"claims": Rule(claims.filled, _claims)}
+"""The rules by name."""
 
 
 class Rules:
     """The rules of Parley that find labels."""
 
     def names(self, queue: Queue) -> list[str]:
-        """Return the claim checker, under a codebook that claims can fill."""
-        return ["claims"] if claims.fits(queue.codebook_version.record()) else []
+        """Return those that can fill a label type of the queue."""
+        codebook = queue.codebook_version.record()
+        return [name for name, rule in RULES.items() if rule.filled(codebook)]
+
+    def filled(self, name: str, codebook: Codebook) -> set[str] | None:
+        """Return what the rule says."""
+        return RULES[name].filled(codebook) if name in RULES else None
 
     def answers(self, name: str, targets: Sequence[Target], run: Run) -> Iterator[Answer]:
-        """Check the claims of each game."""
+        """Apply the rule to each game."""
+        if name not in RULES:
+            raise BadInput("this release has no such rule", name)
         for target in targets:
             try:
                 game = games.judgeable(target)
-                found, turns = claims_of(game.scenario, game.moves), game.turns_shown(hidden=True)
+                labels, turns = RULES[name].labels(target.codebook(), game), game.turns_shown(hidden=True)
             except (BadInput, IllegalMove) as error:
                 yield Answer(target, why=str(error))
             else:
-                labels = claims.labels_of(target.codebook(), found)
                 yield Answer(target, [Suggested(label) for label in labels], turns=turns)
 
 
@@ -87,6 +118,12 @@ class Classifiers:
         asked = of_turns(queue.codebook_version.record())
         ready = Classifier.objects.ready().order_by("name")
         return [each.name for each in ready if each.info is not None and asked & {*each.info.labels}]
+
+    def filled(self, name: str, codebook: Codebook) -> set[str] | None:
+        """Return the labels that it learned, of those about turns."""
+        classifier = Classifier.objects.ready().filter(name=name).first()
+        info = None if classifier is None else classifier.info
+        return None if info is None else {*info.labels} & of_turns(codebook)
 
     def answers(self, name: str, targets: Sequence[Target], run: Run) -> Iterator[Answer]:
         """Write the games as a dataset, let the process label it, and read its rows."""
@@ -147,6 +184,10 @@ class Judges:
         """Return all."""
         return list(JudgeModel.objects.order_by("name").values_list("name", flat=True))
 
+    def filled(self, name: str, codebook: Codebook) -> set[str] | None:
+        """Return all."""
+        return {label_type.name for label_type in codebook.labels}
+
     def answers(self, name: str, targets: Sequence[Target], run: Run) -> Iterator[Answer]:
         """Ask about each seat or game, one after the other."""
         judge = JudgeModel.objects.select_related("remote").filter(name=name).first()
@@ -169,6 +210,12 @@ SOURCES: dict[str, Source] = {"rule": Rules(), "classifier": Classifiers(), "jud
 def offered(queue: Queue) -> list[str]:
     """Return the sources that have something to suggest in a queue, as `KIND:NAME`."""
     return [f"{kind}:{name}" for kind, source in SOURCES.items() for name in source.names(queue)]
+
+
+def filled(source: str, codebook: Codebook) -> set[str] | None:
+    """Return the names of the label types that a source `KIND:NAME` can fill; None if it is lost."""
+    kind, _, name = source.partition(":")
+    return SOURCES[kind].filled(name, codebook)
 
 
 def answers(source: str, targets: Sequence[Target], run: Run) -> Iterator[Answer]:
