@@ -148,6 +148,7 @@ def true_share(observed: Rate, errors: Accuracy, level: float = LEVEL) -> TrueSh
     the classifier errs in these turns as often as in those where its errors were measured. Where the interval lies
     wholly outside of 0 to 1, no true share explains what the classifier sees: it does not err here as it did there.
     Then, and where sensitivity + specificity may be 1, it says nothing about the share, and the interval is 0 to 1.
+    A narrow interval that ends at 0 or 1 can be what the cut left, and is then no sign of precision.
     """
     from scipy import stats
 
