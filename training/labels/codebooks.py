@@ -20,6 +20,8 @@ from training.reading import Record
 from training.records import Judgment, Label, LabelValue
 
 Kind = Literal["yes_no", "one_of", "many_of", "scale", "ranking", "text", "span", "relation"]
+"""What values a label type has. A new kind is one more here: mypy names the functions that have to know it, and
+`tests/contract/test_label_kinds.py` the forms, formats and examples that lack it."""
 About = Literal["game", "seat", "turn", "span", "pair"]
 PLACES: dict[About, frozenset[str]] = {
     "game": frozenset(),
@@ -166,7 +168,7 @@ class LabelType(Record):
                 return "numbers of turns, the first in rank first"
             case "text":
                 return "a text"
-            case _:
+            case "span" | "relation":
                 return "no value: the place is the label"
 
     @property
@@ -214,7 +216,7 @@ class LabelType(Record):
                 return _is_list(value, int)
             case "text":
                 return isinstance(value, str) and len(value.strip()) > 0 and len(value) <= 10_000
-            case _:
+            case "span" | "relation":
                 return value is None
 
     def asks(self, role: str) -> bool:

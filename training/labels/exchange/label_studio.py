@@ -148,7 +148,7 @@ def _value(label: Label, label_type: LabelType, control: str) -> tuple[str, dict
             return "ranker", {"ranker": {control: [str(turn) for turn in value]}}
         case "text":
             return "textarea", {"text": [value]}
-        case _:
+        case "span" | "relation":
             return "paragraphlabels", {"paragraphlabels": [label.label]}
 
 
@@ -231,7 +231,7 @@ def _control(view: ET.Element, label_type: LabelType, seat: int | None) -> None:
             ET.SubElement(view, "Ranker", {"name": name, "toName": LIST})
         case "text":
             ET.SubElement(view, "TextArea", about)
-        case _:
+        case "yes_no" | "one_of" | "many_of":
             choice = "multiple" if label_type.kind == "many_of" else "single-radio"
             choices = ET.SubElement(view, "Choices", about, choice=choice)
             pairs = [(option.name, option.title) for option in label_type.options] or [("yes", ""), ("no", "")]

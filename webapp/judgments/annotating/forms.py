@@ -85,8 +85,10 @@ def _value(label_type: LabelType, entered: Any) -> LabelValue:
             return float(entered)
         case "many_of" | "ranking":
             return tuple(entered)
-        case _:
+        case "one_of" | "text":
             return str(entered)
+        case "span" | "relation":
+            raise ValueError(f"{label_type.name} has no value to enter")
 
 
 def form_value(label_type: LabelType, value: LabelValue) -> Any:
@@ -122,6 +124,13 @@ def _bare_field(label_type: LabelType) -> forms.Field:
             return forms.MultipleChoiceField(choices=options, widget=forms.CheckboxSelectMultiple)
         case "text":
             return forms.CharField(max_length=10_000, widget=forms.Textarea(attrs={"rows": 2}))
+        case "yes_no" | "scale":
+            return _number_field(label_type)
+        case "ranking" | "span" | "relation":
+            raise ValueError(f"{label_type.name} is not entered in such a field")
+
+
+def _number_field(label_type: LabelType) -> forms.Field:
     low, high = label_type.bounds
     if not _has_buttons(label_type):
         return forms.FloatField(min_value=low, max_value=high)
