@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from itertools import combinations, permutations
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,7 +13,17 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from training.errors import BadInput
-from training.evaluate.agreement import cluster_sums, cohen, estimate, fleiss, gwet, krippendorff, masi, percent
+from training.evaluate.agreement import (
+    Coefficient,
+    cluster_sums,
+    cohen,
+    estimate,
+    fleiss,
+    gwet,
+    krippendorff,
+    masi,
+    percent,
+)
 
 N = None
 # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), section C: four observers, twelve units.
@@ -222,6 +233,10 @@ COEFFICIENTS = [
     *(("gwet", level) for level in ("nominal", "ordinal", "interval")),
     *((name, "nominal") for name in ("cohen", "fleiss", "percent")),
 ]
+
+
+def test_every_coefficient_is_resampled_here():
+    assert {name for name, _ in COEFFICIENTS} == {*get_args(Coefficient)}
 
 
 @pytest.mark.parametrize("coefficient, level", COEFFICIENTS)

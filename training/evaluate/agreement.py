@@ -40,6 +40,8 @@ Ratings: TypeAlias = Sequence[Sequence[Value | None]]
 Level = Literal["nominal", "ordinal", "interval", "sets"]
 """How far two values are apart; `sets` are compared by MASI, and only by `krippendorff`."""
 Coefficient = Literal["krippendorff", "cohen", "fleiss", "gwet", "percent"]
+"""A new one that compares the pairs of each unit is a name here, a function, and its agreement by chance in `CHANCE`;
+another has its sums in `cluster_sums`. A test names what is missing."""
 FEWEST_CLUSTERS = 3
 """Of an interval."""
 MOST_UNDEFINED = 0.1
@@ -361,20 +363,29 @@ def _of_pairs(codes: Ints, weights: Floats, coefficient: Coefficient) -> tuple[F
 
 def _chance(coefficient: Coefficient, weights: Floats) -> Callable[[Floats], Floats]:
     """Return the coefficient of the sums of `_of_pairs`, by its idea of chance."""
+    by_chance = CHANCE[coefficient]
 
     def corrected(sums: Floats) -> Floats:
         observed, shares = sums[..., 2] / sums[..., 1], sums[..., 3:] / sums[..., :1]
-        if coefficient == "percent":
-            return observed
-        size = len(weights)
-        if coefficient == "fleiss":
-            expected = (shares**2).sum(axis=-1)
-        else:
-            expected = weights.sum() / (size * (size - 1)) * (shares * (1 - shares)).sum(axis=-1)
+        expected = by_chance(shares, weights)
         result: Floats = (observed - expected) / (1 - expected)
         return result
 
     return corrected
+
+
+def _gwets_chance(shares: Floats, weights: Floats) -> Floats:
+    size = len(weights)
+    result: Floats = weights.sum() / (size * (size - 1)) * (shares * (1 - shares)).sum(axis=-1)
+    return result
+
+
+CHANCE: dict[Coefficient, Callable[[Floats, Floats], Floats]] = {
+    "fleiss": lambda shares, weights: (shares**2).sum(axis=-1),
+    "gwet": _gwets_chance,
+    "percent": lambda shares, weights: np.zeros(shares.shape[:-1]),
+}
+"""The agreement by chance of coefficients of pairs: of the shares of categories (..., categories), and the weights."""
 
 
 def _weights(scale: Sequence[Value], level: Level) -> Floats:

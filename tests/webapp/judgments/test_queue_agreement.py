@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from itertools import permutations
+from typing import get_args
 
 import pytest
 from django.core.cache import cache
@@ -11,6 +12,7 @@ from django.utils import timezone
 
 from tests.webapp.api.test_api import Caller
 from tests.webapp.judgments.make import conversation, conversation_queue, imported
+from training.evaluate.agreement import Coefficient
 from training.labels import truth
 from training.records import Label as LabelRecord
 from webapp.core import queue as hints
@@ -185,6 +187,10 @@ def test_two_annotators_by_hand(researcher, annotator):
     assert {each.name: each.value for each in pair.coefficients} == {
         "krippendorff": pytest.approx(8 / 15), "cohen": pytest.approx(0.5), "percent": 0.75,
     }  # fmt: skip
+
+
+def test_every_coefficient_has_a_title():
+    assert {*queue_agreement.TITLES} == {*get_args(Coefficient)}
 
 
 def test_marks_by_hand(researcher, annotator):

@@ -39,7 +39,7 @@ MOST_PAIRS = 45
 MOST_PERIODS = 26
 MOST_GAMMA = 50
 """Games of which gamma is computed: each takes up to a second."""
-TITLES: dict[str, str] = {
+TITLES: dict[Coefficient, str] = {
     "krippendorff": "Krippendorff's α", "fleiss": "Fleiss' κ", "cohen": "Cohen's κ", "gwet": "Gwet's AC1",
     "percent": "Observed agreement",
 }  # fmt: skip
@@ -204,7 +204,7 @@ def coefficient(
     )  # fmt: skip
 
 
-def _title(name: str, level: Level) -> str:
+def _title(name: Coefficient, level: Level) -> str:
     if name == "gwet" and level != "nominal":
         return "Gwet's AC2"
     return TITLES[name]
