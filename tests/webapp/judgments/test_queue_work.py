@@ -10,7 +10,7 @@ from django.urls import reverse
 from tests.webapp.judgments.make import FIVES, annotate, conversation, imported, people_queue, version, village_match
 from tests.webapp.judgments.test_offers import made, offered, target
 from training.errors import BadInput
-from training.labels.codebooks import Codebook, LabelType
+from training.labels.codebooks import Codebook, LabelType, Option
 from training.records import Label
 from webapp.judgments.models import Assignment, Judgment, Qualification, Queue, Suggestion
 from webapp.judgments.models import Label as LabelRow
@@ -50,6 +50,22 @@ MIXED = Codebook(
 )  # fmt: skip
 
 
+CHOSEN = Codebook(
+    name="chosen", version=1, title="Chosen", labels=(
+        LabelType(
+            name="tactics", title="Tactics", kind="many_of", about="seat", definition="Which?", options=(
+                Option(name="a", title="A"), Option(name="b", title="B"),
+            ),
+        ),
+        LabelType(name="note", title="Note", kind="text", about="seat", definition="What else?"),
+    ),
+)  # fmt: skip
+
+
+def chose(*options, note):
+    return [Label(label="tactics", value=options, seat=0), Label(label="note", value=note, seat=0)]
+
+
 def lie(turn):
     return Label(label="lie", value=True, turn=turn)
 
@@ -72,6 +88,15 @@ def test_likeness_by_hand():
     # three annotators at 0, 4 and 4: pairs differ by 1, 1 and 0
     assert disagreement([[warm(0)], [warm(4)], [warm(4)]], MIXED) == pytest.approx(2 / 3)
     assert disagreement([[warm(0)]], MIXED) == 0
+
+
+def test_neither_the_order_of_options_nor_a_text_is_a_disagreement():
+    # MASI of {a} and {a, b}, of which one contains the other: 1 - 2/3 * 1/2 = 2/3
+    answer, same, other = chose("a", "b", note="x"), chose("b", "a", note="y"), chose("a", note="x")
+    assert disagreement([answer, same], CHOSEN) == 0
+    assert disagreement([answer, other], CHOSEN) == pytest.approx(2 / 3)
+    assert is_right(same, answer, CHOSEN)
+    assert not is_right(other, answer, CHOSEN)
 
 
 def test_an_answer_is_right_if_values_are_equal_and_four_fifths_of_the_marks():

@@ -28,11 +28,11 @@ from training.labels.prevalence import rate
 from training.reading import Record
 from webapp.judgments.models import SITE_SOURCE, Judgment, JudgmentQuerySet, Label, Queue, Target
 from webapp.judgments.models.judged import source_in_sql
+from webapp.judgments.queues.comparing import distance
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.aggregated import place_words, value_words
 from webapp.judgments.results.answers import Judged, Ratings, Unit, level_of, steps, values_at
 from webapp.judgments.results.background import Report
-from webapp.judgments.results.disagreement import distance
 from webapp.judgments.results.queue_agreement import Estimate, coefficient
 
 FAR = 0.1

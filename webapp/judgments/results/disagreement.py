@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from training.evaluate.agreement import Value, masi
+from training.evaluate.agreement import Value
 from training.labels.codebooks import Codebook, LabelType
 from training.reading import Record
 from webapp.judgments.models import Queue
+from webapp.judgments.queues.comparing import distance
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.answers import Answer, Answers, Judged, Marks, Place, values_at
 from webapp.judgments.results.background import Report
@@ -85,16 +86,6 @@ def _parts(label_type: LabelType, target: Judged, marks: Sequence[Marks]) -> Ite
             asked = len(values) > 1 and (label_type.about != "turn" or any(values))
             if asked:
                 yield _mean([distance(label_type, a, b) for a, b in combinations(values, 2)])
-
-
-def distance(label_type: LabelType, first: Value, second: Value) -> float:
-    """Return how far two values of a label type are apart, from 0 to 1."""
-    if isinstance(first, frozenset) and isinstance(second, frozenset):
-        return masi(first, second)
-    if label_type.kind == "scale" and isinstance(first, float) and isinstance(second, float):
-        low, high = label_type.bounds
-        return abs(first - second) / (high - low)
-    return float(first != second)
 
 
 def _mean(values: Sequence[float]) -> float:
