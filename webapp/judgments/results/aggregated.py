@@ -20,7 +20,7 @@ from training.labels.truth import METHODS, Label, Truth
 from training.reading import Record
 from webapp.judgments.models import Queue
 from webapp.judgments.results import answers as reading
-from webapp.judgments.results.answers import Answers, Ratings, Unit, steps, values_at
+from webapp.judgments.results.answers import NOT_BY_UNIT, Answers, Ratings, Unit, steps, values_at
 from webapp.judgments.results.background import Report
 
 MOST_DIFFERING = 50
@@ -113,13 +113,13 @@ def compute(queue: Queue, report: Report) -> QueueTruth:
 def of_label(answers: Answers, label_type: LabelType) -> list[LabelTruth]:
     """Return the truth of a label type, or of each option of one with several values."""
     shown = LabelTruth(label=label_type.name, title=label_type.title, summary=label_type.summary)
-    if label_type.kind in ("text", "span", "relation", "ranking"):
+    if label_type.kind in NOT_BY_UNIT:
         return [shown]
     ratings, decided = reading.ratings(answers, label_type), decisions(answers, label_type)
     if label_type.kind == "many_of":
         return [
             _by_categories(
-                _chosen(ratings, option.name),
+                ratings.of_option(option.name),
                 {unit: option.name in value for unit, value in decided.items() if isinstance(value, frozenset)},
                 shown.model_copy(update={"title": f"{label_type.title}: {option.title}", "summary": "yes or no"}),
             )
@@ -138,14 +138,6 @@ def decisions(answers: Answers, label_type: LabelType) -> dict[Unit, Value]:
         if answer.marks is not None and target in answers.targets
         for place, value in values_at(label_type, answers.targets[target], answer.marks)
     }
-
-
-def _chosen(ratings: Ratings, option: str) -> Ratings:
-    values = {
-        number: {unit: isinstance(value, frozenset) and option in value for unit, value in given.items()}
-        for number, given in ratings.values.items()
-    }
-    return Ratings(ratings.units, ratings.clusters, values)
 
 
 def _by_categories(ratings: Ratings, decided: Mapping[Unit, Value], shown: LabelTruth) -> LabelTruth:

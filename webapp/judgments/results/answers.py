@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from training.evaluate.agreement import Level, Value
-from training.labels.codebooks import Codebook, LabelType
+from training.labels.codebooks import Codebook, Kind, LabelType
 from training.records import LabelValue
 from webapp.judgments.games import GAME_ID, GameId
 from webapp.judgments.models import Judgment, JudgmentQuerySet, Label, Queue, Target
@@ -22,6 +22,8 @@ from webapp.judgments.naming import numbers_in
 
 FEW_STEPS = 7
 """Whole-numbered steps of a scale up to which its agreement is ordinal, and its values are categories."""
+NOT_BY_UNIT: frozenset[Kind] = frozenset({"text", "span", "relation", "ranking"})
+"""Kinds whose values are not compared unit by unit."""
 Place = tuple[int | None, ...]
 """Seat, turn, start, end and other turn of a label."""
 PLACE = ("seat", "turn", "start", "end", "other_turn")
@@ -78,6 +80,14 @@ class Ratings:
         wanted = set(targets)
         kept = [at for at, unit in enumerate(self.units) if unit[0] in wanted]
         return Ratings([self.units[at] for at in kept], [self.clusters[at] for at in kept], self.values)
+
+    def of_option(self, option: str) -> Ratings:
+        """Return whether each annotator chose the option, in place of the sets."""
+        values = {
+            number: {unit: isinstance(value, frozenset) and option in value for unit, value in given.items()}
+            for number, given in self.values.items()
+        }
+        return Ratings(self.units, self.clusters, values)
 
     def shared(self, first: int, second: int) -> Ratings:
         """Return the units that both annotators rated."""

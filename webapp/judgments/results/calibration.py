@@ -31,7 +31,7 @@ from webapp.judgments.models.judged import source_in_sql
 from webapp.judgments.queues.comparing import distance
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.aggregated import place_words, value_words
-from webapp.judgments.results.answers import Judged, Ratings, Unit, level_of, steps, values_at
+from webapp.judgments.results.answers import NOT_BY_UNIT, Judged, Ratings, Unit, level_of, steps, values_at
 from webapp.judgments.results.background import Report
 from webapp.judgments.results.queue_agreement import Estimate, coefficient
 
@@ -221,7 +221,7 @@ def _judge(
     wrong: set[int] = set()
     for label_type in codebook.labels:
         shown = LabelCalibration(label=label_type.name, title=label_type.title, summary=label_type.summary)
-        if label_type.kind in ("text", "span", "relation", "ranking"):
+        if label_type.kind in NOT_BY_UNIT:
             labels.append(shown)
             continue
         said = judge.values(label_type, targets)

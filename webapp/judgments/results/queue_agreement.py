@@ -126,18 +126,9 @@ def of_label(answers: Answers, label_type: LabelType, periods: Mapping[str, Sequ
     if label_type.kind == "many_of":
         for option in label_type.options:
             named = shown.model_copy(update={"title": f"{label_type.title}: {option.title}", "summary": "yes or no"})
-            chosen = _chosen(ratings, option.name)
+            chosen = ratings.of_option(option.name)
             rows.append(_by_units(answers, chosen, "nominal", [False, True], named, periods))
     return rows
-
-
-def _chosen(ratings: Ratings, option: str) -> Ratings:
-    """Whether each annotator chose this option."""
-    values = {
-        number: {unit: isinstance(value, frozenset) and option in value for unit, value in given.items()}
-        for number, given in ratings.values.items()
-    }
-    return Ratings(ratings.units, ratings.clusters, values)
 
 
 def _by_units(
