@@ -20,7 +20,7 @@ from webapp.judgments import games
 from webapp.judgments.annotating.services import store_labels
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Judgment
-from webapp.judgments.results import analyses, background, queue_agreement
+from webapp.judgments.results import analyses, background, queue_agreement, withheld
 from worker.tasks import judged_results
 
 pytestmark = pytest.mark.django_db
@@ -261,6 +261,19 @@ def test_a_truth_without_a_method_of_this_release_is_computed_again(drawn, monke
     monkeypatch.setitem(truth.METHODS, "other", truth.Method("Other", truth.majority))
     (first, *_) = analyses.of_queue(queue, "truth").result.labels
     assert [method.name for method in first.methods] == list(truth.METHODS)
+
+
+def test_what_is_withheld_by_keys_is_what_may_not_be_read(researcher, other_researcher, annotator):
+    """Somebody who judged the first of two games may read of that game alone."""
+    queue = queue_over(researcher, [other_researcher, annotator], 2)
+    first, second = queue.targets.order_by("position")
+    judge(first, other_researcher, {"fair": True})
+    for target in (first, second):
+        judge(target, annotator, {"fair": False})
+    hidden = withheld.of_reader(queue, other_researcher)
+    read = {row.target for row in withheld.readable(queue, other_researcher, hidden)}
+    assert read == {row.target for row in Judgment.objects.readable_by(other_researcher)} == {first}
+    assert withheld.of_reader(queue, researcher) == withheld.NOTHING
 
 
 def test_decisions_have_no_part_in_agreement(researcher, annotator):

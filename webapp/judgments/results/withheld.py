@@ -1,6 +1,7 @@
-"""What is withheld from a reader of a queue's results: the same rules as for judgments, as sets of keys.
+"""What is withheld from a reader of a queue's results: the rules of `Judgment.readable_by` as sets of keys.
 
-A result is computed from all judgments but these, so it is the same for all readers from whom the same is withheld.
+They are keys because a result is kept under them, and are read by target, since a queue has far fewer targets than
+judgments; a test compares both. A result is computed from all judgments but these, so it is the same for all readers from whom the same is withheld.
 """
 
 from __future__ import annotations
