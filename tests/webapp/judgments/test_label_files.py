@@ -159,7 +159,7 @@ def test_the_api_refuses_unknown_formats(researcher, queue):
 @pytest.mark.parametrize(
     "options, why",
     [
-        (["--format", "xml"], "unknown format 'xml'; known: jsonl, csv, label-studio, w3c"),
+        (["--format", "xml"], f"unknown format 'xml'; known: {', '.join(FORMATS)}"),
         (["--output", "none/there.jsonl"], "cannot be written"),
         (["--output", "."], "is not a file"),
         (["--output", "kept"], "exists already; --force replaces it"),
