@@ -1,7 +1,8 @@
 """What is withheld from a reader of a queue's results: the rules of `Judgment.readable_by` as sets of keys.
 
 They are keys because a result is kept under them, and are read by target, since a queue has far fewer targets than
-judgments; a test compares both. A result is computed from all judgments but these, so it is the same for all readers from whom the same is withheld.
+judgments; a test compares both. A result is computed from all judgments but these, so it is the same for all readers
+from whom the same is withheld.
 """
 
 from __future__ import annotations
