@@ -76,7 +76,7 @@ JOIN (SELECT *, row_number() OVER (ORDER BY id) - 1 AS place FROM judgments_labe
 WHERE episode.run_id = {run};
 """
 QUEUE = """
-INSERT INTO judgments_target (queue_id, {kind}_id, seat, position, batch, priority, gold, state, wanted)
+INSERT INTO judgments_target (queue_id, {kind}_id, seat, position, batch, priority, gold, state, required)
 SELECT {queue}, game.id, seat, (row_number() OVER (ORDER BY game.id, seat)) - 1, 1, 0, false, 'scored', {annotators}
 FROM {games}, generate_series(0, {seats} - 1) seat ORDER BY game.id, seat LIMIT {items};
 

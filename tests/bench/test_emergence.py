@@ -67,6 +67,8 @@ def test_the_lines_of_the_page():
     point = {"share": 0.25, "low": 0.1, "high": 0.5}
     run = {
         "seed": 0,
+        "agreement": {"0": 0.5, "10": 0.25},
+        "steps": {"0": {"turns": 9}, "10": {"turns": 0}},
         "rule": {"asks": [point, {**point, "share": None}]},
         "classifier": {},
         "compared": {
@@ -78,11 +80,22 @@ def test_the_lines_of_the_page():
         },
         "by_outcome": [{"p": 0.01, "q": 0.2}, {"p": 0.6, "q": 0.6}],
     }  # fmt: skip
-    lines = list(emergence_page.page({"negotiation": {"runs": [run]}}))
-    assert lines == [
-        "| negotiation | 0 | asks | rule | 0.25 (0.10 to 0.50) | no turn |",
-        "| negotiation | 0 | asks | 0.50 (0.25 to 0.75) | 9 | 4 | 3 | 2 |",
-        "| negotiation | 0 | 2 | 1 | 0 |",
+    errors = {"asks": {"sensitivity": {"share": 0.75}, "specificity": {"share": 0.9}}}
+    lines = list(emergence_page.page({"negotiation": {"classifier": {"errors": errors}, "runs": [run]}}))
+    assert [line for line in lines if line and not line.startswith("|---")] == [
+        "## Negotiation",
+        "| seed | held-out games | step 0 | step 10 |",
+        "| 0 | share with an agreement | 0.50 | 0.25 |",
+        "| 0 | turns that could be labelled | 9 | 0 |",
+        "The classifier's sensitivity and specificity: `asks` 0.75 and 0.90.",
+        "| seed | label | by | step 0 | step 10 |",
+        "| 0 | asks | rule | 0.25 (0.10 to 0.50) | no turn |",
+        emergence_page.COMPARED,
+        "| seed | label | κ | turns | by rule | by classifier | by both |",
+        "| 0 | asks | 0.50 (0.25 to 0.75) | 9 | 4 | 3 | 2 |",
+        emergence_page.BY_OUTCOME,
+        "| seed | rows | p up to 0.05 | q up to 0.05 |",
+        "| 0 | 2 | 1 | 0 |",
     ]
 
 
