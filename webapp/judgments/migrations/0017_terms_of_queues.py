@@ -1,17 +1,20 @@
 from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
 
 OLD, NEW = "shared_out", "preassigned"
 
 
-def forward(apps, schema_editor):
+def forward(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     apps.get_model("judgments", "Queue").objects.filter(assignment=OLD).update(assignment=NEW)
 
 
-def backward(apps, schema_editor):
+def backward(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     apps.get_model("judgments", "Queue").objects.filter(assignment=NEW).update(assignment=OLD)
 
 
 class Migration(migrations.Migration):
+    """The usual terms for what queues and targets ask of annotators."""
 
     dependencies = [("judgments", "0016_target_order")]
 
