@@ -15,6 +15,27 @@
     settle();
     if (scrubbing) document.getElementById("scrub")?.focus();
   });
+  // While a step loads, the newest one that is asked for waits: the scrubber that would send it is about to be replaced.
+  let loading = false;
+  let next = null;
+  const ofReplay = (event) => event.detail.target?.id === "replay";
+  document.addEventListener("change", (event) => {
+    if (!loading || event.target.id !== "scrub") return;
+    event.stopPropagation();
+    next = event.target.value;
+  }, true);
+  function loaded() {
+    const scrub = document.getElementById("scrub");
+    const step = next;
+    loading = false;
+    next = null;
+    if (step === null || !scrub || scrub.value === step) return;
+    scrub.value = step;
+    scrub.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+  document.addEventListener("htmx:beforeRequest", (event) => { if (ofReplay(event)) loading = true; });
+  document.addEventListener("htmx:afterRequest", (event) => { if (ofReplay(event) && !event.detail.successful) loaded(); });
+  document.addEventListener("htmx:afterSettle", (event) => { if (ofReplay(event)) loaded(); });
   // The moves of the analysis lead to their step in place, from the viewpoint that is shown.
   function mark() {
     const step = document.getElementById("scrub")?.value;
