@@ -330,7 +330,7 @@ def invitation() -> str:
 
 
 def bargain(kind: str) -> str:
-    """A table at which pia begins to divide `items`, or bargains about a `price`, with a scripted player."""
+    """A table at which pia and a scripted player divide `items`, some with `long names`, or bargain about a `price`."""
     from tests.games.cases.negotiation import price
     from tests.webapp.arena.conftest import negotiation
     from webapp.accounts.models import User
@@ -338,8 +338,14 @@ def bargain(kind: str) -> str:
 
     pia = User.objects.get(username="pia")
     places = [tables.Place(user=pia), tables.Place(scripted="scripted")]
-    start = tables.Start(negotiation() if kind == "items" else price())
-    match = tables.create(host=pia, start=start, places=places, deadline_s=600, consent=True)
+    scenario = price() if kind == "price" else negotiation()
+    if kind == "long names":
+        text = scenario.model_dump_json()
+        longer = {"food": "ornaments", "water": "binoculars", "Ann": "Elisabeth", "Ben": "Bartholomew"}
+        for short, name in longer.items():
+            text = text.replace(f'"{short}"', f'"{name}"')
+        scenario = type(scenario).model_validate_json(text)
+    match = tables.create(host=pia, start=tables.Start(scenario), places=places, deadline_s=600, consent=True)
     return f"/play/{match.pk}/"
 
 

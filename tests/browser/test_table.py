@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.at_table import OURS, TURN, connected, say, set_up
-from tests.browser.test_pages import SMALL, WIDE
+from tests.browser.test_pages import LOOK, SMALL, WIDE
 from tests.browser.visitor import Visitor
 from tests.browser.wire import wire
 
@@ -112,6 +112,18 @@ def test_enter_sends_what_one_is_writing_in(site, visit):
     fields.last.press("Enter")
     expect(page.locator("#log")).to_contain_text("A fair share for both.")
     expect(page.locator("#log")).to_contain_text("and keep food × 1")
+
+
+def test_a_tray_of_long_names_fits_a_phone(site, visit):
+    page = visit("pia", viewport=SMALL).page
+    page.goto(site.seed("bargain", "long names"))
+    connected(page)
+    expect(page.locator(".tray thead")).to_contain_text("Bartholomew")
+    expect(page.locator(".tray tbody")).to_contain_text("binoculars")
+    assert page.evaluate(LOOK)["scroll"] == []
+    page.get_by_role("button", name="Propose this split").click()
+    expect(page.locator("#log")).to_contain_text("keep ornaments × 2")
+    assert page.evaluate(LOOK)["scroll"] == []
 
 
 def test_a_tray_says_what_one_would_have(site, visit):
