@@ -12,6 +12,9 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from training.engines.base import LONGEST_REPLY
 from training.reading import Record
 
+MOST_LABELS = 20
+"""Labels in a reward."""
+
 
 class LabelReward(Record):
     """A label of turns or seats as a reward, or as a filter of turns."""
@@ -138,7 +141,7 @@ class RewardSection(Record):
 
     labels: tuple[LabelReward, ...] = Field(
         default=(),
-        max_length=20,
+        max_length=MOST_LABELS,
         description="Labels of turns and seats as rewards or filters, each by a classifier or by the judge.",
     )
     least_agreement: float = Field(

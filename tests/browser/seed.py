@@ -585,6 +585,20 @@ def behaviours() -> dict[str, str]:
     return {"queue": f"/judgments/queues/{queue.pk}/", "run": f"/judgments/runs/{run.pk}/"}
 
 
+def classifier() -> str:
+    """A classifier of rosa's that is ready, of which only what it states is there; its page."""
+    from tests.rewards.test_labels import INFO
+    from tests.webapp.judgments.make import version
+    from webapp.accounts.models import User
+    from webapp.judgments.models import Classifier
+
+    Classifier.objects.create(
+        name="moves", owner=User.objects.get(username="rosa"), codebook_version=version("negotiation-moves"),
+        state="ready", folder="classifiers/1-1", accuracy=INFO.to_dict(),
+    )  # fmt: skip
+    return "/judgments/classifiers/moves/"
+
+
 def silent_match(seconds: str) -> dict[str, Any]:
     """A match in which pia, who begins, has these seconds for her one move, and a script makes the other; it is over
     after both. With the deadline and a key of hers."""

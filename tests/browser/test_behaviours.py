@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_pages import WIDE
+from tests.browser.test_pages import LOOK, SMALL, WIDE
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +28,35 @@ def test_a_rule_suggests_and_the_curve_leads_to_the_very_words(visit, site):
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text="3 suggestions by rule:claims")).to_be_visible()
     expect(page.locator("main mark").first).to_have_text("I need food most")
+
+
+def test_a_label_becomes_a_reward(visit, site, tiny):
+    """The classifier's F1 on offers is 0.8, on rude 0.4; the limit of a warning is 0.6."""
+    page = visit("rosa", viewport=SMALL).page
+    page.goto(site.seed("classifier"))
+    page.get_by_role("link", name="rude").press("Enter")
+    section = page.locator("#section-reward")
+    expect(section.get_by_label("reward · labels 1 · label")).to_have_value("rude")
+    expect(section).to_contain_text("F1 0.40 (95 % interval 0.30–0.50)")
+    expect(section).to_contain_text("agrees too little with people on rude")
+    section.get_by_label("reward · labels 1 · weight").fill("-0.5")
+    section.get_by_role("button", name="Add a label").press("Enter")
+    expect(section.get_by_label("reward · labels 1 · weight")).to_have_value("-0.5")
+    expect(section.get_by_label("reward · labels 2 · classifier")).to_have_value("moves")
+    section.get_by_label("reward · labels 2 · label").fill("offers")
+    section.get_by_label("reward · labels 2 · use").select_option("exclude")
+    assert page.evaluate(LOOK)["scroll"] == []
+    page.get_by_label("Name", exact=True).fill("polite")
+    page.get_by_label("Place").select_option("gpu")  # nobody takes it
+    page.get_by_role("button", name="Start the run").last.click()
+    expect(page.locator("#run-header")).to_contain_text("Waiting for a worker")
+    expect(page.get_by_text("Reward: the classifier agrees too little with people on rude")).to_be_visible()
+    page.get_by_role("link", name="Clone").or_(page.get_by_role("button", name="Clone")).first.click()
+    page.locator("#section-reward summary").click()
+    expect(section).to_contain_text("F1 0.80 (95 % interval")
+    section.get_by_role("button", name="Remove the last one").click()
+    expect(section.get_by_label("reward · labels 1 · label")).to_have_value("rude")
+    expect(section.get_by_label("reward · labels 2 · label")).to_have_count(0)
 
 
 def test_a_search_is_narrowed_saved_opened_again_and_deleted(visit, site):

@@ -17,6 +17,7 @@ from training import games, samples
 from training.config import CONFIGS, RunConfig
 from training.errors import BadInput
 from training.opponent_sections import MIRROR, LeagueSection, Opponent
+from training.reward_section import LabelReward
 from webapp.runs.models import Run
 
 MOST_OPPONENTS = 20
@@ -367,10 +368,19 @@ def with_opponents(config: Mapping[str, Any], count: int) -> dict[str, Any]:
     }
 
 
+def with_labels(config: Mapping[str, Any], count: int, label: str = "", classifier: str = "") -> dict[str, Any]:
+    """The configuration with `count` labels in the reward: its first ones, then this one, which may be incomplete."""
+    labels = config["reward"]["labels"][:count]
+    fields = {name: field.default for name, field in LabelReward.model_fields.items() if name != "label"}
+    added = {"label": label, **fields, "classifier": classifier}
+    reward = {**config["reward"], "labels": [*labels, *(dict(added) for _ in range(count - len(labels)))]}
+    return {**config, "reward": reward}
+
+
 def offered(config: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a configuration that the form shows, in the form's order.
 
-    A pool without opponents is not entered as JSON: the page adds them one by one.
+    A pool without opponents and a reward without labels are not entered as JSON: the page adds them one by one.
     """
     document: dict[str, Any] = {}
     for section in SECTIONS[config["kind"]]:
@@ -381,6 +391,8 @@ def offered(config: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if isinstance(value, dict) and "lora" in value and value["lora"] is None:
             del value["lora"]
+        if section == "reward" and not value["labels"]:
+            del value["labels"]
         document[section] = value
     return document
 

@@ -77,6 +77,21 @@ def test_low_agreement_is_shown_before_and_after_the_start(classifier, researche
     assert "The classifier agrees too little" in page
 
 
+def test_labels_are_added_to_the_form_one_by_one(classifier, researcher, client_of):
+    client, address = client_of(researcher), reverse("runs:new")
+    field = 'name="config-[&quot;reward&quot;, &quot;labels&quot;, {}, &quot;{}&quot;]"'
+    page = client.get(address).content.decode()
+    assert "Add a label" in page
+    assert field.format(0, "label") not in page
+    page = client.get(address + "?labels=2&label=offers&classifier=moves").content.decode()
+    assert page.count('value="moves"') == 2
+    assert field.format(1, "classifier") in page
+    assert "two rewards are named offers" not in page  # it is said once the form is sent
+    assert client.get(address + "?labels=999&label=%00").content.decode().count('classifier&quot;]"') <= 20
+    page = client.get(reverse("judgments:classifier", args=["moves"])).content.decode()
+    assert f"{address}?labels=1&amp;label=rude&amp;classifier=moves#section-reward" in page
+
+
 def test_the_run_gets_a_copy_of_the_classifier(classifier, settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "files"
     stored = files.local(classifier.folder)

@@ -12,6 +12,8 @@ from django.views.decorators.http import require_http_methods
 from training import config as configs
 from training.config import RunConfig
 from training.errors import BadInput
+from training.reward_section import MOST_LABELS
+from training.rewards.labels import Measured
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import integer
 from webapp.runs import presets, services
@@ -26,8 +28,9 @@ from webapp.scenarios.models import DatasetVersion
 def new(request: HttpRequest) -> HttpResponse:
     """Show and process the form.
 
-    `?preset=`, `?clone=`, `?judge=1`, `?opponents=` (a number), `?checkpoint=`, `?dataset=` set initial values, and
-    `?exploit=` (a checkpoint) those of a run whose only opponent it is. A form sent with `redraw` comes back as the
+    `?preset=`, `?clone=`, `?judge=1`, `?opponents=` and `?labels=` (numbers), `?checkpoint=`, `?dataset=` set initial
+    values, `?label=` and `?classifier=` those of the labels that are added, and `?exploit=` (a checkpoint) those of a
+    run whose only opponent it is. A form sent with `redraw` comes back as the
     query says, with what was entered.
     """
     user = current_user(request)
@@ -58,16 +61,17 @@ def new(request: HttpRequest) -> HttpResponse:
             return redirect("runs:detail", run.pk)
     status = 400 if sent and not redrawn else 200
     context = {"form": form, "presets": presets.PRESETS, "preset": "" if source else preset, "source": source}
-    context |= {"exploited": exploited, "label_warnings": _label_warnings(config)}
+    context |= {"exploited": exploited, "labels_measured": _measured(config)}
     judge = {"judge": config["judge"] is not None, "may_judge": "judge" in presets.SECTIONS[config["kind"]]}
     opponents = {"opponents": len(config["opponents"]), "most_opponents": presets.MOST_OPPONENTS}
-    return render(request, "runs/new.html", {**context, **judge, **opponents}, status=status)
+    labels = {"labels": len(config["reward"]["labels"]), "most_labels": MOST_LABELS}
+    return render(request, "runs/new.html", {**context, **judge, **opponents, **labels}, status=status)
 
 
-def _label_warnings(config: dict[str, Any]) -> list[str]:
-    """Why labels in the reward should not be trusted; a name that is wrong is shown once the form is sent."""
+def _measured(config: dict[str, Any]) -> list[Measured]:
+    """How well the labels in the reward agree with people; a name that is wrong is shown once the form is sent."""
     try:
-        return [label.warning for label in measured_labels(configs.parse(config)) if label.warning]
+        return measured_labels(configs.parse(config))
     except BadInput:
         return []
 
@@ -104,11 +108,7 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
         config = presets.PRESETS[preset].config()
     else:
         raise Http404
-    if request.GET.get("judge") == "1":
-        config = presets.with_judge(config)
-    if request.GET.get("opponents") and "opponents" in presets.SECTIONS[config["kind"]]:
-        most = max(presets.MOST_OPPONENTS, len(config["opponents"]))
-        config = presets.with_opponents(config, integer(request, "opponents", 0, 0, most))
+    config = _with_additions(request, config)
     if (model := _requested(request, "checkpoint")) is not None:
         initial["model"] = model.pk
         if model.run is not None and source is None:
@@ -122,3 +122,16 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
         if version.games and config["game"]["name"] not in version.games:
             config = presets.of_game(config, version.games[0])
     return config, initial
+
+
+def _with_additions(request: HttpRequest, config: dict[str, Any]) -> dict[str, Any]:
+    """The configuration with the judge, the number of opponents and the number of labels that the query asks for."""
+    if request.GET.get("judge") == "1":
+        config = presets.with_judge(config)
+    if request.GET.get("opponents") and "opponents" in presets.SECTIONS[config["kind"]]:
+        most = max(presets.MOST_OPPONENTS, len(config["opponents"]))
+        config = presets.with_opponents(config, integer(request, "opponents", 0, 0, most))
+    if request.GET.get("labels") and "reward" in presets.SECTIONS[config["kind"]]:
+        added = {name: request.GET.get(name, "")[:80] for name in ("label", "classifier")}
+        config = presets.with_labels(config, integer(request, "labels", 0, 0, MOST_LABELS), **added)
+    return config
