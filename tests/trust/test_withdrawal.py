@@ -454,9 +454,18 @@ def test_a_classifier_that_learned_from_it_says_so_and_is_trained_again_without_
     assert again_button not in client_of(researcher).get(page).content.decode()
     with pytest.raises(BadInput, match="has not failed"):
         suggesting.retry_classifier(classifier=trained)
+    warned = (
+        (reverse("judgments:classifiers"), "withdrawn data"),
+        (
+            reverse("runs:new") + "?labels=1&label=offers&classifier=moves",
+            "Consent to a game was withdrawn after moves had learned from it",
+        ),
+    )
+    assert not any(text in client_of(researcher).get(each).content.decode() for each, text in warned)
     withdrawn(made.match, player)
     assert has_withdrawn(trained)
     assert again_button in client_of(researcher).get(page).content.decode()
+    assert all(text in client_of(researcher).get(each).content.decode() for each, text in warned)
     for kind in (0, 1):  # each source alone is enough
         only = Classifier(trained_on={"sources": [trained.trained_on["sources"][kind]]})
         assert has_withdrawn(only)

@@ -60,9 +60,10 @@ def _forget_version(*, version: Any, **_options: Any) -> None:
 
 def _classifier(*, name: str, **_options: Any) -> Any:
     from webapp.judgments.models import Classifier
+    from webapp.judgments.suggesting.withdrawn import has_withdrawn
 
     classifier = Classifier.objects.ready().filter(name=name).first()
-    return None if classifier is None else classifier.info
+    return None if classifier is None else (classifier.info, has_withdrawn(classifier))
 
 
 class JudgmentsConfig(AppConfig):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from training.config import RunConfig
 from training.errors import BadInput
 from training.labels.codebooks import CODEBOOKS
@@ -16,28 +18,32 @@ def measured_labels(config: RunConfig) -> list[Measured]:
 
     Raises `BadInput` with the field for a classifier or codebook that this site does not have.
     """
-    found = []
+    labels = []
     for place, entry in enumerate(config.reward.labels):
         where = f"reward.labels.{place}"
         if entry.codebook and entry.codebook not in CODEBOOKS:
             raise BadInput(f"name one of {', '.join(CODEBOOKS)}; files are for the command line", f"{where}.codebook")
-        info = _info(entry.classifier) if entry.classifier else None
+        info, withdrawn = _classifier(entry.classifier) if entry.classifier else (None, False)
         if entry.classifier and info is None:
             why = f"no trained classifier is named {entry.classifier[:80]!r}; folders are for the command line"
             raise BadInput(why, f"{where}.classifier")
         try:
-            found.append(measured(entry, config.reward.least_agreement, info))
+            label = measured(entry, config.reward.least_agreement, info)
         except BadInput as error:
             raise BadInput(error.why, f"{where}.{error.where}") from error
-    return found
+        why = f"consent to a game was withdrawn after {entry.classifier} had learned from it" if withdrawn else ""
+        labels.append(replace(label, warning="; ".join(filter(None, (label.warning, why)))))
+    return labels
 
 
-def _info(name: str) -> ClassifierInfo | None:
+def _classifier(name: str) -> tuple[ClassifierInfo | None, bool]:
+    """What the classifier of this name states of itself, and whether it learned from a withdrawn game."""
     for _, answer in classifier_named.send(sender=Run, name=name):
-        info: object = answer
-        if isinstance(info, ClassifierInfo):
-            return info
-    return None
+        known: object = answer
+        if isinstance(known, tuple):
+            info, withdrawn = known
+            return info, withdrawn
+    return None, False
 
 
 def recorded(run: Run) -> list[dict[str, object]]:

@@ -19,7 +19,7 @@ from webapp.core.http import STOP_ASKING, accepted, integer, wants_fragment
 from webapp.judgments.models import Classifier, Queue, Suggestion
 from webapp.judgments.suggesting import acceptance, services, sources
 from webapp.judgments.suggesting.forms import ClassifierForm
-from webapp.judgments.suggesting.withdrawn import has_withdrawn
+from webapp.judgments.suggesting.withdrawn import flagged, has_withdrawn
 
 PAGE = 50
 
@@ -71,7 +71,7 @@ def suggestions_delete(request: HttpRequest, pk: int) -> HttpResponseBase:
 def classifier_list(request: HttpRequest) -> HttpResponse:
     rows = Classifier.objects.visible_to(current_user(request)).listed()
     page = Paginator(rows, PAGE).get_page(integer(request, "page", 1, low=1))
-    return render(request, "judgments/classifiers.html", {"page": page})
+    return render(request, "judgments/classifiers.html", {"page": page, "withdrawn": flagged(page)})
 
 
 @require_http_methods(["GET", "POST"])
