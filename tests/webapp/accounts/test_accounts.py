@@ -35,6 +35,17 @@ def test_an_inactive_person_does_not_get_in(client, player):
     assert "_auth_user_id" not in client.session
 
 
+def test_who_is_invited_can_make_an_account_first(client):
+    invitation = reverse("judgments:invitation", args=["some-token"])
+    page = client.get(reverse("account_login"), {"next": invitation})
+    assert "You are invited to judge conversations." in page.text
+    address = f"{reverse('account_signup')}?next=/judgments/invitations/some-token/"
+    assert f'href="{address}"' in page.text.replace("%2F", "/")
+    assert f'href="{reverse("account_login")}?next={invitation}"' in client.get(address).text.replace("%2F", "/")
+    data = {"username": "nina", "password1": "a long pass phrase", "password2": "a long pass phrase"}
+    assert client.post(reverse("account_signup"), {**data, "next": invitation}).url == invitation
+
+
 def test_a_new_account_is_a_player(client):
     data = {"username": "nina", "password1": "a long pass phrase", "password2": "a long pass phrase"}
     assert client.post(reverse("account_signup"), data).status_code == 302
