@@ -105,7 +105,7 @@
         comesBack(judging, answer);
         break; // what was entered afterwards waits
       }
-      if (answer.refused) refused(judging, answer.refused);
+      if (answer.refused) refused(judging, answer.refused, data);
       else saved(judging, answer);
     }
     busy = false;
@@ -130,10 +130,13 @@
     show(article);
   }
 
-  function refused(judging, html) {
+  // The focus goes to what has to be corrected, near which the refusal stands: on a phone the top of the page is far away.
+  function refused(judging, html, data) {
     back(judging, parse(html));
-    const wrong = current.form.querySelector(".problem");
-    (wrong?.closest("fieldset")?.querySelector("input, textarea") ?? current.article.querySelector("h2")).focus();
+    const { form } = current;
+    const wrong = form.querySelector("fieldset .problem")?.closest("fieldset").querySelector("input, textarea");
+    const reason = data.has("skip") ? "why" : data.has("unscored") ? "reason" : null;
+    (wrong ?? (reason ? form.elements.namedItem(reason) : buttonOf("save"))).focus();
     current.keep();
   }
 

@@ -151,7 +151,7 @@ def _refused(request: HttpRequest, queue: Queue, target: Target, form: Asked, re
     sent = request.POST
     entered = {
         "reason": sent.get("reason", ""), "unsure": "unsure" in sent, "refusal": refusal,
-        "reopened": "reopened" in sent, "why": sent.get("why", ""),
+        "reopened": "reopened" in sent, "why": sent.get("why", ""), "skipping": "skip" in sent,
     }  # fmt: skip
     if "unscored" in sent or "skip" in sent:
         for section in form.sections:
