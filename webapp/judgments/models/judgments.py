@@ -272,7 +272,10 @@ class Label(LabelRow):
                 name="label_place_once",
             ),
         ]
-        indexes = [models.Index(fields=["name"], name="label_name")]
+        indexes = [
+            models.Index(fields=["name"], name="label_name"),
+            models.Index(fields=["judgment"], condition=~Q(reason="") | ~Q(text=""), name="label_with_words"),
+        ]
         ordering = ["pk"]
 
 

@@ -164,11 +164,20 @@ def _has_value(value: str) -> Q:
 
 
 def _says(words: str) -> Q:
-    """What was said in the game, or written with the label, contains the words."""
+    """What was said in the game, or written with the label, contains the words.
+
+    Which kinds of games contain them is read at once, and labels with words have an index (`label_with_words`): a
+    search that finds nothing looks at no other label.
+    """
     query = SearchQuery(words, config="simple", search_type="websearch")
     games = LabelledGame.objects.filter(words=query)  # read by its index once, not for every label
-    said = [Q(**{f"judgment__{kind}__in": games.exclude(**{kind: None}).values(kind)}) for kind in KINDS]
-    return said[0] | said[1] | said[2] | Q(reason__icontains=words) | Q(text__icontains=words)
+    written = Label.objects.filter(~Q(reason="") | ~Q(text=""), Q(reason__icontains=words) | Q(text__icontains=words))
+    said = Q(pk__in=written.order_by().values("pk"))
+    for kind in KINDS:
+        of_kind = games.exclude(**{kind: None})
+        if of_kind.exists():
+            said |= Q(**{f"judgment__{kind}__in": of_kind.values(kind)})
+    return said
 
 
 def offered_labels(user: User) -> list[tuple[str, str]]:
