@@ -28,8 +28,10 @@ class JudgmentQuerySet(ConsentedQuerySet["Judgment"]):
         """
         if not user.is_researcher:
             return self.filter(author=user)
-        unrated = Exists(Match.objects.unrevealed_to(user).filter(pk=OuterRef("match")))
-        return self.not_awaited_by(user).filter(Q(author=user) | ~unrated)
+        rows, unrated = self.not_awaited_by(user), Match.objects.unrevealed_at_once(user)
+        if unrated.query.is_empty():
+            return rows
+        return rows.filter(Q(author=user) | ~Exists(unrated.filter(pk=OuterRef("match"))))
 
     def not_awaited_by(self, user: User | None) -> JudgmentQuerySet:
         """All but others' judgments of seats that this person has yet to judge in any queue; without a person, all."""

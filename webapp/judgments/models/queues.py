@@ -173,6 +173,9 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
         Left out are closed batches, what they have judged or put aside, what is reserved for others or judged by
         enough, and, before they have qualified, all but gold targets. Gold targets are offered to everybody.
         """
+        unjudged = self._unjudged_by(user)
+        if unjudged.query.is_empty():
+            return unjudged
         own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
         qualifications = Qualification.objects.filter(queue=OuterRef("queue"), annotator=user)
         passed = Q(queue__qualification_items=0) | Exists(qualifications.filter(passed=True))
@@ -182,7 +185,7 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
             Q(Exists(own.reserved())) | Q(required__gt=_judgments() + _reservations(besides=user))
         )
         opened = Q(queue__batches_open=None) | Q(batch__lte=F("queue__batches_open"))
-        offered = self._unjudged_by(user).filter(
+        offered = unjudged.filter(
             opened,
             ~Exists(own.exclude(skipped="")),
             passed | in_training,
@@ -198,12 +201,15 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
         judged by enough; so also of shared-out ones where one more annotator may be asked. What others said of their
         seats is withheld from this person.
         """
+        unjudged = self._unjudged_by(user)
+        if unjudged.query.is_empty():
+            return unjudged
         own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
         few = Q(required__gt=_judgments())
         one_more = Q(queue__max_overlap__isnull=False) & few
         preassigned = Q(queue__assignment=Queue.Assignment.PREASSIGNED) & (Q(Exists(own)) | one_more)
         room = Q(queue__assignment=Queue.Assignment.FIRST_COME) & (Q(Exists(own.reserved())) | few)
-        unjudged = self._unjudged_by(user).exclude(queue__state=Queue.State.CLOSED)
+        unjudged = unjudged.exclude(queue__state=Queue.State.CLOSED)
         return unjudged.filter(Q(gold=True) | Q(required=None) | preassigned | room).order_by("queue", "position")
 
     def skipped_by(self, user: User) -> TargetQuerySet:
