@@ -156,10 +156,12 @@ def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
     """What this person has judged in a queue, each with a way to change it; the latest comes first."""
     user = current_user(request)
     queue = get_or_404(Queue.objects.annotated_by(user), pk=pk)
-    rows = Judgment.objects.filter(author=user, decides=False).of_queue(queue).order_by("-updated_at", "-pk")
-    games_of_rows = ("target__queue", "target__match", "target__episode__run")
-    page = Paginator(rows.select_related(*games_of_rows), PAGE).get_page(integer(request, "page", 1, low=1))
+    own = Judgment.everything.filter(author=user, decides=False, target__queue=queue).consented(of="target__")
+    keys = own.order_by("-updated_at", "-pk").values_list("pk", flat=True)  # sorted without what a page shows of each
+    page = Paginator(keys, PAGE).get_page(integer(request, "page", 1, low=1))
     last = page.paginator.count - page.start_index() + 1  # games have no names here: those tell who played, and when
-    shown = shown_judgments(page, Names(queue.pk), as_annotated=True)
+    rows = Judgment.objects.filter(pk__in=list(page)).of_queue(queue).order_by("-updated_at", "-pk")
+    games_of_rows = ("target__queue", "target__match", "target__episode__run")
+    shown = shown_judgments(rows.select_related(*games_of_rows), Names(queue.pk), as_annotated=True)
     judgments = [(f"no. {last - place}", judgment) for place, judgment in enumerate(shown)]
     return render(request, "judgments/own.html", {"queue": queue, "page": page, "judgments": judgments})

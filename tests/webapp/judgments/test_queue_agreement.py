@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 from django.core.cache import cache
+from django.core.paginator import Paginator
 from django.urls import reverse
 from django.utils import timezone
 
@@ -20,7 +21,10 @@ from webapp.judgments import games
 from webapp.judgments.annotating.services import store_labels
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Judgment
+from webapp.judgments.queues import progress
+from webapp.judgments.queues.views import FromBothEnds
 from webapp.judgments.results import analyses, background, queue_agreement, withheld
+from webapp.scenarios.models import StoredConversation
 from worker.tasks import judged_results
 
 pytestmark = pytest.mark.django_db
@@ -274,6 +278,66 @@ def test_what_is_withheld_by_keys_is_what_may_not_be_read(researcher, other_rese
     read = {row.target for row in withheld.readable(queue, other_researcher, hidden)}
     assert read == {row.target for row in Judgment.objects.readable_by(other_researcher)} == {first}
     assert withheld.of_reader(queue, researcher) == withheld.NOTHING
+
+
+def test_what_is_withheld_of_a_copy_is_what_may_not_be_read(researcher, other_researcher, annotator):
+    """Somebody who has yet to judge a copy of the second game may not read of that game, nor of its only seat."""
+    queue = queue_over(researcher, [annotator], 3)
+    rows = [judge(target, annotator, {"fair": True}) for target in queue.targets.order_by("position")]
+    copies = imported(researcher, conversation(1), name="copies")
+    waiting = conversation_queue(researcher, copies, [other_researcher], codebook="plain")
+    awaited = withheld.awaited_by(other_researcher)
+    assert awaited.queues == {waiting.pk}
+    hidden = withheld.of_reader(queue, other_researcher)
+    assert hidden == withheld.of_reader(queue, other_researcher, awaited) == withheld.Withheld(frozenset({rows[1].pk}))
+    assert set(Judgment.objects.readable_by(other_researcher)) == {rows[0], rows[2]}
+
+
+@pytest.mark.parametrize(
+    "awaited_seat, seat, withheld_from", [(0, 0, True), (0, 1, False), (None, 1, True), (1, None, True)]
+)
+def test_a_seat_is_withheld_with_its_whole_game(researcher, annotator, awaited_seat, seat, withheld_from):
+    queue = queue_over(researcher, [annotator], 1)
+    queue.targets.update(seat=seat)
+    (target,) = queue.targets.all()
+    names = {target.conversation.episode_sha256: frozenset({awaited_seat})}
+    assert withheld.Awaited(frozenset(), names).among(queue.targets.all()) == ({target.pk} if withheld_from else set())
+
+
+def test_the_tally_of_a_queue_has_the_state_of_its_judgments(researcher, annotator):
+    """The page counts once for itself and for its analysis: after each of these, both are the same."""
+    queue = queue_over(researcher, [annotator], 3)
+    first, second, third = queue.targets.order_by("position")
+    states = []
+
+    def counted():
+        tally = progress.tally(queue)
+        assert analyses.state_of_authors(queue, tally.state) == analyses.state_of_authors(queue)
+        states.append(tally.state)
+        return tally
+
+    assert (counted().scored, states[0]["count"], states[0]["newest"]) == (0, 0, None)
+    row = judge(first, annotator, {"fair": True})
+    judge(second, annotator, None)
+    judge(third, annotator, {"fair": False})
+    assert (counted().scored, states[-1]["count"]) == (2, 3)
+    Judgment.objects.filter(pk=row.pk).update(updated_at=timezone.now())
+    assert counted().state["last"] > states[-2]["last"]
+    judge(first, researcher, {"fair": False}, decides=True)
+    assert (counted().decided, states[-1]["decisions"]) == (1, 1)
+    StoredConversation.objects.filter(pk=third.conversation_id).update(withdrawn_at=timezone.now())
+    assert (counted().scored, states[-1]["count"]) == (2, 3), "two of the first game, one that could not be scored"
+    row.delete()
+    assert counted().state["count"] == 2
+    assert len({repr(state) for state in states}) == len(states)
+
+
+def test_pages_of_judgments_are_read_from_the_nearer_end(researcher, annotator):
+    queue = queue_over(researcher, [annotator], 7)
+    rows = [judge(target, annotator, {"fair": True}).pk for target in queue.targets.order_by("position")]
+    keys = FromBothEnds(withheld.readable(queue, researcher, withheld.NOTHING), len(rows))
+    pages = Paginator(keys, 3)
+    assert [list(pages.page(number)) for number in pages.page_range] == [rows[:3], rows[3:6], rows[6:]]
 
 
 def test_decisions_have_no_part_in_agreement(researcher, annotator):

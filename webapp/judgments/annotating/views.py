@@ -31,7 +31,7 @@ from webapp.judgments.annotating.scene import scene_of
 from webapp.judgments.annotating.settings import own_settings
 from webapp.judgments.models import Judgment, Queue, Target
 from webapp.judgments.queues import reservations
-from webapp.judgments.results import analyses
+from webapp.judgments.results import analyses, withheld
 from webapp.judgments.results.background import Analysis
 
 
@@ -193,13 +193,13 @@ def _page(
 ) -> HttpResponse:
     user = current_user(request)
     own = own_settings(user)
-    waiting = queue.targets.open_for(user).count()
-    total = waiting + queue.targets.judged_by(user).count()
+    waiting = 0 if target is None else queue.targets.open_for(user).count()  # none is offered: nothing is open
+    done = queue.targets.judged_by(user).count()
     context: dict[str, Any] = {
         "queue": queue,
-        "total": total,
-        "done": total - waiting,
-        "analysis": _agreement(queue, user),
+        "total": waiting + done,
+        "done": done,
+        "analysis": None if waiting else _agreement(queue, user),
         "break_minutes": own.break_minutes,
         "actions": json.dumps(keys.actions_for_page(own.keys)),
         "reopened": False,
@@ -212,8 +212,8 @@ def _page(
 
 def _agreement(queue: Queue, user: User) -> Analysis | None:
     """How far the authors of a queue agree; None for whoever has yet to judge something of it."""
-    awaited = queue.targets.awaited_by(user).exists()
-    return None if awaited else analyses.of_queue(queue, "summary", user)
+    awaited = withheld.awaited_by(user)
+    return None if queue.pk in awaited.queues else analyses.of_queue(queue, "summary", user, awaited=awaited)
 
 
 def _target(target: Target, form: Asked | None, user: User) -> dict[str, Any]:

@@ -47,10 +47,13 @@ def source_in_sql(row: type[F]) -> Coalesce:
 class ConsentedQuerySet(models.QuerySet[M]):
     """Rows with the columns `match` and `conversation`."""
 
-    def consented(self) -> Self:
-        """Without those about a game to whose use a player, or the person behind a conversation, withdrew consent."""
-        refused = MatchSeat.objects.refusing().filter(match=OuterRef("match"))
-        withdrawn = StoredConversation.objects.withdrawn().filter(pk=OuterRef("conversation"))
+    def consented(self, of: str = "") -> Self:
+        """Without those about a game to whose use a player, or the person behind a conversation, withdrew consent.
+
+        `of`: the relation whose columns name the game, with two underscores at the end.
+        """
+        refused = MatchSeat.objects.refusing().filter(match=OuterRef(f"{of}match"))
+        withdrawn = StoredConversation.objects.withdrawn().filter(pk=OuterRef(f"{of}conversation"))
         return self.filter(~Exists(refused), ~Exists(withdrawn))
 
 

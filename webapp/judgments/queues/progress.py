@@ -12,15 +12,15 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from django.db.models import Case, Count, F, IntegerField, Q, Sum, Value, When
+from django.db.models import Case, Count, F, IntegerField, Max, Q, Sum, Value, When
 from django.db.models.functions import Coalesce, Now
 
 from webapp.accounts.models import User
 from webapp.judgments.models import Assignment, Judgment, JudgmentQuerySet, Qualification, Queue, Target
 from webapp.judgments.naming import numbers_in
 from webapp.judgments.queues.gold import Accuracy, accuracies
-from webapp.judgments.results import analyses
-from webapp.judgments.results.background import Analysis
+from webapp.judgments.results import analyses, withheld
+from webapp.judgments.results.background import Analysis, State
 
 BREAK = timedelta(minutes=10)
 """A gap between two judgments from which on the annotator took a break: it is no active time."""
@@ -41,26 +41,36 @@ class Batch:
 
 @dataclass(frozen=True)
 class Tally:
-    """The judgments of a queue, counted in one read: those that are scored, the annotators' work by account, and how
-    many they made in each batch.
+    """The judgments of a queue, counted in one read: those that are scored, the annotators' work by account, how many
+    they made in each batch, how many targets have a decision, and the `state` of all of them for analyses.
     """
 
     scored: int
     work: Mapping[int, Work]
     by_batch: Mapping[int, int]
+    decided: int
+    state: State
 
 
 def tally(queue: Queue) -> Tally:
     """Count the judgments of a queue whose games may be judged."""
-    judgments = Judgment.everything.filter(target__in=Target.objects.filter(queue=queue)).order_by()
-    rows = _counted(judgments, "author", "decides", "target__batch")
-    annotators = [row for row in rows if row[0] is not None and not row[1]]
+    judgments = Judgment.everything.filter(target__queue=queue).consented(of="target__").order_by()
+    latest = {"newest": Max("pk"), "last": Max("updated_at")}
+    rows = _counted(judgments, "author", "decides", "target__batch", **latest)
     by_batch, by_author = Counter[int](), defaultdict[int, list[Counts]](list)
-    for author, _, batch, *counts in annotators:
-        by_batch[batch] += counts[0]
-        by_author[author].append(Counts(*counts))
+    for author, decides, batch, counts, *_ in rows:
+        if author is not None and not decides:
+            by_batch[batch] += counts.number
+            by_author[author].append(counts)
     work = _work(judgments.filter(decides=False), "author", {pk: Counts.total(each) for pk, each in by_author.items()})
-    return Tally(sum(row[3] - row[4] for row in rows), work, by_batch)
+    decided = sum(counts.number for _, decides, _, counts, *_ in rows if decides)
+    state = {
+        "count": sum(row[3].number for row in rows),
+        "newest": max((row[4] for row in rows), default=None),
+        "last": max((row[5] for row in rows if row[5] is not None), default=None),
+        "decisions": decided,
+    }
+    return Tally(sum(row[3].number - row[3].failed for row in rows), work, by_batch, decided, state)
 
 
 def batches(queue: Queue, annotators: int, counted: Tally) -> list[Batch]:
@@ -159,12 +169,18 @@ class Counts(NamedTuple):
         return cls(*map(sum, zip(*counts, strict=True)))
 
 
-def _counted(judgments: JudgmentQuerySet, *by: str) -> list[tuple[Any, ...]]:
-    """The counts of judgments in the order of `Counts`, behind the values of the columns that they are grouped by."""
+def _counted(judgments: JudgmentQuerySet, *by: str, **more: Max) -> list[tuple[Any, ...]]:
+    """The `Counts` of judgments behind the values of the columns that they are grouped by, and before what more is
+    asked of each group.
+    """
     failed, active = Count("pk", filter=Q(unscored=True)), Coalesce(Sum("seconds"), 0.0)
     rows = judgments.order_by().values(*by).annotate(number=Count("pk"), failed=failed, active=active,
-                                                     timed=Count("seconds"))  # fmt: skip
-    return list(rows.values_list(*by, *Counts._fields))
+                                                     timed=Count("seconds"), **more)  # fmt: skip
+    behind = len(by) + len(Counts._fields)
+    return [
+        (*row[: len(by)], Counts(*row[len(by) : behind]), *row[behind:])
+        for row in rows.values_list(*by, *Counts._fields, *more)
+    ]
 
 
 def _work(judgments: JudgmentQuerySet, by: str, counted: Mapping[int, Counts]) -> dict[int, Work]:
@@ -229,10 +245,9 @@ def own_queues(user: User) -> list[OwnQueue]:
     skipped: dict[int, list[Target]] = defaultdict(list)
     for target in Target.objects.filter(queue__in=queues).skipped_by(user):
         skipped[target.queue_id].append(target)
-    own = Judgment.everything.filter(target__in=Target.objects.filter(queue__in=queues), author=user, decides=False)
-    work = _work(own, "target__queue", {key: Counts(*counts) for key, *counts in _counted(own, "target__queue")})
-    awaited = Target.objects.filter(queue__in=queues).awaited_by(user).order_by()
-    waiting = set(awaited.values_list("queue", flat=True).distinct())
+    own = Judgment.everything.filter(target__queue__in=queues, author=user, decides=False).consented(of="target__")
+    work = _work(own, "target__queue", dict(_counted(own, "target__queue")))
+    awaited = withheld.awaited_by(user)
     rounds = {row.queue_id: row for row in Qualification.objects.filter(queue__in=queues, annotator=user)}
     return [
         OwnQueue(
@@ -241,7 +256,9 @@ def own_queues(user: User) -> list[OwnQueue]:
             judged=work[queue.pk].judged,
             skipped=skipped[queue.pk],
             per_hour=work[queue.pk].per_hour,
-            agreement=None if queue.pk in waiting else analyses.of_queue(queue, "similarity", user),
+            agreement=None
+            if queue.pk in awaited.queues
+            else analyses.of_queue(queue, "similarity", user, awaited=awaited),
             in_training=queue.qualification_items > 0 and not (queue.pk in rounds and rounds[queue.pk].passed),
             failed=queue.pk in rounds and not (rounds[queue.pk].passed or rounds[queue.pk].by_owner),
         )

@@ -24,7 +24,7 @@ from webapp.core.http import STOP_ASKING, accepted, integer, render_block, rende
 from webapp.core.sorting import Order
 from webapp.judgments import display
 from webapp.judgments.datasets import export, files
-from webapp.judgments.models import QUEUE_SORTS, Codebook, JudgeModel, Judgment, Queue, Target
+from webapp.judgments.models import QUEUE_SORTS, Codebook, JudgeModel, Judgment, JudgmentQuerySet, Queue, Target
 from webapp.judgments.naming import Names
 from webapp.judgments.queues import managing, progress
 from webapp.judgments.queues import services as queues
@@ -116,7 +116,8 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     if not wants_fragment(request):
         return render(request, "judgments/queue.html", _queue_context(request, queue))
     if "results" in request.GET:
-        return render(request, "judgments/queue_results.html", _results_context(queue, current_user(request)))
+        context = _results_context(queue, current_user(request), progress.tally(queue))
+        return render(request, "judgments/queue_results.html", context)
     waiting = queue.targets.filter(state=Target.State.PENDING).count()
     if waiting and request.GET.get("left") == str(waiting):
         return HttpResponse(status=204)
@@ -129,12 +130,12 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
 def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     """The context of a queue's page, as far as this user may read it."""
     user = current_user(request)
-    context, counted = _results_context(queue, user), progress.tally(queue)
+    counted = progress.tally(queue)
+    context = _results_context(queue, user, counted)
     analysis = context["analysis"]
     scored = Judgment.objects.none() if analysis is None else withheld.readable(queue, user, analysis.withheld)
-    pages = Paginator(scored.values_list("pk", flat=True), JUDGMENTS)
-    if analysis is not None and not analysis.withheld:
-        pages.count = counted.scored
+    whole = analysis is not None and not analysis.withheld
+    pages = Paginator(FromBothEnds(scored, counted.scored if whole else scored.count()), JUDGMENTS)
     page = pages.get_page(integer(request, "page", 1, low=1))
     rows = Judgment.objects.filter(pk__in=list(page)).of_queue(queue)
     people = _people(queue, user, counted)
@@ -151,16 +152,38 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     }
 
 
-def _results_context(queue: Queue, user: User) -> dict[str, Any]:
+class FromBothEnds:
+    """The keys of sorted rows, whose later half is read from the end: a page is read without the pages before it."""
+
+    def __init__(self, rows: JudgmentQuerySet, count: int) -> None:
+        self._rows, self._count = rows, count
+
+    def count(self) -> int:
+        """Return how many there are."""
+        return self._count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: slice) -> list[int]:
+        start, stop = place.start, min(place.stop, self._count)
+        keys = self._rows.values_list("pk", flat=True)
+        if start + stop <= self._count:
+            return list(keys[start:stop])
+        return list(keys.reverse()[self._count - stop : self._count - start])[::-1]
+
+
+def _results_context(queue: Queue, user: User, counted: Tally) -> dict[str, Any]:
     """The context of the results, as far as this user may read them."""
     remaining = queue.targets.awaited_by(user).count()
+    state = None if remaining else analyses.state_of_authors(queue, counted.state)
     unscored = queue.targets.filter(state=Target.State.UNSCORED).select_related("conversation__scenario")
     unscored = unscored.prefetch_related(Prefetch("judgments", Judgment.objects.readable_by(user)))[:50]
     return {
         "queue": queue,
         "left": remaining,
-        "analysis": None if remaining else analyses.of_queue(queue, "summary", user),
-        "decided": 0 if remaining else queue.targets.filter(judgments__decides=True).count(),
+        "analysis": None if remaining else analyses.of_queue(queue, "summary", user, state=state),
+        "decided": 0 if remaining else counted.decided,
         "enough": ENOUGH,
         "unscored": [] if remaining else unscored,
         "readable": _readable(user, () if remaining else (target.match_id for target in unscored)),

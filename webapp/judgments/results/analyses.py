@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from django.db.models import Count, Max
@@ -12,7 +12,7 @@ from training.labels.truth import METHODS
 from training.reading import Record
 from webapp.accounts.models import User
 from webapp.core.queue import ANALYSE_QUEUE
-from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target, TargetQuerySet
+from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue
 from webapp.judgments.results import (
     aggregated,
     background,
@@ -24,7 +24,7 @@ from webapp.judgments.results import (
     withheld,
 )
 from webapp.judgments.results.background import Analysis, Report, State, Work, state_of
-from webapp.judgments.results.withheld import NOTHING, Withheld
+from webapp.judgments.results.withheld import NOTHING, Awaited, Withheld
 
 FEWEST = 20
 """Judgments whose truth is computed in the request: its models are fitted many times."""
@@ -48,7 +48,7 @@ class Kind:
 
 def state_of_people(queue: Queue) -> State:
     """Return the state of the people's judgments of a queue, and of the decisions on them."""
-    return state_of(_judgments(Target.objects.filter(queue=queue)).filter(author__isnull=False))
+    return state_of(_judgments(queue).filter(author__isnull=False))
 
 
 def state_of_truth(queue: Queue) -> State:
@@ -58,23 +58,27 @@ def state_of_truth(queue: Queue) -> State:
 
 def state_of_annotators(queue: Queue) -> State:
     """Return the state of the annotators' judgments of a queue: decisions have no part in agreement."""
-    return state_of(_judgments(Target.objects.filter(queue=queue)).filter(author__isnull=False, decides=False))
+    return state_of(_judgments(queue).filter(author__isnull=False, decides=False))
 
 
 def state_of_all(queue: Queue) -> State:
     """Return the state of all judgments under the codebook version of a queue, whoever gave them."""
-    return state_of(_judgments(Target.objects.all()).filter(codebook_version=queue.codebook_version_id))
+    rows = Judgment.everything.filter(target__isnull=False, codebook_version=queue.codebook_version_id)
+    return state_of(rows.consented(of="target__"))
 
 
-def state_of_authors(queue: Queue) -> State:
-    """Return the state of all judgments of a queue, and of those that came with its conversations."""
+def state_of_authors(queue: Queue, counted: State | None = None) -> State:
+    """Return the state of all judgments of a queue, and of those that came with its conversations.
+
+    `counted`: the state of the judgments, if it was read before.
+    """
     outside = withheld.outside(queue).aggregate(outside=Count("pk"), newest_outside=Max("pk"))
-    return {**state_of(_judgments(Target.objects.filter(queue=queue))), **outside}
+    return {**(counted or state_of(_judgments(queue))), **outside}
 
 
-def _judgments(targets: TargetQuerySet) -> JudgmentQuerySet:
-    """The judgments of targets, whose games may be judged: consent is looked up once for each target."""
-    return Judgment.everything.filter(target__in=targets)
+def _judgments(queue: Queue) -> JudgmentQuerySet:
+    """The judgments of a queue's targets whose games may be judged."""
+    return Judgment.everything.filter(target__queue=queue).consented(of="target__")
 
 
 def _of_all(compute: Callable[[Queue, Report], Record]) -> Callable[[Queue, Report, Withheld], Record]:
@@ -93,12 +97,16 @@ KINDS: dict[str, Kind] = {
 """The analyses by name."""
 
 
-def of_queue(queue: Queue, name: str, reader: User | None = None) -> Analysis:
+def of_queue(
+    queue: Queue, name: str, reader: User | None = None, *, awaited: Awaited | None = None, state: State | None = None
+) -> Analysis:
     """Return an analysis of a queue, and have it computed if there is none of the present judgments.
 
-    One that is `by_reader` holds what this reader may know; without a reader, everything.
+    One that is `by_reader` holds what this reader may know; without a reader, everything. `awaited`, what the reader
+    has yet to judge, and `state`, on which the analysis depends, are read unless the page knows them.
     """
-    return background.present(_work(queue, name, reader))
+    work = _work(queue, name, reader, awaited)
+    return background.present(work if state is None else replace(work, state=lambda: state))
 
 
 def compute(*, queue_id: int, name: str, reader_id: int | None = None) -> Record | None:
@@ -120,10 +128,10 @@ def _work_of(queue_id: int, name: str, reader_id: int | None) -> Work | None:
     return None if queue is None or (reader is None) != (reader_id is None) else _work(queue, name, reader)
 
 
-def _work(queue: Queue, name: str, reader: User | None) -> Work:
+def _work(queue: Queue, name: str, reader: User | None, awaited: Awaited | None = None) -> Work:
     kind, hidden, key = KINDS[name], NOTHING, f"queue-analysis:{queue.pk}:{name}"
     if kind.by_reader and reader is not None:
-        hidden = withheld.of_reader(queue, reader)
+        hidden = withheld.of_reader(queue, reader, awaited)
     whose = [reader.pk] if hidden and reader is not None else []
     return Work(
         key=f"{key}:{hidden.digest}" if hidden else key,

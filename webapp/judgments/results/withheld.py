@@ -8,13 +8,18 @@ from whom the same is withheld.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.arena.models import Match
-from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target, of_same_seat
+from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target
+from webapp.judgments.models.judged import SITE_SOURCE, source_in_sql
 
 
 @dataclass(frozen=True)
@@ -38,33 +43,82 @@ class Withheld:
 NOTHING = Withheld()
 
 
-def of_reader(queue: Queue, reader: User) -> Withheld:
-    """Return what is withheld from a reader of a queue's results."""
-    matches = Match.objects.unrevealed_to(reader).filter(targets__queue=queue)
+@dataclass(frozen=True)
+class Awaited:
+    """What a reader has yet to judge: in which `queues`, and which `seats` by the names of their games.
+
+    A seat of None stands for the whole game. Equal names are the same game, as in `models.of_same_seat`: a game of this
+    site and the conversations that copy it share its source, copies of a conversation the hash of its moves.
+    """
+
+    queues: frozenset[int] = frozenset()
+    seats: Mapping[str, frozenset[int | None]] = field(default_factory=dict)
+
+    def among(self, rows: QuerySet[Any]) -> set[int]:
+        """Return the keys of those targets or judgments that are about one of these seats."""
+        if not self.seats:
+            return set()
+        named = rows.alias(source=source_in_sql(F))
+        same_game = named.filter(Q(conversation__episode_sha256__in=self.seats) | Q(source__in=self.seats))
+        columns = "pk", "seat", "conversation__episode_sha256", source_in_sql(F)
+        found = set()
+        for pk, seat, *names in same_game.order_by().values_list(*columns):
+            seats = [self.seats[name] for name in _names(*names) if name in self.seats]
+            if any(seat is None or seat in each or None in each for each in seats):
+                found.add(pk)
+        return found
+
+
+def _names(digest: str | None, source: str) -> Iterator[str]:
+    """Yield the names under which a game is known, in this site and in datasets."""
+    if digest is not None:
+        yield digest
+    if re.fullmatch(SITE_SOURCE, source):
+        yield source
+
+
+def awaited_by(reader: User) -> Awaited:
+    """Return what a reader has yet to judge; for most readers that is nothing."""
+    rows = Target.objects.awaited_by(reader).order_by()
+    seats, queues = defaultdict[str, set[int | None]](set), set()
+    for queue, seat, *names in rows.values_list("queue", "seat", "conversation__episode_sha256", source_in_sql(F)):
+        queues.add(queue)
+        for name in _names(*names):
+            seats[name].add(seat)
+    return Awaited(frozenset(queues), {name: frozenset(each) for name, each in seats.items()})
+
+
+def of_reader(queue: Queue, reader: User, awaited: Awaited | None = None) -> Withheld:
+    """Return what is withheld from a reader of a queue's results; `awaited`: what they have yet to judge, if known."""
+    if awaited is None:
+        awaited = awaited_by(reader)
+    matches = Match.objects.unrevealed_at_once(reader, awaits=bool(awaited.queues)).filter(targets__queue=queue)
     judgments: set[int] = set()
-    awaited = Target.objects.awaited_by(reader)
-    if awaited.exists():  # most readers await nothing
-        same_seat = of_same_seat(awaited)
-        targets = Target.objects.filter(queue=queue).filter(same_seat).order_by().values_list("pk", flat=True)
-        others = Judgment.objects.exclude(author=reader)
-        read = [others.filter(target__in=shared)] if (shared := list(targets)) else []
-        if outside(queue).exists():
-            read.append(outside(queue).filter(same_seat))
-        for rows in read:
-            judgments |= set(rows.order_by().values_list("pk", flat=True))
+    if awaited.seats:
+        shared = awaited.among(Target.objects.filter(queue=queue))
+        judgments = awaited.among(outside(queue))
+        judgments |= _of_others(shared, reader) if shared else set()
     return Withheld(frozenset(judgments), frozenset(matches.values_list("pk", flat=True)))
+
+
+def _of_others(targets: Iterable[int], reader: User) -> set[int]:
+    rows = Judgment.objects.exclude(author=reader).filter(target__in=targets)
+    return set(rows.order_by().values_list("pk", flat=True))
 
 
 def readable(queue: Queue, reader: User, hidden: Withheld) -> JudgmentQuerySet:
     """Return the scored judgments of a queue that are not hidden from this person, in the order of its targets."""
-    rows = Judgment.everything.filter(target__in=Target.objects.filter(queue=queue)).scored()
-    rows = rows.exclude(pk__in=hidden.judgments).filter(Q(author=reader) | ~Q(match__in=hidden.matches))
+    rows = Judgment.everything.filter(target__queue=queue).consented(of="target__").scored()
+    if hidden.judgments:
+        rows = rows.exclude(pk__in=hidden.judgments)
+    if hidden.matches:
+        rows = rows.filter(Q(author=reader) | ~Q(match__in=hidden.matches))
     return rows.order_by("target__position", "pk")
 
 
 def unrevealed(queue: Queue, reader: User) -> set[int]:
     """Return the targets of matches in which the reader played and has yet to be shown who the others were."""
-    matches = Match.objects.unrevealed_to(reader).filter(targets__queue=queue)
+    matches = Match.objects.unrevealed_at_once(reader).filter(targets__queue=queue)
     return set(Target.objects.filter(queue=queue, match__in=matches.values("pk")).values_list("pk", flat=True))
 
 

@@ -47,6 +47,8 @@ def of_queue(queue: Queue) -> list[SourceReport]:
     for suggestion in Suggestion.objects.filter(target__queue=queue):
         by_target.setdefault(suggestion.target_id, []).append(suggestion)
         report(suggestion.source).count += 1
+    if not by_target:  # then judgments tell nothing of them
+        return sorted(reports.values(), key=lambda each: each.source)
     judged = Judgment.objects.filter(target__queue=queue, suggestions_shown=True, decides=False, unscored=False)
     for judgment in judged.prefetch_related("labels"):
         labels = {label.suggestion_id: label for label in judgment.labels.all() if label.suggestion_id is not None}
