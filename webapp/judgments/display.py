@@ -161,7 +161,6 @@ def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
     page = Paginator(keys, PAGE).get_page(integer(request, "page", 1, low=1))
     last = page.paginator.count - page.start_index() + 1  # games have no names here: those tell who played, and when
     rows = Judgment.objects.filter(pk__in=list(page)).of_queue(queue).order_by("-updated_at", "-pk")
-    games_of_rows = ("target__queue", "target__match", "target__episode__run")
-    shown = shown_judgments(rows.select_related(*games_of_rows), Names(queue.pk), as_annotated=True)
+    shown = shown_judgments(rows, Names(queue.pk), as_annotated=True)
     judgments = [(f"no. {last - place}", judgment) for place, judgment in enumerate(shown)]
     return render(request, "judgments/own.html", {"queue": queue, "page": page, "judgments": judgments})

@@ -21,6 +21,7 @@ from webapp.judgments import games
 from webapp.judgments.annotating.services import store_labels
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Judgment
+from webapp.judgments.naming import numbers_in
 from webapp.judgments.queues import progress
 from webapp.judgments.queues.views import FromBothEnds
 from webapp.judgments.results import analyses, background, queue_agreement, withheld
@@ -313,13 +314,14 @@ def test_the_tally_of_a_queue_has_the_state_of_its_judgments(researcher, annotat
     def counted():
         tally = progress.tally(queue)
         assert analyses.state_of_authors(queue, tally.state) == analyses.state_of_authors(queue)
+        assert tally.numbers == numbers_in(queue.pk)
         states.append(tally.state)
         return tally
 
     assert (counted().scored, states[0]["count"], states[0]["newest"]) == (0, 0, None)
     row = judge(first, annotator, {"fair": True})
     judge(second, annotator, None)
-    judge(third, annotator, {"fair": False})
+    judge(third, researcher, {"fair": False})
     assert (counted().scored, states[-1]["count"]) == (2, 3)
     Judgment.objects.filter(pk=row.pk).update(updated_at=timezone.now())
     assert counted().state["last"] > states[-2]["last"]
@@ -327,6 +329,13 @@ def test_the_tally_of_a_queue_has_the_state_of_its_judgments(researcher, annotat
     assert (counted().decided, states[-1]["decisions"]) == (1, 1)
     StoredConversation.objects.filter(pk=third.conversation_id).update(withdrawn_at=timezone.now())
     assert (counted().scored, states[-1]["count"]) == (2, 3), "two of the first game, one that could not be scored"
+    assert counted().numbers == {annotator.pk: 1, researcher.pk: 2}, "also whose only game was withdrawn"
+    states.pop()
+    assert counted().gold == 0
+    states.pop()
+    queue.targets.filter(pk=second.pk).update(gold=True)
+    assert counted().gold == 1
+    states.pop()
     row.delete()
     assert counted().state["count"] == 2
     assert len({repr(state) for state in states}) == len(states)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self, TypeVar
 
 from django.db import models
-from django.db.models import Exists, F, Func, OuterRef, TextField, Value
+from django.db.models import Exists, F, Func, OuterRef, Q, TextField, Value
 from django.db.models.functions import Coalesce
 
 from webapp.arena.models import Match, MatchSeat
@@ -44,17 +44,30 @@ def source_in_sql(row: type[F]) -> Coalesce:
     return Coalesce(match, _Joined(Value("run:"), *parts), row("conversation__source"), output_field=TextField())
 
 
+def is_consented(of: str = "") -> tuple[Q, Q]:
+    """Return the conditions that no player of a row's match, nor the person behind its conversation, withdrew consent.
+
+    `of`: the relation whose columns name the game, with two underscores at the end.
+    """
+    refused = MatchSeat.objects.refusing().filter(match=OuterRef(f"{of}match"))
+    withdrawn = StoredConversation.objects.withdrawn().filter(pk=OuterRef(f"{of}conversation"))
+    return ~Q(Exists(refused)), ~Q(Exists(withdrawn))
+
+
 class ConsentedQuerySet(models.QuerySet[M]):
     """Rows with the columns `match` and `conversation`."""
 
     def consented(self, of: str = "") -> Self:
         """Without those about a game to whose use a player, or the person behind a conversation, withdrew consent.
 
-        `of`: the relation whose columns name the game, with two underscores at the end.
+        `of`: as in `is_consented`.
         """
-        refused = MatchSeat.objects.refusing().filter(match=OuterRef(f"{of}match"))
-        withdrawn = StoredConversation.objects.withdrawn().filter(pk=OuterRef(f"{of}conversation"))
-        return self.filter(~Exists(refused), ~Exists(withdrawn))
+        return self.filter(*is_consented(of))
+
+    def withdrawn(self) -> Self:
+        """The others."""
+        refused, withdrawn = is_consented()
+        return self.filter(~refused | ~withdrawn)
 
 
 def role_at(game: JudgedGame, seat: int) -> str:

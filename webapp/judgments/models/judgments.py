@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Prefetch, Q
 
 from training.records import Label as LabelRecord
 from training.records import numbers_by_seat
@@ -15,6 +15,7 @@ from webapp.arena.models import Match
 from webapp.judgments.models.codebooks import CodebookVersion, JudgeModel
 from webapp.judgments.models.judged import ConsentedQuerySet, JudgedGame
 from webapp.judgments.models.queues import Queue, Target, of_same_seat
+from webapp.scenarios.models import StoredConversation
 
 
 class JudgmentQuerySet(ConsentedQuerySet["Judgment"]):
@@ -59,11 +60,12 @@ class JudgmentQuerySet(ConsentedQuerySet["Judgment"]):
         return self.prefetch_related("labels")
 
     def of_queue(self, queue: Queue) -> JudgmentQuerySet:
-        """Those of a queue in the order of its targets, with authors and what names the game."""
-        judgments = self.filter(target__queue=queue).with_authors()
-        copies = "target__conversation__scenario__version__dataset"
-        games = judgments.select_related("target__match", "target__episode", copies)
-        return games.order_by("target__position", "pk")
+        """Those of a queue in the order of its targets, with authors and games; each game is loaded once."""
+        conversations = StoredConversation.objects.select_related("scenario__version__dataset")
+        read = conversations.defer("judgments", "scenario__data")
+        games = Prefetch("target__conversation", read), "target__match", "target__episode__run"
+        judgments = self.filter(target__queue=queue).with_authors().select_related("target__queue")
+        return judgments.prefetch_related(*games).order_by("target__position", "pk")
 
     def outside(self) -> JudgmentQuerySet:
         """Judgments that came with imported conversations."""

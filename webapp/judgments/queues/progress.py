@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from django.db.models import Case, Count, F, IntegerField, Max, Q, Sum, Value, When
+from django.db.models import Aggregate, Case, Count, F, IntegerField, Max, Min, Q, Sum, Value, When
 from django.db.models.functions import Coalesce, Now
 
 from webapp.accounts.models import User
@@ -42,26 +42,35 @@ class Batch:
 @dataclass(frozen=True)
 class Tally:
     """The judgments of a queue, counted in one read: those that are scored, the annotators' work by account, how many
-    they made in each batch, how many targets have a decision, and the `state` of all of them for analyses.
+    they made in each batch, how many targets have a decision, how many judgments are of gold targets, the annotators'
+    numbers by account, and the `state` of all judgments for analyses.
     """
 
     scored: int
     work: Mapping[int, Work]
     by_batch: Mapping[int, int]
     decided: int
+    gold: int
+    numbers: Mapping[int, int]
     state: State
 
 
 def tally(queue: Queue) -> Tally:
     """Count the judgments of a queue whose games may be judged."""
-    judgments = Judgment.everything.filter(target__queue=queue).consented(of="target__").order_by()
-    latest = {"newest": Max("pk"), "last": Max("updated_at")}
-    rows = _counted(judgments, "author", "decides", "target__batch", **latest)
+    withdrawn = Target.everything.filter(queue=queue).withdrawn().exists()
+    judgments = Judgment.everything.filter(target__queue=queue).order_by()
+    if withdrawn:  # without that, consent need not be looked up for every judgment
+        judgments = judgments.consented(of="target__")
+    more = {"newest": Max("pk"), "last": Max("updated_at"), "first": Min("pk"),
+            "gold": Count("pk", filter=Q(target__gold=True))}  # fmt: skip
+    rows = _counted(judgments, "author", "decides", "target__batch", **more)
     by_batch, by_author = Counter[int](), defaultdict[int, list[Counts]](list)
-    for author, decides, batch, counts, *_ in rows:
+    firsts: dict[int, int] = {}
+    for author, decides, batch, counts, _, _, first, _ in rows:
         if author is not None and not decides:
             by_batch[batch] += counts.number
             by_author[author].append(counts)
+            firsts[author] = min(first, firsts.get(author, first))
     work = _work(judgments.filter(decides=False), "author", {pk: Counts.total(each) for pk, each in by_author.items()})
     decided = sum(counts.number for _, decides, _, counts, *_ in rows if decides)
     state = {
@@ -70,7 +79,16 @@ def tally(queue: Queue) -> Tally:
         "last": max((row[5] for row in rows if row[5] is not None), default=None),
         "decisions": decided,
     }
-    return Tally(sum(row[3].number - row[3].failed for row in rows), work, by_batch, decided, state)
+    numbers = {author: number for number, author in enumerate(sorted(firsts, key=lambda pk: firsts[pk]), 1)}
+    return Tally(
+        scored=sum(row[3].number - row[3].failed for row in rows),
+        work=work,
+        by_batch=by_batch,
+        decided=decided,
+        gold=sum(row[7] for row in rows),
+        numbers=numbers_in(queue.pk) if withdrawn else numbers,  # they count judgments of withdrawn games, too
+        state=state,
+    )
 
 
 def batches(queue: Queue, annotators: int, counted: Tally) -> list[Batch]:
@@ -111,12 +129,12 @@ class Annotator:
 def annotators(queue: Queue, counted: Tally) -> list[Annotator]:
     """Return everybody who judges or judged in a people's queue, in the order of their numbers."""
     present = {user.pk: user for user in queue.annotators.all()}
-    numbers = numbers_in(queue.pk)
+    numbers = counted.numbers
     gone = User.objects.in_bulk([pk for pk in numbers if pk not in present])
     people = {**gone, **present}
     order = [*numbers, *sorted(pk for pk in present if pk not in numbers)]
     counts = _assignments(queue)
-    right = accuracies(queue)
+    right = accuracies(queue) if counted.gold else {}
     rounds = Qualification.objects.filter(queue=queue) if queue.qualification_items else ()
     qualified = {row.annotator_id: row for row in rounds}
     return [
@@ -169,7 +187,7 @@ class Counts(NamedTuple):
         return cls(*map(sum, zip(*counts, strict=True)))
 
 
-def _counted(judgments: JudgmentQuerySet, *by: str, **more: Max) -> list[tuple[Any, ...]]:
+def _counted(judgments: JudgmentQuerySet, *by: str, **more: Aggregate) -> list[tuple[Any, ...]]:
     """The `Counts` of judgments behind the values of the columns that they are grouped by, and before what more is
     asked of each group.
     """

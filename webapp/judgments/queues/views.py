@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, Prefetch
+from django.db.models import Count, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -135,7 +135,8 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     analysis = context["analysis"]
     scored = Judgment.objects.none() if analysis is None else withheld.readable(queue, user, analysis.withheld)
     whole = analysis is not None and not analysis.withheld
-    pages = Paginator(FromBothEnds(scored, counted.scored if whole else scored.count()), JUDGMENTS)
+    keys: Any = FromBothEnds(scored, counted.scored if whole else scored.count())
+    pages = Paginator(keys, JUDGMENTS)
     page = pages.get_page(integer(request, "page", 1, low=1))
     rows = Judgment.objects.filter(pk__in=list(page)).of_queue(queue)
     people = _people(queue, user, counted)
@@ -177,18 +178,23 @@ def _results_context(queue: Queue, user: User, counted: Tally) -> dict[str, Any]
     """The context of the results, as far as this user may read them."""
     remaining = queue.targets.awaited_by(user).count()
     state = None if remaining else analyses.state_of_authors(queue, counted.state)
-    unscored = queue.targets.filter(state=Target.State.UNSCORED).select_related("conversation__scenario")
-    unscored = unscored.prefetch_related(Prefetch("judgments", Judgment.objects.readable_by(user)))[:50]
+    shown = () if remaining or not queue.targets_unscored else _unscored(queue, user)  # type: ignore[attr-defined]
     return {
         "queue": queue,
         "left": remaining,
         "analysis": None if remaining else analyses.of_queue(queue, "summary", user, state=state),
         "decided": 0 if remaining else counted.decided,
         "enough": ENOUGH,
-        "unscored": [] if remaining else unscored,
-        "readable": _readable(user, () if remaining else (target.match_id for target in unscored)),
+        "unscored": shown,
+        "readable": _readable(user, (target.match_id for target in shown)),
         "may_change": user.may_change(queue.owner_id),
     }
+
+
+def _unscored(queue: Queue, user: User) -> QuerySet[Target]:
+    """Targets that could not be scored, with what this person may read of why."""
+    targets = queue.targets.filter(state=Target.State.UNSCORED).select_related("conversation__scenario")
+    return targets.prefetch_related(Prefetch("judgments", Judgment.objects.readable_by(user)))[:50]
 
 
 def _readable(user: User, matches: Iterable[int | None]) -> set[int]:

@@ -117,5 +117,5 @@ def _linked(queue: Queue, user: User, pks: Collection[int]) -> dict[str, Any]:
     hidden = withheld.unrevealed(queue, user)
     shown = Target.objects.with_links().in_bulk([pk for pk in pks if pk not in hidden])
     matches = {target.match_id for target in shown.values() if target.match_id is not None}
-    readable = set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True))
-    return {"linked": shown, "readable": readable}
+    readable = Match.objects.visible_to(user).filter(pk__in=matches) if matches else Match.objects.none()
+    return {"linked": shown, "readable": set(readable.values_list("pk", flat=True))}

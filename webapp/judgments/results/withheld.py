@@ -92,13 +92,21 @@ def of_reader(queue: Queue, reader: User, awaited: Awaited | None = None) -> Wit
     """Return what is withheld from a reader of a queue's results; `awaited`: what they have yet to judge, if known."""
     if awaited is None:
         awaited = awaited_by(reader)
-    matches = Match.objects.unrevealed_at_once(reader, awaits=bool(awaited.queues)).filter(targets__queue=queue)
     judgments: set[int] = set()
     if awaited.seats:
         shared = awaited.among(Target.objects.filter(queue=queue))
         judgments = awaited.among(outside(queue))
         judgments |= _of_others(shared, reader) if shared else set()
-    return Withheld(frozenset(judgments), frozenset(matches.values_list("pk", flat=True)))
+    return Withheld(frozenset(judgments), frozenset(_unrevealed(queue, reader, awaits=bool(awaited.queues))))
+
+
+def _unrevealed(queue: Queue, reader: User, *, awaits: bool = True) -> set[int]:
+    """The matches of a queue whose players the reader has yet to be shown."""
+    targets = Target.everything.filter(queue=queue, match__isnull=False)
+    if not targets.exists():
+        return set()
+    matches = Match.objects.unrevealed_at_once(reader, awaits=awaits).filter(pk__in=targets.order_by().values("match"))
+    return set(matches.values_list("pk", flat=True))
 
 
 def _of_others(targets: Iterable[int], reader: User) -> set[int]:
@@ -118,8 +126,9 @@ def readable(queue: Queue, reader: User, hidden: Withheld) -> JudgmentQuerySet:
 
 def unrevealed(queue: Queue, reader: User) -> set[int]:
     """Return the targets of matches in which the reader played and has yet to be shown who the others were."""
-    matches = Match.objects.unrevealed_at_once(reader).filter(targets__queue=queue)
-    return set(Target.objects.filter(queue=queue, match__in=matches.values("pk")).values_list("pk", flat=True))
+    matches = _unrevealed(queue, reader)
+    targets = Target.objects.filter(queue=queue, match__in=matches) if matches else Target.objects.none()
+    return set(targets.values_list("pk", flat=True))
 
 
 def outside(queue: Queue) -> JudgmentQuerySet:

@@ -17,6 +17,7 @@ from django.db.models.functions import Cast, Coalesce
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.judgments.models import Codebook, Judgment, Label, LabelledGame
+from webapp.judgments.models.judged import is_consented
 
 KINDS = ("match", "episode", "conversation")
 AUTHORS = (("people", "people"), ("model", "judge models"), ("rule", "rules"), ("import", "imports"))
@@ -64,9 +65,11 @@ class LabelFilter(forms.Form):
 
 def readable(user: User) -> QuerySet[Label]:
     """Return the labels of games that this person may see, without those that would prejudice them."""
-    judgments = Judgment.objects.readable_by(user).scored().values("pk")
     visible = Q(judgment__match=None) | Q(judgment__match__in=Match.objects.visible_to(user).values("pk"))
-    return Label.objects.filter(visible, judgment__in=judgments)
+    labels = Label.objects.filter(visible, *is_consented("judgment__"), judgment__unscored=False)
+    judgments = Judgment.everything.readable_by(user)
+    withheld = judgments.query.has_filters()  # from most readers nothing is
+    return labels.filter(judgment__in=judgments.values("pk")) if withheld else labels
 
 
 def of_filter(chosen: dict[str, Any], labels: QuerySet[Label]) -> QuerySet[Label]:
