@@ -349,6 +349,48 @@ def test_the_empty_form_for_another_label_is_no_label(client_of, researcher):
     assert len(Codebook.objects.get(name="fair-play").newest().record().labels) == 1
 
 
+def label_data(number, **fields):
+    return {f"labels-{number}-{name}": value for name, value in {"definition": "What?", **fields}.items()}
+
+
+def test_a_codebook_gets_as_many_labels_as_it_needs_before_it_is_saved(client_of, researcher):
+    client, address = client_of(researcher), reverse("judgments:codebook-new")
+    data = codebook_data(name="")  # what is not filled in yet is no error
+    for total in (2, 3):
+        page = client.post(address, {**data, "add": "1"})
+        assert page.status_code == 200
+        assert 'class="problem"' not in page.text
+        assert 'value="Fair play"' in page.text
+        assert len(page.context["formset"].forms) == total
+        data["labels-TOTAL_FORMS"] = str(total)
+        last = {field.html_name: field.value() for field in page.context["formset"].forms[-1]}
+        data |= {name: "on" if value is True else value for name, value in last.items() if value}
+    assert not Codebook.objects.filter(name="fair-play").exists()
+    one = {**data, "title": "One label", "labels-0-name": "fairness"}
+    assert client.post(address, one).status_code == 302, "labels that were added and stayed empty are none"
+    data |= label_data(0, name="fairness")
+    data |= label_data(1, name="promise", title="Promise", kind="span", about="seat")
+    data |= label_data(2, name="reply", title="Reply", kind="relation", about="seat")
+    client.post(address, data)
+    labels = Codebook.objects.get(name="fair-play").newest().record().labels
+    assert [(label.kind, label.about) for label in labels] == [
+        ("scale", "seat"),
+        ("span", "span"),
+        ("relation", "pair"),
+    ]
+
+
+def test_an_error_of_a_label_is_shown_at_this_label(client_of, researcher):
+    data = {**codebook_data(), "labels-TOTAL_FORMS": "3"}
+    data |= label_data(1, name="gone", title="Gone", kind="yes_no", about="seat", DELETE="on")
+    data |= label_data(2, name="order", title="Order", kind="ranking", about="turn")
+    refused = client_of(researcher).post(reverse("judgments:codebook-new"), data)
+    assert refused.status_code == 400
+    assert not refused.context["form"].errors
+    (error,) = refused.context["formset"].forms[2].non_field_errors()
+    assert error == "A ranking orders the turns of a game or of a seat."
+
+
 @pytest.mark.parametrize("name", CODEBOOKS)
 def test_a_form_that_is_saved_as_it_came_keeps_every_field(client_of, researcher, name):
     """A copy under another title differs in name and title alone."""

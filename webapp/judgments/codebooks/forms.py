@@ -7,13 +7,20 @@ from typing import Any, get_args
 
 from django import forms
 from django.forms import BaseFormSet, formset_factory
+from django.http import QueryDict
 
+from training.errors import BadInput
 from training.labels.codebooks import LabelType, Shape
 from webapp.judgments.models import CodebookVersion
 from webapp.serving.models import RemoteModel
 
 ANCHOR = re.compile(r"(-?\d+(?:\.\d+)?)\s*=\s*(.+?)")
 OPTION = re.compile(r"([a-z][a-z0-9_]{0,39})\s*=\s*(.+?)")
+PLACE = re.compile(r"labels\.(\d+)(?:\.(\w+))?.*")
+"""Where a record of a codebook is wrong: the number of a label type, and perhaps its field."""
+MARKS = {"span": "span", "relation": "pair"}
+"""What label types of these kinds are about."""
+MOST = 40
 
 
 class CodebookForm(forms.Form):
@@ -138,8 +145,10 @@ class LabelTypeForm(forms.Form):
         return {"label": name, "equals": {"yes": True, "no": False}.get(value, value) if equals else None}
 
     def clean(self) -> dict[str, Any]:
-        """Only a scale keeps its ends, and it needs both; only a choice keeps its options."""
+        """Only a scale keeps its ends, and it needs both; only a choice keeps its options. A mark is about itself."""
         cleaned = super().clean() or self.cleaned_data
+        if about := MARKS.get(cleaned.get("kind", "")):
+            cleaned = {**cleaned, "about": about}
         if cleaned.get("kind") != "scale":
             for name in ("low", "high", "anchors"):
                 self.errors.pop(name, None)
@@ -156,7 +165,7 @@ def _lines(text: str) -> list[str]:
 
 
 LabelTypeSet = formset_factory(
-    LabelTypeForm, extra=1, can_delete=True, can_order=False, min_num=1, validate_min=True, max_num=40
+    LabelTypeForm, extra=1, can_delete=True, can_order=False, min_num=1, validate_min=True, max_num=MOST
 )
 
 
@@ -164,6 +173,32 @@ def label_type_set(version: CodebookVersion | None, data: Any = None) -> BaseFor
     """Return the forms of a version's label types, with an empty one to add another."""
     initial = [_initial(label_type) for label_type in version.record().labels] if version else []
     return LabelTypeSet(data, initial=initial, prefix="labels")
+
+
+def with_another(data: QueryDict) -> QueryDict:
+    """Return what was sent of a codebook with one more label type, as the form begins; one that stays so is none."""
+    another = data.copy()
+    total = int(data.get("labels-TOTAL_FORMS", "")) if data.get("labels-TOTAL_FORMS", "").isdecimal() else 0
+    if total < MOST:
+        another["labels-TOTAL_FORMS"] = str(total + 1)
+        begins = {name: field.initial for name, field in LabelTypeForm.base_fields.items() if field.initial}
+        another.update({f"labels-{total}-{name}": "on" if value is True else value for name, value in begins.items()})
+    return another
+
+
+def mark_error(form: CodebookForm, formset: BaseFormSet[LabelTypeForm], error: BadInput) -> None:
+    """Put an error of the whole codebook at the label type that it names, if it names one."""
+    place = PLACE.fullmatch(error.where)
+    filled = _filled(formset)
+    if place is None or int(place[1]) >= len(filled):
+        form.add_error(None, str(error))
+    else:
+        part = filled[int(place[1])]
+        part.add_error(place[2] if place[2] in part.fields else None, f"{error.why[:1].upper()}{error.why[1:]}.")
+
+
+def _filled(formset: BaseFormSet[LabelTypeForm]) -> list[LabelTypeForm]:
+    return [form for form in formset.forms if form.cleaned_data and not form.cleaned_data.get("DELETE")]
 
 
 def _initial(label_type: LabelType) -> dict[str, Any]:
@@ -185,8 +220,8 @@ def _word(value: bool | str) -> str:
 
 def label_types_of(formset: BaseFormSet[LabelTypeForm]) -> list[dict[str, Any]]:
     """Return the label types that a valid formset holds."""
-    filled = [form.cleaned_data for form in formset.forms if form.cleaned_data and not form.cleaned_data.get("DELETE")]
-    return [{name: value for name, value in row.items() if name != "DELETE"} for row in filled]
+    rows = [form.cleaned_data for form in _filled(formset)]
+    return [{name: value for name, value in row.items() if name != "DELETE"} for row in rows]
 
 
 class JudgeForm(forms.Form):

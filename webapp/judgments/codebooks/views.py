@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from django.contrib import messages
+from django.forms import BaseFormSet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -15,7 +17,15 @@ from training.errors import BadInput
 from webapp.accounts.permissions import admins, annotators, current_user, get_or_404, researchers
 from webapp.core.http import accepted
 from webapp.judgments.codebooks import services as codebooks
-from webapp.judgments.codebooks.forms import CodebookForm, JudgeForm, label_type_set, label_types_of
+from webapp.judgments.codebooks.forms import (
+    CodebookForm,
+    JudgeForm,
+    LabelTypeForm,
+    label_type_set,
+    label_types_of,
+    mark_error,
+    with_another,
+)
 from webapp.judgments.models import Codebook, CodebookVersion, JudgeModel
 
 
@@ -43,9 +53,11 @@ def codebook_edit(request: HttpRequest, name: str) -> HttpResponseBase:
     title = newest.title if may_change else f"{newest.title} (copy)"
     form = CodebookForm(request.POST or None, initial={"title": title, "guideline": newest.guideline})
     formset = label_type_set(newest, request.POST or None)
+    if "add" in request.POST:
+        return _with_another(request, newest, {"codebook": codebook, "own": may_change})
     if request.method == "POST" and form.is_valid() and formset.is_valid():
         target = name if may_change else _new_name(form)
-        if target and (version := _save(request, target, form, label_types_of(formset))):
+        if target and (version := _save(request, target, form, formset)):
             return redirect("judgments:codebook", version.codebook.name, version.number)
     context = {"form": form, "formset": formset, "codebook": codebook, "own": may_change}
     return render(request, "judgments/codebook_edit.html", context, status=400 if request.method == "POST" else 200)
@@ -56,12 +68,24 @@ def codebook_edit(request: HttpRequest, name: str) -> HttpResponseBase:
 def codebook_new(request: HttpRequest) -> HttpResponseBase:
     form = CodebookForm(request.POST or None)
     formset = label_type_set(None, request.POST or None)
+    if "add" in request.POST:
+        return _with_another(request, None, {"own": True})
     if request.method == "POST" and form.is_valid() and formset.is_valid():
         name = _new_name(form)
-        if name and (version := _save(request, name, form, label_types_of(formset))):
+        if name and (version := _save(request, name, form, formset)):
             return redirect("judgments:codebook", version.codebook.name, version.number)
     context = {"form": form, "formset": formset, "own": True}
     return render(request, "judgments/codebook_edit.html", context, status=400 if request.method == "POST" else 200)
+
+
+def _with_another(request: HttpRequest, newest: CodebookVersion | None, context: dict[str, Any]) -> HttpResponse:
+    """The form as it was sent, with one more label; nothing is checked before it is saved."""
+    form, formset = CodebookForm(request.POST), label_type_set(newest, with_another(request.POST))
+    for each in (form, *formset.forms):
+        each.errors.clear()
+    formset.non_form_errors().clear()
+    formset.forms[-1].fields["name"].widget.attrs["autofocus"] = True
+    return render(request, "judgments/codebook_edit.html", {**context, "form": form, "formset": formset})
 
 
 def _new_name(form: CodebookForm) -> str:
@@ -77,12 +101,13 @@ def _new_name(form: CodebookForm) -> str:
 
 
 def _save(
-    request: HttpRequest, name: str, form: CodebookForm, labels: list[dict[str, object]]
+    request: HttpRequest, name: str, form: CodebookForm, formset: BaseFormSet[LabelTypeForm]
 ) -> CodebookVersion | None:
+    labels = label_types_of(formset)
     try:
         version = codebooks.save_codebook(name=name, labels=labels, by=current_user(request), **form.cleaned_data)
     except BadInput as error:
-        form.add_error(None, str(error))
+        mark_error(form, formset, error)
         return None
     messages.success(request, f"Saved as {version}; earlier judgments keep their version.")
     return version
