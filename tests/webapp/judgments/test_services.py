@@ -423,7 +423,7 @@ def test_a_judges_reasons_travel_with_its_values(researcher):
     assert [reasons(j) for j in judgments] == [{name: f"because of {name}" for name in FIVES}] * 2
 
 
-def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
+def test_a_no_keeps_a_match_out_of_its_queue_and_the_export(researcher, player, client_of):
     from webapp.arena.setup import waiting_room
 
     match = rated(finished_match(researcher, player), researcher)
@@ -431,6 +431,8 @@ def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
     for target in queue.targets.all():
         annotate(target=target, by=researcher, values=FIVES)
     waiting_room.answer_consent(match=match, user=player, agreed=False)
+    page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk]))
+    assert "<strong>0 of 0 scored</strong>" in page.text, "its two seats count no longer"
     with pytest.raises(BadInput, match="the queue is empty"):
         export.store(queue=queue, name="judged", by=researcher)
     with pytest.raises(BadInput, match="did not agree"):

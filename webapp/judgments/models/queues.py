@@ -78,10 +78,14 @@ class QueueQuerySet(models.QuerySet["Queue"]):
             queues = queues.exclude(rule="")
         return queues.filter(Exists(Target.objects.filter(queue=OuterRef("pk"), state="pending"))) if left else queues
 
-    def listed(self) -> QueueQuerySet:
-        """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`, `targets_left`."""
+    def listed(self, *, consented: bool = False) -> QueueQuerySet:
+        """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`, `targets_left`.
+
+        `consented`: without those of withdrawn games, which looks at every game: for one queue, not for a list.
+        """
+        targets = Target.objects if consented else Target.everything
         counts = {
-            name: Coalesce(Subquery(_targets_in(state)), 0)
+            name: Coalesce(Subquery(_number_of(targets.filter(state=state))), 0)
             for name, state in (("scored", "scored"), ("unscored", "unscored"), ("left", "pending"))
         }
         queues = self.annotate(**{f"targets_{name}": count for name, count in counts.items()})
@@ -153,9 +157,9 @@ class Queue(models.Model):
         return self.name
 
 
-def _targets_in(state: str) -> models.QuerySet[Any, Any]:
-    """The number of targets of an outer queue that are in a state."""
-    rows = Target.everything.filter(queue=OuterRef("pk"), state=state).order_by().values("queue")
+def _number_of(targets: models.QuerySet[Target]) -> models.QuerySet[Any, Any]:
+    """The number of those targets that an outer queue has."""
+    rows = targets.filter(queue=OuterRef("pk")).order_by().values("queue")
     return rows.annotate(number=Count("pk")).values("number")
 
 

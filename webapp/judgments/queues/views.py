@@ -112,7 +112,7 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     """A queue. A polling page gets the judge model's progress: 204 if unchanged, and the whole page at the end. One
     that waits for the results asks with `?results=`.
     """
-    queue = get_or_404(Queue.objects.visible_to(current_user(request)).listed(), pk=pk)
+    queue = get_or_404(Queue.objects.visible_to(current_user(request)).listed(consented=True), pk=pk)
     if not wants_fragment(request):
         return render(request, "judgments/queue.html", _queue_context(request, queue))
     if "results" in request.GET:
