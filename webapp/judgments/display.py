@@ -32,16 +32,17 @@ PAGE = 50
 
 @dataclass(frozen=True)
 class ShownValue:
-    """One label with its type."""
+    """One label with its type; `of_game` if it is one of a whole game's labels, which are about different seats."""
 
     label_type: LabelType
     label: Label
+    of_game: bool = False
 
     @property
     def place(self) -> str:
-        """Where in the game the label is, for a label of a turn."""
+        """Where in the game the label is: for a label of a turn, and of a seat in a judgment of the whole game."""
         if self.label.turn is None:
-            return ""
+            return f"seat {self.label.seat + 1}" if self.of_game and self.label.seat is not None else ""
         turn = f"turn {self.label.turn + 1}"
         if self.label.start is not None:
             return f"characters {self.label.start + 1} to {self.label.end} of {turn}"
@@ -96,7 +97,7 @@ def shown_judgments(
             codebooks[row.codebook_version_id] = list(row.codebook_version.record().labels)
         labels = _as_annotated(row) if as_annotated else row.records() or ()
         values = [
-            ShownValue(label_type, label)
+            ShownValue(label_type, label, of_game=row.seat is None)
             for label_type in codebooks[row.codebook_version_id]
             for label in labels
             if label.label == label_type.name

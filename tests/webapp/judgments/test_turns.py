@@ -252,6 +252,7 @@ def test_own_and_gold_labels_have_the_numbers_of_the_page_and_no_turn_that_it_hi
     for address, times in zip(pages, (1, 2), strict=True):
         page = client_of(annotator).get(address).content.decode()
         assert page.count(place) == times
+        assert page.count(">seat 6<") + page.count("seat 6:") == times, "six labels of one name are told apart by seat"
         assert f"turn {line.turn + 1}" not in page
         assert "Offer" not in page, "of a turn that annotators do not read"
 
