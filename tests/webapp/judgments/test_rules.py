@@ -1,6 +1,7 @@
 """Rules: what they count in a conversation, and the queue that they fill."""
 
 import pytest
+from django.urls import reverse
 
 from tests.webapp.runs.making import make_episode, make_run
 from training.records import Episode, Move, Scenario, SeatMove, Turn
@@ -47,6 +48,16 @@ def test_every_rule_answers_within_the_scales_of_its_codebook() -> None:
             answers = rule.answer(episode, seat)
             assert answers.values.keys() == {label_type.name for label_type in rule.codebook.labels}
             rule.codebook.check(answers.labels(rule.codebook, seat))
+
+
+@pytest.mark.django_db
+def test_a_run_whose_labels_have_no_share_says_so_and_what_to_do(home, researcher, client_of) -> None:
+    row = make_episode(make_run(researcher))
+    rules.judge(name="form", rule="reply-form", owner=researcher, episodes=[(row, conversation((0, ECHO, True)))])
+    page = client_of(researcher).get(reverse("judgments:of-run", args=[row.run_id])).text
+    assert "reply-form v1 has no yes-or-no label type" in page
+    assert f'href="{reverse("judgments:queue-new")}?run={row.run_id}"' in page
+    assert "0 labelled games" not in page, "its two seats are labelled"
 
 
 @pytest.mark.django_db
