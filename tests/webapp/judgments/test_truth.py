@@ -25,7 +25,7 @@ from webapp.judgments.models import JudgeModel, Judgment, Queue
 from webapp.judgments.queues import services as queues
 from webapp.judgments.results import aggregated, analyses, decisions
 from webapp.judgments.results.answers import Answer, Answers, Judged
-from webapp.scenarios.models import Dataset
+from webapp.scenarios.models import Dataset, StoredScenario
 from webapp.serving.models import RemoteModel
 
 FAIR = label_type("fair", "yes_no", "game")
@@ -181,6 +181,18 @@ def test_the_pages_show_what_was_computed_and_text_is_no_markup(judged, client_o
     assert "Labels are aggregated over people only" in client_of(researcher).get(
         reverse("judgments:truth", args=[asked.pk])
     ).content.decode()  # fmt: skip
+
+
+def test_tables_link_each_game_and_for_its_owner_the_decision_on_it(judged, client_of, researcher, other_researcher):
+    people, _ = judged
+    StoredScenario.objects.update(key="<i>key</i>")
+    targets = {pk for label in calibration_of(people).judges[0].labels for pk in (miss.target for miss in label.misses)}
+    for who in (researcher, other_researcher):
+        page = client_of(who).get(reverse("judgments:judges", args=[people.pk])).content.decode()
+        assert "<i>key</i>" not in page
+        assert "&lt;i&gt;key&lt;/i&gt;, conversation 2</a>, seat 2" in page
+        for pk in targets:
+            assert (reverse("judgments:decide", args=[people.pk, pk]) in page) == (who == researcher)
 
 
 def test_the_games_of_disagreements_become_a_dataset_with_the_peoples_labels(judged, client_of, researcher):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
 from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput
@@ -109,8 +112,18 @@ def export_disagreements(request: HttpRequest, pk: int) -> HttpResponseBase:
     return redirect("scenarios:version", version.dataset.name, version.number)
 
 
+@dataclass(frozen=True)
+class LinkedTarget:
+    """How tables show a target: its game, as a link where the reader may see it, and for whoever may, a link to decide
+    on it. Both are made once, however many rows are about the target.
+    """
+
+    game: str
+    decide: str
+
+
 def _linked(queue: Queue, user: User, pks: Collection[int]) -> dict[str, Any]:
-    """The targets that pages link, and the matches of them that this person may see.
+    """The targets that pages link, by key.
 
     Those of a match in which the person played and has yet to be shown who the others were are left out.
     """
@@ -118,4 +131,27 @@ def _linked(queue: Queue, user: User, pks: Collection[int]) -> dict[str, Any]:
     shown = Target.objects.with_links().in_bulk([pk for pk in pks if pk not in hidden])
     matches = {target.match_id for target in shown.values() if target.match_id is not None}
     readable = Match.objects.visible_to(user).filter(pk__in=matches) if matches else Match.objects.none()
-    return {"linked": shown, "readable": set(readable.values_list("pk", flat=True))}
+    visible = set(readable.values_list("pk", flat=True))
+    decides = user.may_change(queue.owner_id) and not queue.judge and not queue.rule
+    return {"linked": {pk: LinkedTarget(_game(target, visible), _decide(target) if decides else "")
+                       for pk, target in shown.items()}}  # fmt: skip
+
+
+def _game(target: Target, visible: Collection[int]) -> str:
+    match, episode, conversation = target.match_id, target.episode, target.conversation
+    if match is not None and match not in visible:
+        return f"match {match}"
+    if match is not None:
+        return format_html('<a href="{}">match {}</a>', reverse("arena:replay", args=[match]), match)
+    if conversation is not None:
+        scenario, version = conversation.scenario, conversation.scenario.version
+        address = reverse("scenarios:scenario", args=[version.dataset.name, version.number, scenario.key])
+        return format_html('<a href="{}">{}, conversation {}</a>', address, scenario.key, conversation.position + 1)
+    assert episode is not None, "a target is of one game"
+    address = reverse("runs:conversation", args=[episode.run_id, episode.step, episode.number])
+    return format_html('<a href="{}">step {}, no. {}</a>', address, episode.step, episode.number)
+
+
+def _decide(target: Target) -> str:
+    address = reverse("judgments:decide", args=[target.queue_id, target.pk])
+    return format_html('<a href="{}">Decide</a>', address)
