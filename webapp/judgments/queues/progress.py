@@ -259,18 +259,20 @@ class OwnQueue:
 
 def own_queues(user: User) -> list[OwnQueue]:
     """Return the latest queues in which a person may judge, newest first."""
-    queues = list(Queue.objects.assigned_to(user).select_related("codebook_version__codebook")[:MOST_QUEUES])
+    named = Queue.objects.annotated_by(user).select_related("codebook_version__codebook")
+    queues = list(named.order_by("-created_at")[:MOST_QUEUES])
+    awaited = withheld.awaited_by(user)
+    left = _left([queue for queue in queues if queue.pk in awaited.queues], user)
     skipped: dict[int, list[Target]] = defaultdict(list)
     for target in Target.objects.filter(queue__in=queues).skipped_by(user):
         skipped[target.queue_id].append(target)
     own = Judgment.everything.filter(target__queue__in=queues, author=user, decides=False).consented(of="target__")
     work = _work(own, "target__queue", dict(_counted(own, "target__queue")))
-    awaited = withheld.awaited_by(user)
     rounds = {row.queue_id: row for row in Qualification.objects.filter(queue__in=queues, annotator=user)}
     return [
         OwnQueue(
             queue=queue,
-            left=queue.left,  # type: ignore[attr-defined]
+            left=left.get(queue.pk, 0),
             judged=work[queue.pk].judged,
             skipped=skipped[queue.pk],
             per_hour=work[queue.pk].per_hour,
@@ -282,3 +284,11 @@ def own_queues(user: User) -> list[OwnQueue]:
         )
         for queue in queues
     ]
+
+
+def _left(queues: Sequence[Queue], user: User) -> dict[int, int]:
+    """How many targets are open for a person in each of these queues: whatever is open is awaited, too."""
+    if not queues:
+        return {}
+    targets = Target.objects.filter(queue__in=queues).open_for(user).order_by()
+    return dict(targets.values_list("queue").annotate(number=Count("pk")))
