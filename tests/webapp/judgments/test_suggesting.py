@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from tests.rewards.test_judge import VALUES, answer
 from tests.rewards.test_labels import INFO
@@ -15,6 +16,7 @@ from training.errors import BadInput
 from training.labels.claims import Claim
 from training.labels.codebooks import CODEBOOKS, Codebook
 from training.labels.info import ClassifierInfo
+from training.records import Judgment as JudgmentRecord
 from training.records import Label as LabelRecord
 from training.rewards.judge import Judge
 from webapp.judgments import judging
@@ -22,6 +24,7 @@ from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import Classifier, JudgeModel, Judgment, Label, Queue, Suggestion, SuggestionRun
 from webapp.judgments.results import suggested
 from webapp.judgments.suggesting import acceptance, claims, services, sources
+from webapp.judgments.suggesting.forms import ClassifierForm
 from webapp.judgments.suggesting.sources import Suggested
 from webapp.serving.models import RemoteModel
 
@@ -308,6 +311,18 @@ def test_a_classifier_needs_labels_of_turns_and_a_prepared_model(researcher):
             services.create_classifier(name="x", **{**known, **change})
         assert error.value.where == where
     assert not Classifier.objects.exists()
+
+
+def test_a_closed_dataset_version_is_not_offered_to_learn_from(researcher):
+    marked = JudgmentRecord(
+        codebook="negotiation-moves", codebook_version=1, episode="e", author="rater 1",
+        labels=(LabelRecord(label="small_talk", value=True, turn=0),),
+    )  # fmt: skip
+    stored = imported(researcher, conversation(judgments=(marked,)))
+    assert list(ClassifierForm(researcher).fields["versions"].queryset) == [stored]
+    stored.closed_at = timezone.now()
+    stored.save()
+    assert list(ClassifierForm(researcher).fields["versions"].queryset) == []
 
 
 def test_nobody_trains_a_classifier_on_labels_of_seats_that_they_have_yet_to_judge(researcher, monkeypatch):

@@ -44,9 +44,10 @@ class ClassifierForm(forms.Form):
         choices: dict[str, Any] = {
             "codebook_version": versions.filter(pk__in=about_turns),
             "queues": Queue.objects.visible_to(user).filter(judge=None, rule="", codebook_version__in=about_turns),
-            "versions": DatasetVersion.objects.filter(
-                scenarios__conversations__judgment_rows__codebook_version__in=about_turns
-            ).distinct(),
+            "versions": DatasetVersion.objects.visible_to(user)
+            .readable()
+            .filter(scenarios__conversations__judgment_rows__codebook_version__in=about_turns)
+            .distinct(),
         }
         for name, queryset in choices.items():
             self.fields[name].queryset = queryset  # type: ignore[attr-defined]
