@@ -119,6 +119,14 @@ const annotatable = (() => {
       getSelection().removeAllRanges();
     }
 
+    // Whether a tap goes on with the words that a button or the keys have selected: a finger has no handles on them.
+    reaches(target, pointer) { return pointer === "touch" && this.selection?.pointer === "" && this.selection.turn.body.contains(target); }
+
+    reach(x, y) {
+      const offset = wordSelection.offsetAt(this.selection.turn, x, y);
+      if (offset !== null) this.select(this.selection.upTo(offset));
+    }
+
     // Takes over what a pointer has selected; `free` keeps to characters.
     take(pointer, free) {
       const parts = wordSelection.parts(this.view.turns);
@@ -280,9 +288,10 @@ const annotatable = (() => {
         return undefined;
       });
       this.root.addEventListener("focusin", ({ target }) => this.focused(target));
-      this.root.addEventListener("click", ({ target }) => {
+      this.root.addEventListener("click", ({ target, pointerType, clientX, clientY }) => {
         const label = target.closest(".label-button");
         if (label) this.tools.label(label);
+        else if (this.reaches(target, pointerType)) this.reach(clientX, clientY);
         else if (this.brush && this.brush.mark !== "span" && !target.closest("button, .label-tools") && this.turnAt(target)) this.paintTurn(this.turnAt(target));
       });
       for (const [type, on] of [["pointerover", true], ["pointerout", false], ["focusin", true], ["focusout", false]]) {
@@ -290,7 +299,7 @@ const annotatable = (() => {
       }
       this.view.tools.addEventListener("mousedown", (event) => event.preventDefault()); // the words stay selected
       wordSelection.follow(this.root, {
-        begin: () => this.drop(),
+        begin: (target, pointer) => { if (!this.reaches(target, pointer)) this.drop(); },
         end: (pointer, free) => this.take(pointer, free),
         spared: (target) => this.view.tools.contains(target) || Boolean(target.closest?.("button")),
       });

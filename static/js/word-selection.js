@@ -38,6 +38,13 @@ const wordSelection = (() => {
       else if (top < ABOVE) window.scrollBy(0, top - ABOVE);
     }
 
+    // With all up to the unit at a code point.
+    upTo(offset) {
+      const all = this.turn.units[this.kind];
+      const head = all.findIndex(([, end]) => end > offset);
+      return new Selection(this.turn, this.kind, this.anchor, head < 0 ? all.length - 1 : head);
+    }
+
     same(other) { return other !== null && ["turn", "kind", "anchor", "head"].every((member) => this[member] === other[member]); }
   }
 
@@ -57,7 +64,15 @@ const wordSelection = (() => {
     })).filter(({ extent: [start, end] }) => start < end);
   }
 
-  // Calls `begin` when a press may begin a selection in `root`, and `end` with the kind of pointer and whether Alt is held when
+  // The code point of a turn at a place of the window, where a finger has tapped; null where the browser cannot say.
+  function offsetAt(turn, x, y) {
+    const caret = document.caretPositionFromPoint?.(x, y);
+    const range = caret ? null : document.caretRangeFromPoint?.(x, y);
+    const [node, offset] = caret ? [caret.offsetNode, caret.offset] : [range?.startContainer, range?.startOffset];
+    return node && turn.body.contains(node) ? labelText.offsetOf(turn.places, node, offset) : null;
+  }
+
+  // Calls `begin` with its element and kind of pointer when a press may begin a selection in `root`, and `end` with the kind of pointer and whether Alt is held when
   // a mouse has made one or a finger's selection rests. `spared` are elements that leave the selection alone.
   function follow(root, { begin, end, spared }) {
     let [pressed, finger, timer] = [false, false, 0];
@@ -68,7 +83,7 @@ const wordSelection = (() => {
     }, { signal: gone.signal });
     on("pointerdown", ({ target, pointerType }) => {
       [pressed, finger] = [!spared(target), pointerType === "touch"];
-      if (pressed && root.contains(target)) begin();
+      if (pressed && root.contains(target)) begin(target, pointerType);
     });
     on("pointerup", ({ altKey }) => {
       if (pressed && !finger) window.setTimeout(() => end("mouse", altKey)); // the click has changed the selection by then
@@ -81,5 +96,5 @@ const wordSelection = (() => {
     });
   }
 
-  return { Selection, around, parts, follow };
+  return { Selection, around, parts, offsetAt, follow };
 })();

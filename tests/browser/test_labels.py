@@ -246,6 +246,20 @@ def test_a_finger_selects_words_and_taps_the_label(specimen):
     assert value(page) == [in_turn("threat", 1, "market what happened")]
 
 
+def test_a_tap_goes_on_with_the_words_that_a_button_has_selected(specimen):
+    page = specimen(viewport=SMALL, has_touch=True, is_mobile=True)
+    turn(page, 1).get_by_role("button", name="Label turn 2").tap()
+    page.get_by_role("button", name="Select words").tap()
+    tools, text = page.get_by_role("toolbar"), TEXTS[1][1]
+    expect(tools).to_contain_text(f"“{text.split()[0]}”")
+    page.touchscreen.tap(*place(page, 1, "basket", "start", 2))
+    reached = text[: text.index("basket") + len("basket")]
+    expect(tools).to_contain_text(f"“{reached}”")
+    page.wait_for_timeout(500)  # longer than a finger's selection has to rest
+    tools.get_by_role("button", name="Threat").tap()
+    assert value(page) == [in_turn("threat", 1, reached)]
+
+
 def test_overlap_is_refused_where_the_type_forbids_it_and_the_words_stay_selected(specimen):
     first = in_turn("offer", 0, "Shall we split")
     page = specimen([first])
