@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Self, TypeVar
 
 from django.db import models
@@ -44,10 +45,12 @@ def source_in_sql(row: type[F]) -> Coalesce:
     return Coalesce(match, _Joined(Value("run:"), *parts), row("conversation__source"), output_field=TextField())
 
 
+@functools.cache
 def is_consented(of: str = "") -> tuple[Q, Q]:
     """Return the conditions that no player of a row's match, nor the person behind its conversation, withdrew consent.
 
-    `of`: the relation whose columns name the game, with two underscores at the end.
+    `of`: the relation whose columns name the game, with two underscores at the end. Nearly every read has the
+    conditions, which are the same for everybody: they are built once.
     """
     refused = MatchSeat.objects.refusing().filter(match=OuterRef(f"{of}match"))
     withdrawn = StoredConversation.objects.withdrawn().filter(pk=OuterRef(f"{of}conversation"))
