@@ -232,7 +232,9 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
         """
         if not Queue.objects.filter(annotators=user).exists():
             return self.none()
-        judged = Target.everything.judged_by(user).order_by().values("pk")  # read once, before judgments are counted
+        judgments: Any = Target._meta.get_field("judgments").related_model
+        own = judgments.everything.filter(author=user, decides=False, target__isnull=False)
+        judged = own.order_by().values("target")  # read once, before judgments are counted
         named = self.filter(queue__judge=None, queue__annotators=user)
         if not user.is_annotator:
             named = named.filter(queue__in=Queue.objects.annotated_by(user).values("pk"))
