@@ -1,4 +1,4 @@
-"""Foreign files: what their labels become, and every wrong field named with its task or line."""
+"""External files: what their labels become, and every wrong field named with its task or line."""
 
 import json
 
@@ -9,7 +9,7 @@ from training.dataset import Conversation
 from training.errors import BadInput
 from training.games.actions import clean, plain
 from training.labels.codebooks import Codebook
-from training.labels.exchange import FORMATS, doccano, foreign, label_studio_reading
+from training.labels.exchange import FORMATS, doccano, external, label_studio_reading
 from training.labels.exchange.base import Utf16
 from training.records import Episode, Label, Move, Scenario, SeatMove
 
@@ -37,7 +37,7 @@ def conversation(texts):
 
 
 def judged_as(task):
-    return foreign.judgments(task, conversation(task.texts), WORDS)
+    return external.judgments(task, conversation(task.texts), WORDS)
 
 
 def label_studio(tmp_path, *tasks, **options):

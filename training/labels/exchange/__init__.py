@@ -2,8 +2,8 @@
 
 A format writes scenarios with their judgments (`LabelledScenario`), whose authors are the annotators.
 A new one is a module with its entry in `FORMATS`, and its name among those of `webapp.api.judgments.export_labels`; one
-that reads foreign files is an importer of the site, too (`webapp.scenarios.importers`). `label_studio_reading` and
-`doccano` read the tasks of foreign files, of which `foreign.judgments` makes judgments.
+that reads external files is an importer of the site, too (`webapp.scenarios.importers`). `label_studio_reading` and
+`doccano` read the tasks of external files, of which `external.judgments` makes judgments.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class LabelledScenario:
 
 @dataclass(frozen=True)
 class Mark:
-    """A label of a foreign text before its place is known as characters of a move: see `training.records.Label`.
+    """A label of an external text before its place is known as characters of a move: see `training.records.Label`.
 
     `turn` and `other_turn` are indices into `Task.texts`, `start` and `end` characters (code points) of that text.
     `where` is the field that states it.
@@ -66,10 +66,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Task:
-    """One text or dialogue of a foreign file with the answers of its authors: `texts` are (author, text) pairs.
+    """One text or dialogue of an external file with the answers of its authors: `texts` are (author, text) pairs.
 
     The author of a text may be empty. `conversation` is the game that Parley exported, without judgments; None for a
-    foreign text. Turns are then indices of its moves.
+    external text. Turns are then indices of its moves.
     """
 
     key: str

@@ -13,7 +13,7 @@ from typing import Any
 from training.errors import BadInput
 from training.labels.codebooks import Codebook, LabelType
 from training.labels.exchange.base import Answer, Mark, Task, find_type, need, option_named, type_named
-from training.labels.exchange.foreign import Document, Split, marked, number_of, placed
+from training.labels.exchange.external import Document, Split, marked, number_of, placed
 from training.records import Judgment, LabelValue
 from training.store import from_json, numbered_lines
 

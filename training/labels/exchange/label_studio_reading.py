@@ -18,7 +18,7 @@ from training.dataset import Conversation, episode_hash
 from training.errors import BadInput
 from training.labels.codebooks import Codebook, LabelType
 from training.labels.exchange.base import Answer, Mark, Task, Utf16, find_type, need, option_named, type_named
-from training.labels.exchange.foreign import Document, Split, judgments, marked, number_of, placed, yes_or_no
+from training.labels.exchange.external import Document, Split, judgments, marked, number_of, placed, yes_or_no
 from training.labels.exchange.label_studio import COMMENT, LIST, OBJECT, SEAT, TURN, UNSURE, VALUE
 from training.records import Episode, Judgment, LabelValue
 from training.store import check_file, from_json, loads
@@ -250,17 +250,17 @@ class _Annotation:
             begin = units.position(start, f"{where}, startOffset")
             stop = units.position(end, f"{where}, endOffset")
             return turn, begin, stop, (begin, stop) == (0, len(text))
-        assert self.document is not None, "a task is ours or foreign"
-        foreign = self.document.in_turn(turn, f"{where}, start")
-        units = self._counted(foreign.raw)
+        assert self.document is not None, "a task that Parley did not export has a document"
+        text_of_turn = self.document.in_turn(turn, f"{where}, start")
+        units = self._counted(text_of_turn.raw)
         begin = units.position(start, f"{where}, startOffset")
         stop = units.position(end, f"{where}, endOffset")
-        begin, stop = foreign.place(begin, stop, where)
-        return turn, begin, stop, foreign.is_whole(begin, stop)
+        begin, stop = text_of_turn.place(begin, stop, where)
+        return turn, begin, stop, text_of_turn.is_whole(begin, stop)
 
     def _in_text(self, start: int, end: int, words: Any, where: str) -> tuple[int, int]:
         """Return code points; UTF-16 is read where only that gives the region's words."""
-        assert self.document is not None, "only a foreign task has a text"
+        assert self.document is not None, "only an external task has a text"
         raw = self.document.raw
         if not isinstance(words, str) or raw[max(start, 0) : max(end, 0)] == words:
             return start, end

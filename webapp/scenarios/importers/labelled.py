@@ -24,7 +24,7 @@ from training.games.log import Settings
 from training.labels.codebooks import Codebook
 from training.labels.exchange import doccano, label_studio_reading
 from training.labels.exchange.base import Task
-from training.labels.exchange.foreign import MOST_CHARS, Split, judgments
+from training.labels.exchange.external import MOST_CHARS, Split, judgments
 from training.records import Move, Scenario, SeatMove
 from training.store import dumps
 from webapp.scenarios.importers.reading import (
@@ -143,11 +143,11 @@ class _Games:
         return lines
 
 
-# --- the conversation of a foreign text ------------------------------------------------------------------------------
+# --- the conversation of an external text -------------------------------------------------------------------------
 
 
 def _recorded(task: Task, format: str) -> Conversation:
-    """Return a foreign text or dialogue as a conversation of `dialogue`, in which its turns are spoken."""
+    """Return an external text or dialogue as a conversation of `dialogue`, in which its turns are spoken."""
     names, seats = _seats(task)
     texts = [text for _, text in task.texts]
     if (longest := max(map(len, texts))) > MOST_CHARS:
@@ -156,7 +156,7 @@ def _recorded(task: Task, format: str) -> Conversation:
     moves = [SeatMove(seat=seat, move=Move(action="speak", text=text)) for seat, text in zip(seats, texts, strict=True)]
     conversation = played(scenario, moves, f"{format}:{task.key}", task.where)
     written = [entry.move.text for entry in conversation.episode.moves]
-    assert written == texts, "a foreign text is in the form of turns, which labels refer to"
+    assert written == texts, "an external text is in the form of turns, which labels refer to"
     return conversation
 
 

@@ -1,4 +1,4 @@
-"""Foreign texts as turns, and the marks of their authors as judgments."""
+"""Texts from other tools as turns, and the marks of their authors as judgments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_RAW = 10 * MOST_CHARS
 YES, NO = frozenset({"yes", "true", "1"}), frozenset({"no", "false", "0"})
 
 
-class ForeignText:
+class ExternalText:
     """A text in the form in which turns are written: on one line, single spaces, round brackets instead of tags.
 
     `place` gives the characters of a span of the raw text there.
@@ -66,7 +66,7 @@ class ForeignText:
 
 
 class Document:
-    """The turns of a foreign task.
+    """The turns of an external task.
 
     A text without authors is one turn, or with `split` lines each line that is not blank is one; spans of the text are
     then spans of a line. `raw` is such a text, and empty for a dialogue.
@@ -74,7 +74,7 @@ class Document:
 
     def __init__(self, texts: Sequence[tuple[str, str]], split: Split, where: str) -> None:
         self.starts: list[int] = []
-        self.turns: list[tuple[str, ForeignText]] = []
+        self.turns: list[tuple[str, ExternalText]] = []
         single = len(texts) == 1 and not texts[0][0]
         self.raw = texts[0][1] if single else ""
         for author, raw in texts:
@@ -85,7 +85,7 @@ class Document:
                 if len(piece) > MOST_RAW:
                     raise BadInput(f"a turn has at most {MOST_CHARS} characters, not {len(piece)}", where)
                 if piece.strip() or not (split == "lines" and single):
-                    self.turns.append((author, ForeignText(piece)))
+                    self.turns.append((author, ExternalText(piece)))
                     self.starts.append(at)
                 at += len(piece) + 1
         self.is_text = single
@@ -109,7 +109,7 @@ class Document:
                 return (number, *text.place(start - begin, end - begin, where))
         raise BadInput(f"{start} to {end} is no span of the text", where)
 
-    def in_turn(self, turn: int, where: str) -> ForeignText:
+    def in_turn(self, turn: int, where: str) -> ExternalText:
         """Return the text of a turn; raise `BadInput` if there is none."""
         if not 0 <= turn < len(self.turns):
             raise BadInput(f"there is no paragraph {turn}: the text has {len(self.turns)}", where)
