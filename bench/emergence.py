@@ -23,7 +23,7 @@ from bench import emergence_runs, strategies, werewolf_setup
 from bench.emergence_runs import Played, Sizes
 from training.errors import BadInput
 from training.evaluate.agreement import estimate
-from training.evaluate.behaviours import Checkpoint, JudgedGame, OutcomeRow, by_outcome, places
+from training.evaluate.behaviours import Checkpoint, JudgedGame, OutcomeRow, by_outcome, units
 from training.evaluate.emergence import CurvePoint, curves
 from training.games import make
 from training.games.actions import TAG, clean
@@ -31,7 +31,7 @@ from training.labels import classifier
 from training.labels.claims import claims_of
 from training.labels.classifier import Classifier
 from training.labels.codebooks import BEHAVIOURS, CODEBOOKS, Codebook, LabelType
-from training.labels.prevalence import Accuracy, accuracy
+from training.labels.prevalence import ErrorRates, error_rates
 from training.labels.turns import LabelledTurns
 from training.records import Episode, Judgment, Label, Seat
 from training.seeding import rng
@@ -155,13 +155,13 @@ def _annotated(arguments: Namespace) -> LabelledTurns:
     )
 
 
-def _rules(turns: LabelledTurns) -> dict[str, Accuracy]:
+def _rules(turns: LabelledTurns) -> dict[str, ErrorRates]:
     """Return how often the keyword rules err in people's turns."""
     dialogues = [name for name, rated in zip(turns.dialogues, turns.rated, strict=True) if rated]
     errors = {}
     for name, pattern in KEYWORDS.items():
         seen = np.array([pattern.search(text) is not None for text in turns.texts])[turns.rated]
-        errors[name] = accuracy(seen, turns.labels[turns.rated, turns.names.index(name)], dialogues)
+        errors[name] = error_rates(seen, turns.labels[turns.rated, turns.names.index(name)], dialogues)
     return errors
 
 
@@ -192,7 +192,7 @@ def _facts(trained: Classifier | None) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _errors(trained: Classifier | None) -> dict[str, Accuracy]:
+def _errors(trained: Classifier | None) -> dict[str, ErrorRates]:
     if trained is None:
         return {}
     return dict(zip(trained.info.labels, trained.info.accuracy, strict=True))
@@ -307,9 +307,9 @@ def _agreement(
     games: list[tuple[int, int]] = []
     for each in pairs:
         for number, (ruled, modelled) in enumerate(zip(each[0].games, each[1].games, strict=True)):
-            asked = [places(game, codebook, label_type) for game in (ruled, modelled)]
-            rules += [bool(place.value) for place in asked[0]]
-            model += [bool(place.value) for place in asked[1]]
+            asked = [units(game, codebook, label_type) for game in (ruled, modelled)]
+            rules += [bool(unit.value) for unit in asked[0]]
+            model += [bool(unit.value) for unit in asked[1]]
             games += [(each[0].step, number)] * len(asked[0])
     both = np.array([rules, model], dtype=bool)
     kappa = estimate("cohen", (rules, model), games)
@@ -344,7 +344,7 @@ def _rows(rows: Iterable[OutcomeRow]) -> list[dict[str, Any]]:
 # --- negotiation ------------------------------------------------------------------------------------------------------
 
 
-def _negotiation(played: Played, trained: Classifier | None, rules: Mapping[str, Accuracy]) -> dict[str, Any]:
+def _negotiation(played: Played, trained: Classifier | None, rules: Mapping[str, ErrorRates]) -> dict[str, Any]:
     """Return the curves of strategies by rules and by the classifier, and strategies by who got more points.
 
     The latter are the classifier's where there is one.

@@ -26,7 +26,7 @@ from training.labels import classifier
 from training.labels.classifier import best_thresholds, cross_validated, folds, ranking
 from training.labels.embedding import embed_all
 from training.labels.info import Pooling
-from training.labels.prevalence import accuracy, rate, true_share
+from training.labels.prevalence import error_rates, rate, true_prevalence
 from training.labels.turns import LabelledTurns
 from training.seeding import rng
 from training.store import sha256
@@ -275,9 +275,9 @@ def errors(
     """
     rows = {}
     for at, name in enumerate(head.info.labels):
-        stated, measured = head.info.accuracy[at], accuracy(seen[:, at], test.labels[:, at], test.dialogues)
+        stated, measured = head.info.accuracy[at], error_rates(seen[:, at], test.labels[:, at], test.dialogues)
         observed = rate(_by_dialogue(seen[:, at], test.dialogues))
-        corrected = true_share(observed, stated)
+        corrected = true_prevalence(observed, stated)
         true = test.labels[:, at]
         values = {
             "sensitivity": stated.sensitivity.share,

@@ -11,7 +11,7 @@ from training.evaluate.agreement import krippendorff
 from training.evaluate.behaviours import Checkpoint, JudgedGame
 from training.evaluate.emergence import curve, curves
 from training.labels.codebooks import Codebook, LabelType
-from training.labels.prevalence import Accuracy, Rate, accuracy, rate, true_share
+from training.labels.prevalence import ErrorRates, Rate, error_rates, rate, true_prevalence
 from training.records import Judgment, Label
 
 CODEBOOK = Codebook(
@@ -131,13 +131,13 @@ def test_a_checkpoint_without_answers_has_a_point_without_a_share():
 
 def test_the_errors_of_a_classifier_are_corrected():
     known = partial(Rate, low=0.0, high=1.0)
-    errors = Accuracy(sensitivity=known(share=0.9, n=50), specificity=known(share=0.9, n=100))
+    errors = ErrorRates(sensitivity=known(share=0.9, n=50), specificity=known(share=0.9, n=100))
     games = [game(marked([0, 1] if at < 3 else [])) for at in range(10)]
     point = of(games, errors=errors)
     assert (point.seen, point.share, point.corrected) == (pytest.approx(0.3), pytest.approx(0.25), True)
     # whole games differ: as many effective turns as games but one, 9, times (t with 19 over t with 9 degrees)²
     effective = 9 * (stats.t.ppf(0.975, 19) / stats.t.ppf(0.975, 9)) ** 2
-    expected = true_share(known(share=0.3, n=effective), errors)
+    expected = true_prevalence(known(share=0.3, n=effective), errors)
     assert (point.low, point.high) == pytest.approx((expected.low, expected.high))
     assert point.high - point.low > of(games).high - of(games).low
     assert of(games[:1], errors=errors).low == 0.0
@@ -145,7 +145,7 @@ def test_the_errors_of_a_classifier_are_corrected():
 
 
 def test_errors_are_of_one_classifier():
-    errors = accuracy([True, False] * 2, [True, False] * 2, [1, 1, 2, 2])
+    errors = error_rates([True, False] * 2, [True, False] * 2, [1, 1, 2, 2])
     with pytest.raises(BadInput, match="one author, and 2 labelled"):
         of([game(marked([0], "a"), marked([0], "b"))] * 2, errors=errors)
 
@@ -165,7 +165,7 @@ def clustered(rng, games, share):
     return rng.random((games, 8)) < rng.beta(share * 4, (1 - share) * 4, (games, 1))
 
 
-def test_bands_cover_the_true_share_of_games_that_differ():
+def test_bands_cover_the_true_prevalence_of_games_that_differ():
     """Corrected by errors that were measured in other games, and not corrected where there are none."""
     rng, share, covered = np.random.default_rng(2), 0.25, np.zeros(2)
     for _ in range(400):
@@ -173,7 +173,7 @@ def test_bands_cover_the_true_share_of_games_that_differ():
         seen, judged_seen = (
             np.where(flags, rng.random(flags.shape) < 0.75, rng.random(flags.shape) < 0.1) for flags in (true, other)
         )
-        errors = accuracy(judged_seen.ravel(), other.ravel(), np.repeat(np.arange(60), 8))
+        errors = error_rates(judged_seen.ravel(), other.ravel(), np.repeat(np.arange(60), 8))
         for at, (flags, of_classifier) in enumerate(((true, None), (seen, errors))):
             point = of([game(marked(np.flatnonzero(row).tolist()), turns=8) for row in flags], errors=of_classifier)
             covered[at] += point.low <= share <= point.high

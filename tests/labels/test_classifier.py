@@ -23,7 +23,7 @@ from training.labels.classifier import (
     train_on,
 )
 from training.labels.info import Pooling
-from training.labels.prevalence import accuracy
+from training.labels.prevalence import error_rates
 from training.labels.turns import LabelledTurns
 from training.store import MANIFEST, sha256, write_json
 
@@ -77,7 +77,7 @@ def test_probabilities_are_calibrated_and_errors_stated_on_new_dialogues():
         for low in (0.1, 0.3, 0.5, 0.7):
             which = (probabilities[:, at] >= low) & (probabilities[:, at] < low + 0.2)
             assert test.labels[which, at].mean() == pytest.approx(probabilities[which, at].mean(), abs=0.05)
-        measured = accuracy(learned.decide(probabilities)[:, at], test.labels[:, at], test.dialogues)
+        measured = error_rates(learned.decide(probabilities)[:, at], test.labels[:, at], test.dialogues)
         stated = learned.info.accuracy[at]
         assert stated.sensitivity.share == pytest.approx(measured.sensitivity.share, abs=0.05)
         assert stated.specificity.share == pytest.approx(measured.specificity.share, abs=0.05)

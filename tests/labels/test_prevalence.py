@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from training.errors import BadInput
-from training.labels.prevalence import Accuracy, Rate, accuracy, agreement, rate, true_share
+from training.labels.prevalence import ErrorRates, Rate, agreement, error_rates, rate, true_prevalence
 
 MANY = 1e12
 
@@ -56,7 +56,7 @@ def test_one_dialogue_has_no_interval(counts):
 def test_errors_are_counted_by_label():
     seen = [True, False, True, False, True, False]
     true = [True, True, False, False, True, False]
-    errors = accuracy(seen, true, ["a", "b", "a", "b", "b", "a"])
+    errors = error_rates(seen, true, ["a", "b", "a", "b", "b", "a"])
     assert errors.sensitivity.share == pytest.approx(2 / 3)
     assert errors.specificity.share == pytest.approx(2 / 3)
     assert errors.sensitivity == rate([(1, 1), (1, 2)])
@@ -64,15 +64,15 @@ def test_errors_are_counted_by_label():
 
 
 def test_without_errors_the_interval_is_agresti_and_coulls():
-    perfect = Accuracy(sensitivity=known(1.0), specificity=known(1.0))
+    perfect = ErrorRates(sensitivity=known(1.0), specificity=known(1.0))
     # 20 turns, half of them: (10 + 1.9207)/23.8415 = 0.5, and 1.95996·√(0.25/23.8415) = 0.2007
-    estimate = true_share(known(0.5, 20), perfect)
+    estimate = true_prevalence(known(0.5, 20), perfect)
     assert (estimate.share, estimate.low, estimate.high) == pytest.approx((0.5, 0.2993, 0.7007), abs=1e-4)
 
 
 def test_the_interval_by_hand():
-    errors = Accuracy(sensitivity=known(0.9, 50), specificity=known(0.9, 100))
-    estimate = true_share(known(0.3, 100), errors)
+    errors = ErrorRates(sensitivity=known(0.9, 50), specificity=known(0.9, 100))
+    estimate = true_prevalence(known(0.3, 100), errors)
     assert estimate.share == pytest.approx(0.25)  # (0.3 + 0.9 − 1)/0.8
     # 31.92073/103.84146 = 0.307399 seen, 46/52 = 0.884615 and 91/102 = 0.892157; their sum less 1 is 0.776772, so the
     # centre is 0.256904. Variances of the latter two: 0.00196290 and 0.00094326. Shift 7.682918·(0.256904·0.00196290 −
@@ -81,26 +81,26 @@ def test_the_interval_by_hand():
 
 
 def test_a_classifier_that_guesses_says_nothing():
-    guess = Accuracy(sensitivity=known(0.6, 40), specificity=known(0.45, 40))
-    estimate = true_share(known(0.58, 500), guess)
+    guess = ErrorRates(sensitivity=known(0.6, 40), specificity=known(0.45, 40))
+    estimate = true_prevalence(known(0.58, 500), guess)
     assert (estimate.low, estimate.high) == (0.0, 1.0)
 
 
 def test_an_estimate_stays_a_share():
-    errors = Accuracy(sensitivity=known(0.9, 300), specificity=known(0.9, 300))
-    nothing, everything = true_share(known(0.02, 300), errors), true_share(known(0.97, 300), errors)
+    errors = ErrorRates(sensitivity=known(0.9, 300), specificity=known(0.9, 300))
+    nothing, everything = true_prevalence(known(0.02, 300), errors), true_prevalence(known(0.97, 300), errors)
     assert (nothing.share, everything.share) == (0.0, 1.0)
 
 
 def test_errors_that_no_share_explains_leave_it_unknown():
     """A classifier with 10 % false positives would see the label in far more than 2 % of any turns."""
-    errors = Accuracy(sensitivity=known(0.9, 300), specificity=known(0.9, 300))
+    errors = ErrorRates(sensitivity=known(0.9, 300), specificity=known(0.9, 300))
     # 7.92073/303.84146 = 0.026069 seen, 271/302 = 0.897351 twice, gain 0.794702: the centre is −0.096363, the shift
     # 7.682918·0.00030501·(−0.096363 − 1.096363) = −0.002795, half the width 1.959964·√0.00045301/0.794702 = 0.052493
-    estimate = true_share(known(0.02, 300), errors)
+    estimate = true_prevalence(known(0.02, 300), errors)
     assert (estimate.share, estimate.low, estimate.high) == (0.0, 0.0, 1.0), "instead of −0.15 to −0.05"
     # 24 of 300 are compatible: 0.085310 seen, the centre is −0.021818, the shift −0.002446, half the width 0.059162
-    estimate = true_share(known(0.08, 300), errors)
+    estimate = true_prevalence(known(0.08, 300), errors)
     assert (estimate.low, estimate.high) == pytest.approx((0.0, 0.034898), abs=2e-5)
 
 
@@ -120,11 +120,11 @@ def simulated(rng, share, sensitivity, specificity, spread):
         judged.append((true, true == right))
     (_, observed), (true, seen) = judged
     names = np.repeat(np.arange(80), 10)
-    by_dialogue = true_share(
-        rate([(int(row.sum()), 10) for row in observed]), accuracy(seen.ravel(), true.ravel(), names)
+    by_dialogue = true_prevalence(
+        rate([(int(row.sum()), 10) for row in observed]), error_rates(seen.ravel(), true.ravel(), names)
     )
-    by_turn = true_share(
-        rate([(int(flag), 1) for flag in observed.ravel()]), accuracy(seen.ravel(), true.ravel(), np.arange(800))
+    by_turn = true_prevalence(
+        rate([(int(flag), 1) for flag in observed.ravel()]), error_rates(seen.ravel(), true.ravel(), np.arange(800))
     )
     return by_dialogue, by_turn
 
@@ -132,7 +132,7 @@ def simulated(rng, share, sensitivity, specificity, spread):
 @pytest.mark.parametrize(
     "share, sensitivity, specificity, spread", [(0.2, 0.7, 0.93, 5.0), (0.06, 0.5, 0.95, 8.0), (0.5, 0.8, 0.8, 3.0)]
 )
-def test_intervals_of_dialogues_cover_the_true_share(share, sensitivity, specificity, spread):
+def test_intervals_of_dialogues_cover_the_true_prevalence(share, sensitivity, specificity, spread):
     rng = np.random.default_rng(1)
     pairs = [simulated(rng, share, sensitivity, specificity, spread) for _ in range(400)]
     by_dialogue, by_turn = (

@@ -13,7 +13,7 @@ from training import games
 from training.engines.base import ChatReply
 from training.errors import BadInput, JudgeError
 from training.labels.info import ClassifierInfo, Pooling
-from training.labels.prevalence import Accuracy, Agreement, Rate
+from training.labels.prevalence import Agreement, ErrorRates, Rate
 from training.reward_section import LabelReward, RewardSection
 from training.rewards import build, lowest
 from training.rewards.base import Score
@@ -33,7 +33,7 @@ INFO = ClassifierInfo(
     pooling=Pooling(layer=1, how="mean", context="none"),
     strength=1.0,
     thresholds=(0.5, 0.3),
-    accuracy=(Accuracy(sensitivity=rate(0.8), specificity=rate(0.8)),) * 2,
+    accuracy=(ErrorRates(sensitivity=rate(0.8), specificity=rate(0.8)),) * 2,
     agreement=tuple(Agreement(f1=rate(value), right=rate(0.8), kappa=0.5, share=0.3) for value in F1.values()),
     data="",
     turns=100,

@@ -3,7 +3,7 @@ each behaviour of a codebook, that is each yes-or-no label type.
 
 The table of Werewolf's surviving and eliminated players is that of OMAR, §4.2; other outcomes, checkpoints and the
 control of false discoveries are Parley's additions. Pure functions over games and judgments. Several authors' answers
-about one place are averaged first, and of an author's answers the last counts; a place without an answer is counted,
+about one unit are averaged first, and of an author's answers the last counts; a unit without an answer is counted,
 never imputed. The caller chooses the judgments: beside others an adjudicator's decision is one of several. Raises
 `BadInput` for a game that does not report roles and survival, and for other label types than yes or no.
 """
@@ -27,9 +27,9 @@ PERSON = "person:"
 
 
 class Share(Record):
-    """The share of the `scored` places that showed the behaviour, None without any; `asked` places could be scored.
+    """The share of the `scored` units that showed the behaviour, None without any; `asked` units could be scored.
 
-    A place is a seat, a turn of a seat or a game, whatever the label type is about.
+    A unit is a seat, a turn of a seat or a game, depending on what the label type is about.
     """
 
     share: float | None
@@ -108,8 +108,8 @@ class Checkpoint:
     games: Sequence[JudgedGame]
 
 
-class Place(NamedTuple):
-    """What a label type asks about in a game: a seat, a turn of this seat, or the game (None), and the answers.
+class Unit(NamedTuple):
+    """A unit of analysis: a seat, a turn of this seat, or the game (None), with the answers to one label type.
 
     `answers` are 1 (yes) or 0 by author.
     """
@@ -123,8 +123,8 @@ class Place(NamedTuple):
         return fmean(self.answers.values())
 
 
-Counted = Sequence[tuple[JudgedGame, Sequence[Place]]]
-"""Games with what a label type asks about in each."""
+Counted = Sequence[tuple[JudgedGame, Sequence[Unit]]]
+"""Games with the units of a label type in each."""
 
 
 def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
@@ -140,8 +140,8 @@ def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
     return JudgedGame(episode.roles, survived, judgments)
 
 
-def places(game: JudgedGame, codebook: Codebook, label_type: LabelType, by: By = "both") -> list[Place]:
-    """Return what a label type of the codebook asks about in a game, with the answers to it; raise `BadInput`.
+def units(game: JudgedGame, codebook: Codebook, label_type: LabelType, by: By = "both") -> list[Unit]:
+    """Return the units of a label type of the codebook in a game, with the answers; raise `BadInput`.
 
     An author who labelled the whole game answers no about every turn that they did not mark. Of spans the question is
     whether the turn has one. Judgments under another codebook or version are left out.
@@ -153,10 +153,10 @@ def places(game: JudgedGame, codebook: Codebook, label_type: LabelType, by: By =
         and (by == "both" or judgment.author.startswith(PERSON) == (by == "people"))
         and judgment.labels is not None
     ]
-    return list(_places(game, label_type, counted))
+    return list(_units(game, label_type, counted))
 
 
-def _places(game: JudgedGame, label_type: LabelType, judgments: Sequence[Judgment]) -> Iterator[Place]:
+def _units(game: JudgedGame, label_type: LabelType, judgments: Sequence[Judgment]) -> Iterator[Unit]:
     name = label_type.name
     if label_type.kind == "span" or (label_type.yes_no and label_type.about == "turn"):
         marked = {
@@ -166,7 +166,7 @@ def _places(game: JudgedGame, label_type: LabelType, judgments: Sequence[Judgmen
         }
         for turn, seat in game.turns.items():
             if label_type.asks(game.roles[seat]):
-                yield Place(seat, {author: float(turn in turns) for author, turns in marked.items()})
+                yield Unit(seat, {author: float(turn in turns) for author, turns in marked.items()})
     elif label_type.yes_no and label_type.about in ("seat", "game"):
         answers: dict[Seat | None, dict[str, float]] = {}
         for each in judgments:
@@ -174,8 +174,8 @@ def _places(game: JudgedGame, label_type: LabelType, judgments: Sequence[Judgmen
                 if label.label == name and label.turn is None:
                     answers.setdefault(label.seat, {})[each.author] = float(bool(label.value))
         seats = [seat for seat, role in enumerate(game.roles) if label_type.asks(role)]
-        for place in seats if label_type.about == "seat" else [None]:
-            yield Place(place, answers.get(place, {}))
+        for about in seats if label_type.about == "seat" else [None]:
+            yield Unit(about, answers.get(about, {}))
     else:
         raise BadInput(f"{label_type.summary} is not a yes-or-no label type", label_type.name)
 
@@ -199,7 +199,7 @@ def by_outcome(checkpoints: Iterable[Checkpoint], codebook: Codebook, by: By = "
     rows: list[OutcomeRow] = []
     for checkpoint in checkpoints:
         for label_type in filter(is_asked, codebook.labels):
-            counted = [(game, places(game, codebook, label_type, by)) for game in checkpoint.games]
+            counted = [(game, units(game, codebook, label_type, by)) for game in checkpoint.games]
             rows += (_outcome_row(checkpoint.step, label_type, role, counted) for role in _roles(counted))
     return _adjusted(rows)
 
@@ -211,7 +211,7 @@ def _roles(counted: Counted) -> list[str]:
 
 
 def is_asked(label_type: LabelType) -> bool:
-    """Return whether a label type is a matter of yes or no about places: `places` can answer it."""
+    """Return whether a label type asks for yes or no, so that `units` can collect its answers."""
     return label_type.kind == "span" or (label_type.yes_no and label_type.about in ("turn", "seat", "game"))
 
 
@@ -226,8 +226,8 @@ def _adjusted(rows: Sequence[OutcomeRow]) -> list[OutcomeRow]:
 def _table(games: Sequence[JudgedGame], codebook: Codebook, questions: Iterable[LabelType], by: By) -> Table:
     rows, scored = [], set[int]()
     for label_type in questions:
-        counted = [(game, places(game, codebook, label_type, by)) for game in games]
-        scored |= {at for at, (_, asked) in enumerate(counted) if any(place.answers for place in asked)}
+        counted = [(game, units(game, codebook, label_type, by)) for game in games]
+        scored |= {at for at, (_, asked) in enumerate(counted) if any(unit.answers for unit in asked)}
         rows.append(_row(label_type, counted))
     return Table(by=by, games=len(scored), rows=tuple(rows))
 
@@ -261,7 +261,7 @@ def _outcome_row(step: int, label_type: LabelType, role: str, counted: Counted) 
 
 
 def _compared(counted: Counted, role: str) -> tuple[Share, Share, list[tuple[list[float], list[float]]]]:
-    """Return the shares of places with and without the outcome, and the values of either kind in every game.
+    """Return the shares of units with and without the outcome, and the values of either kind in every game.
 
     Of seats with a role (empty: with any).
     """
@@ -269,19 +269,19 @@ def _compared(counted: Counted, role: str) -> tuple[Share, Share, list[tuple[lis
     asked = [0, 0]
     for game, every in counted:
         for at, outcome in enumerate((True, False)):
-            here = [place for place in every if _outcome(game, place) is outcome and _has(game, place, role)]
+            here = [unit for unit in every if _outcome(game, unit) is outcome and _has(game, unit, role)]
             asked[at] += len(here)
-            kinds[at].append([place.value for place in here if place.answers])
+            kinds[at].append([unit.value for unit in here if unit.answers])
     shares = [_share(values, count) for values, count in zip(kinds, asked, strict=True)]
     return shares[0], shares[1], list(zip(*kinds, strict=True))
 
 
-def _outcome(game: JudgedGame, place: Place) -> bool | None:
-    return game.of_game if place.seat is None else game.outcomes[place.seat]
+def _outcome(game: JudgedGame, unit: Unit) -> bool | None:
+    return game.of_game if unit.seat is None else game.outcomes[unit.seat]
 
 
-def _has(game: JudgedGame, place: Place, role: str) -> bool:
-    return not role or (place.seat is not None and game.roles[place.seat] == role)
+def _has(game: JudgedGame, unit: Unit, role: str) -> bool:
+    return not role or (unit.seat is not None and game.roles[unit.seat] == role)
 
 
 def _share(games: Iterable[Sequence[float]], asked: int) -> Share:

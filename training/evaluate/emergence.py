@@ -1,15 +1,15 @@
 """Emergence curves: how often a behaviour of a codebook occurs in the games of each checkpoint of a run, with a band.
 
-The share is that of places (turns, seats or games, whatever the label type is about), of which several authors'
-answers are averaged. The band is a 95 % interval over games, because the places of a game depend on each other. Where
-every game has one place it is that of `training.evaluate.intervals`: exact (Clopper and Pearson) for yes and no,
-Student's t for means of several authors. Else it is exact with the effective number of places
+The share is that of units (turns, seats or games, whatever the label type is about), of which several authors'
+answers are averaged. The band is a 95 % interval over games, because the units of a game depend on each other. Where
+every game has one unit it is that of `training.evaluate.intervals`: exact (Clopper and Pearson) for yes and no,
+Student's t for means of several authors. Else it is exact with the effective number of units
 (`training.labels.prevalence.rate`). With the errors of a classifier, share and band are corrected for them and carry
-their uncertainty (`prevalence.true_share`). Pure functions.
+their uncertainty (`prevalence.true_prevalence`). Pure functions.
 
     checkpoints = [Checkpoint(step, [JudgedGame(roles, outcomes, judgments, turns), ...]), ...]
     curves(checkpoints, codebook)                    # by label type, a point for every checkpoint
-    curves(checkpoints, codebook, {name: accuracy})  # what a classifier labelled, corrected for its errors
+    curves(checkpoints, codebook, {name: error_rates})  # what a classifier labelled, corrected for its errors
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from training.errors import BadInput
 from training.evaluate.agreement import Agreement, estimate
-from training.evaluate.behaviours import By, Checkpoint, Place, is_asked, places
+from training.evaluate.behaviours import By, Checkpoint, Unit, is_asked, units
 from training.evaluate.intervals import UNIT, interval
 from training.labels.codebooks import Codebook
-from training.labels.prevalence import Accuracy, Rate, rate, true_share
+from training.labels.prevalence import ErrorRates, Rate, rate, true_prevalence
 from training.reading import Record
 
 
 class CurvePoint(Record):
-    """One checkpoint: the share of places that have the label, from `low` to `high`, over `games` with `places`.
+    """One checkpoint: the share of units with the label, from `low` to `high`, in `games` games with `places` units.
 
     All three are None without an answer; from turns or seats of a single game the band is 0 to 1. `corrected`: errors
     of a classifier are taken into account, and `seen` is the uncorrected share. `agreement` is Krippendorff's alpha of
@@ -47,7 +47,7 @@ class CurvePoint(Record):
 def curves(
     checkpoints: Sequence[Checkpoint],
     codebook: Codebook,
-    errors: Mapping[str, Accuracy] | None = None,
+    errors: Mapping[str, ErrorRates] | None = None,
     by: By = "both",
 ) -> dict[str, list[CurvePoint]]:
     """Return the curve of every yes-or-no label type of the codebook, by name.
@@ -59,7 +59,7 @@ def curves(
 
 
 def curve(
-    checkpoints: Iterable[Checkpoint], codebook: Codebook, label: str, errors: Accuracy | None = None, by: By = "both"
+    checkpoints: Iterable[Checkpoint], codebook: Codebook, label: str, errors: ErrorRates | None = None, by: By = "both"
 ) -> list[CurvePoint]:
     """Return a label type's point at every checkpoint, in their order.
 
@@ -69,19 +69,19 @@ def curve(
     label_type = codebook.type_of(label)
     points = []
     for checkpoint in checkpoints:
-        asked = [places(game, codebook, label_type, by) for game in checkpoint.games]
-        answered = [[place for place in game if place.answers] for game in asked]
+        asked = [units(game, codebook, label_type, by) for game in checkpoint.games]
+        answered = [[unit for unit in game if unit.answers] for game in asked]
         points.append(_point(checkpoint.step, [game for game in answered if game], errors, label))
     return points
 
 
-def _point(step: int, games: Sequence[Sequence[Place]], errors: Accuracy | None, label: str) -> CurvePoint:
-    authors = sorted({author for game in games for place in game for author in place.answers})
+def _point(step: int, games: Sequence[Sequence[Unit]], errors: ErrorRates | None, label: str) -> CurvePoint:
+    authors = sorted({author for game in games for unit in game for author in unit.answers})
     if errors is not None and len(authors) > 1:
         raise BadInput(f"errors are those of one author, and {len(authors)} labelled", label)
     if not games:
         return CurvePoint(step=step, share=None, low=None, high=None, games=0, places=0, corrected=errors is not None)
-    values = [[place.value for place in game] for game in games]
+    values = [[unit.value for unit in game] for game in games]
     share, low, high = _corrected(values, errors) if errors else _band(values)
     count = sum(map(len, values))
     return CurvePoint(
@@ -106,19 +106,19 @@ def _band(games: Sequence[Sequence[float]]) -> tuple[float, float, float]:
     return seen.share, seen.low, seen.high
 
 
-def _corrected(games: Sequence[Sequence[float]], errors: Accuracy) -> tuple[float, float, float]:
-    estimated = true_share(_rate(games), errors)
+def _corrected(games: Sequence[Sequence[float]], errors: ErrorRates) -> tuple[float, float, float]:
+    estimated = true_prevalence(_rate(games), errors)
     return (estimated.share, estimated.low, estimated.high) if len(games) > 1 else (estimated.share, 0.0, 1.0)
 
 
 def _rate(games: Sequence[Sequence[float]]) -> Rate:
-    """Return the share of places; that of a single game has the interval 0 to 1."""
+    """Return the share of units; that of a single game has the interval 0 to 1."""
     if len(games) > 1:
         return rate([(sum(values), len(values)) for values in games])
     return Rate(share=sum(games[0]) / len(games[0]), low=0.0, high=1.0, n=1.0)
 
 
-def _agreement(games: Sequence[Sequence[Place]], authors: Sequence[str]) -> Agreement:
-    every = [(number, place) for number, game in enumerate(games) for place in game]
-    ratings = [[place.answers.get(author) for _, place in every] for author in authors]
+def _agreement(games: Sequence[Sequence[Unit]], authors: Sequence[str]) -> Agreement:
+    every = [(number, unit) for number, game in enumerate(games) for unit in game]
+    ratings = [[unit.answers.get(author) for _, unit in every] for author in authors]
     return estimate("krippendorff", ratings, [number for number, _ in every])

@@ -20,7 +20,7 @@ from training import bases
 from training.errors import BadInput
 from training.labels.embedding import Embedder
 from training.labels.info import INFO, WEIGHTS, ClassifierInfo, Pooling, read_info
-from training.labels.prevalence import accuracy, agreement
+from training.labels.prevalence import agreement, error_rates
 from training.labels.turns import LabelledTurns
 from training.seeding import derive
 from training.store import atomic_directory, from_json, write_json
@@ -187,7 +187,7 @@ def train_on(embeddings: Mapping[Pooling, States], turns: LabelledTurns, base: s
         pooling=pooling,
         strength=strength,
         thresholds=tuple(thresholds.tolist()),
-        accuracy=tuple(accuracy(seen[:, at], targets[:, at], dialogues) for at in range(len(turns.names))),
+        accuracy=tuple(error_rates(seen[:, at], targets[:, at], dialogues) for at in range(len(turns.names))),
         agreement=tuple(agreement(seen[:, at], targets[:, at], dialogues) for at in range(len(turns.names))),
         codebook=turns.codebook,
         codebook_version=turns.codebook_version,

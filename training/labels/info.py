@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from training.errors import BadInput
-from training.labels.prevalence import Accuracy, Agreement
+from training.labels.prevalence import Agreement, ErrorRates
 from training.reading import Record
 from training.store import from_json, verify_directory
 
@@ -32,7 +32,7 @@ class Pooling(Record):
 
 
 class ClassifierInfo(Record):
-    """What is stored beside the weights: one threshold and one `Accuracy` per label, and what they come from.
+    """What is stored beside the weights: one threshold and one `ErrorRates` per label, and what they come from.
 
     `agreement` has one entry per label, or none in a folder of an earlier release. `data` is the digest of the training
     turns, `turns` and `dialogues` are their numbers; `strength` is C. `codebook` and its version say what the labels
@@ -45,7 +45,7 @@ class ClassifierInfo(Record):
     pooling: Pooling
     strength: float
     thresholds: tuple[float, ...]
-    accuracy: tuple[Accuracy, ...]
+    accuracy: tuple[ErrorRates, ...]
     agreement: tuple[Agreement, ...] = ()
     codebook: str = ""
     codebook_version: int | None = None

@@ -29,8 +29,10 @@ class Rate(Record):
     n: float = Field(gt=0)
 
 
-class Accuracy(Record):
-    """`sensitivity` is the share of turns with a label in which the classifier sees it, `specificity` the share of the
+class ErrorRates(Record):
+    """The sensitivity and specificity of a classifier.
+
+    `sensitivity` is the share of turns with a label in which the classifier sees it, `specificity` the share of the
     others in which it does not.
     """
 
@@ -61,7 +63,7 @@ class Agreement(Record):
         return 2 * self.share / (1 + self.share)
 
 
-class TrueShare(Record):
+class TruePrevalence(Record):
     """The estimated true prevalence of a label, with its interval."""
 
     share: float
@@ -98,11 +100,12 @@ def rate(counts: Sequence[tuple[float, int]], level: float = LEVEL) -> Rate:
     return Rate(share=float(share), low=low, high=high, n=n)
 
 
-def accuracy(seen: Any, true: Any, dialogues: Sequence[object]) -> Accuracy:
-    """Return how often a classifier errs: `seen` and `true` say of each turn whether it has the label.
+def error_rates(seen: Any, true: Any, dialogues: Sequence[object]) -> ErrorRates:
+    """Return the sensitivity and specificity of a classifier.
 
-    The classifier must not have learned from these turns. Raises `BadInput` unless at least two dialogues have turns
-    with the label, and two have turns without it.
+    `seen` says of each turn whether the classifier sees the label, `true` whether the turn has it. The classifier must
+    not have learned from these turns. Raises `BadInput` unless at least two dialogues have turns with the label, and
+    two have turns without it.
     """
     seen, true = np.asarray(seen, dtype=bool), np.asarray(true, dtype=bool)
     _, number = np.unique(np.asarray([str(name) for name in dialogues]), return_inverse=True)
@@ -111,7 +114,7 @@ def accuracy(seen: Any, true: Any, dialogues: Sequence[object]) -> Accuracy:
         counts = (np.bincount(number, mask) for mask in (right & which, which))
         return rate([(int(hits), int(turns)) for hits, turns in zip(*counts, strict=True)])
 
-    return Accuracy(sensitivity=over(seen, true), specificity=over(~seen, ~true))
+    return ErrorRates(sensitivity=over(seen, true), specificity=over(~seen, ~true))
 
 
 def agreement(seen: Any, true: Any, dialogues: Sequence[object]) -> Agreement:
@@ -138,7 +141,7 @@ def agreement(seen: Any, true: Any, dialogues: Sequence[object]) -> Agreement:
     )
 
 
-def true_share(observed: Rate, errors: Accuracy, level: float = LEVEL) -> TrueShare:
+def true_prevalence(observed: Rate, errors: ErrorRates, level: float = LEVEL) -> TruePrevalence:
     """Return the share of turns that have a label, from the share in which a classifier sees it.
 
     The estimate is Rogan and Gladen's ("Estimating prevalence from the results of a screening test", American Journal
@@ -146,9 +149,9 @@ def true_share(observed: Rate, errors: Accuracy, level: float = LEVEL) -> TrueSh
     adjusted for estimated sensitivity and specificity", Preventive Veterinary Medicine 113, 2014). It carries the
     uncertainty of all three shares, here with their effective numbers of turns. Both are cut to 0 to 1. It assumes that
     the classifier errs in these turns as often as in those where its errors were measured. Where the interval lies
-    wholly outside of 0 to 1, no true share explains what the classifier sees: it does not err here as it did there.
-    Then, and where sensitivity + specificity may be 1, it says nothing about the share, and the interval is 0 to 1.
-    A narrow interval that ends at 0 or 1 can be what the cut left, and is then no sign of precision.
+    wholly outside of 0 to 1, no prevalence is consistent with the observed share and these errors. Then, and where
+    sensitivity + specificity may be 1, the interval is 0 to 1. A narrow interval that ends at 0 or 1 can be an effect
+    of the cut, and is then no sign of precision.
     """
     from scipy import stats
 
@@ -165,10 +168,12 @@ def true_share(observed: Rate, errors: Accuracy, level: float = LEVEL) -> TrueSh
     spread = sensitivity * (1 - sensitivity) / of_sensitivity, specificity * (1 - specificity) / of_specificity
     gain = sensitivity + specificity - 1
     if gain <= z * float(np.sqrt(sum(spread))):
-        return TrueShare(share=estimate, low=0.0, high=1.0)
+        return TruePrevalence(share=estimate, low=0.0, high=1.0)
     centre = (share + specificity - 1) / gain
     shift = 2 * z**2 * (centre * spread[0] - (1 - centre) * spread[1])
     variance = share * (1 - share) / n + centre**2 * spread[0] + (1 - centre) ** 2 * spread[1]
     half = z * float(np.sqrt(variance)) / gain
     low, high = max(0.0, centre + shift - half), min(1.0, centre + shift + half)
-    return TrueShare(share=estimate, low=low, high=high) if low < high else TrueShare(share=estimate, low=0.0, high=1.0)
+    if low >= high:
+        low, high = 0.0, 1.0
+    return TruePrevalence(share=estimate, low=low, high=high)

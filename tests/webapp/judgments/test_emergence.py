@@ -8,7 +8,7 @@ from tests.webapp.judgments.make import annotate, conversation, version
 from tests.webapp.runs.making import make_episode, make_run, village
 from training.labels.codebooks import BEHAVIOURS
 from training.labels.info import ClassifierInfo, Pooling
-from training.labels.prevalence import Accuracy
+from training.labels.prevalence import ErrorRates
 from training.records import Label as LabelRecord
 from webapp.core import queue as hints
 from webapp.judgments.codebooks import services as codebooks
@@ -113,7 +113,7 @@ def classified(researcher):
     info = ClassifierInfo(
         labels=("asks",), base="tiny", pooling=Pooling(layer=1, how="mean", context="none"),
         strength=0.01, thresholds=(0.5,),
-        accuracy=(Accuracy.from_dict(ACCURATE),), agreement=(), codebook="asking", codebook_version=1,
+        accuracy=(ErrorRates.from_dict(ACCURATE),), agreement=(), codebook="asking", codebook_version=1,
         data="0" * 64, turns=290, dialogues=30, seed=0,
     )  # fmt: skip
     Classifier.objects.create(

@@ -21,7 +21,7 @@ from django.urls import reverse
 from training.evaluate.behaviours import Checkpoint, JudgedGame, OutcomeRow, by_outcome, is_asked
 from training.evaluate.emergence import CurvePoint, curves
 from training.labels.codebooks import Codebook, LabelType
-from training.labels.prevalence import Accuracy
+from training.labels.prevalence import ErrorRates
 from training.reading import Record
 from training.records import Judgment as JudgmentRecord
 from webapp.accounts.models import User
@@ -89,7 +89,7 @@ class RunBehaviours(Record):
     rows: tuple[OutcomeRow, ...] = ()
     games: int = 0
     steps: int = 0
-    errors: dict[str, Accuracy] = {}
+    errors: dict[str, ErrorRates] = {}
 
 
 WIDTH, HEIGHT = 320.0, 120.0
@@ -180,7 +180,7 @@ def _state(run: Run, version: CodebookVersion, source: Source, user: User) -> St
 def _computed(
     run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User, report: Report
 ) -> RunBehaviours:
-    codebook, errors = version.record(), dict[str, Accuracy]()
+    codebook, errors = version.record(), dict[str, ErrorRates]()
     report(0, 3)
     if source.suggests:
         answered = suggested.targets(run, version, source.key, user)

@@ -13,7 +13,7 @@ from django.db.models import Count, Max
 
 from training.labels.codebooks import Codebook
 from training.labels.info import ClassifierInfo
-from training.labels.prevalence import Accuracy
+from training.labels.prevalence import ErrorRates
 from webapp.accounts.models import User
 from webapp.judgments.models import (
     Classifier,
@@ -71,7 +71,7 @@ def state(run: Run, version: CodebookVersion, source: str, user: User) -> State:
     turns = {int(pk): len(read) for each in runs for pk, read in each.answered.items()}
     rows = Suggestion.objects.filter(source=source, target__queue__suggestion_runs__in=runs)
     suggestions = rows.aggregate(suggestions=Count("pk", distinct=True), newest=Max("pk"))
-    errors = {name: accuracy.to_dict() for name, accuracy in errors_of(source).items()}
+    errors = {name: rates.to_dict() for name, rates in errors_of(source).items()}
     readable = _readable(turns, run, user).count()
     return {"count": readable, "turns": sum(turns.values()), "errors": errors, **suggestions}
 
@@ -102,7 +102,7 @@ def info_of(source: str) -> ClassifierInfo | None:
     return None if classifier is None else classifier.info
 
 
-def errors_of(source: str) -> Mapping[str, Accuracy]:
+def errors_of(source: str) -> Mapping[str, ErrorRates]:
     """Return by label how often a source errs, as far as it says so: a classifier does."""
     info = info_of(source)
     return {} if info is None else dict(zip(info.labels, info.accuracy, strict=True))
