@@ -164,4 +164,4 @@ def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
     rows = Judgment.objects.filter(pk__in=list(page)).of_queue(queue).order_by("-updated_at", "-pk")
     shown = shown_judgments(rows, Names(queue.pk), as_annotated=True)
     judgments = [(f"no. {last - place}", judgment) for place, judgment in enumerate(shown)]
-    return render(request, "judgments/own.html", {"queue": queue, "page": page, "judgments": judgments})
+    return render(request, "judgments/own_judgments.html", {"queue": queue, "page": page, "judgments": judgments})

@@ -6,7 +6,7 @@ from webapp.judgments import display
 from webapp.judgments.annotating import settings as annotator_settings
 from webapp.judgments.annotating import views as annotating
 from webapp.judgments.codebooks import views as codebooks
-from webapp.judgments.queues import managing, own
+from webapp.judgments.queues import annotator_views, managing
 from webapp.judgments.queues import views as queues
 from webapp.judgments.rating import views as rating
 from webapp.judgments.results import adjudication
@@ -38,11 +38,11 @@ urlpatterns = [
     path("queues/<int:pk>/annotators/<int:user_id>/", managing.queue_annotator, name="queue-annotator"),
     path("queues/<int:pk>/invitations/", managing.queue_invite, name="queue-invite"),
     path("queues/<int:pk>/invitations/<int:invitation_id>/revoke/", managing.queue_uninvite, name="queue-uninvite"),
-    path("queues/<int:pk>/unskip/", own.queue_unskip, name="queue-unskip"),
-    path("queues/<int:pk>/leave/", own.queue_leave, name="queue-leave"),
-    path("queues/<int:pk>/gold/<int:target_id>/", own.gold_answer, name="gold-answer"),
-    path("mine/", own.mine, name="mine"),
-    path("invitations/<str:token>/", own.invitation, name="invitation"),
+    path("queues/<int:pk>/unskip/", annotator_views.queue_unskip, name="queue-unskip"),
+    path("queues/<int:pk>/leave/", annotator_views.queue_leave, name="queue-leave"),
+    path("queues/<int:pk>/gold/<int:target_id>/", annotator_views.gold_answer, name="gold-answer"),
+    path("mine/", annotator_views.own_queues, name="own_queues"),
+    path("invitations/<str:token>/", annotator_views.invitation, name="invitation"),
     path("queues/<int:pk>/annotate/", annotating.annotate, name="annotate"),
     path("annotating/", annotator_settings.settings_page, name="annotator-settings"),
     path("queues/<int:pk>/own/", display.own_judgments, name="own_judgments"),

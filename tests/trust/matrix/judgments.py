@@ -115,7 +115,7 @@ def gold_judged(owner: Any) -> dict[str, Any]:
 ADMIN = ("admin",)
 BY_RULE = {"source": "rule:claims"}
 ROUTES = [
-    Route("judgments:mine", MEMBERS),
+    Route("judgments:own_queues", MEMBERS),
     Route("judgments:queue-state", RESEARCHERS, ADMIN, method="POST", make=queue, data={"to": "pause"}),
     Route("judgments:queue-games", RESEARCHERS, ADMIN, make=queue),
     Route("judgments:queue-games", RESEARCHERS, ADMIN, method="POST", make=queue),

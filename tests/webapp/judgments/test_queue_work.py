@@ -16,8 +16,8 @@ from webapp.judgments.models import Assignment, Judgment, Qualification, Queue, 
 from webapp.judgments.models import Label as LabelRow
 from webapp.judgments.queues import gold, invitations, priorities, progress, reservations, sharing
 from webapp.judgments.queues import services as queues
-from webapp.judgments.queues.comparing import disagreement, is_right, similarity
 from webapp.judgments.queues.selection import Selection
+from webapp.judgments.queues.similarity import disagreement, is_right, similarity
 from webapp.scenarios.models import StoredConversation
 
 pytestmark = pytest.mark.django_db
@@ -280,7 +280,7 @@ def test_a_researcher_leaves_a_queue_that_closes_results_of_their_own(
     judged = theirs.targets.open_for(researcher).with_games().first()
     annotate(target=judged, by=researcher, values=FIVES)
     address = reverse("judgments:queue-leave", args=[theirs.pk])
-    assert address in client.get(reverse("judgments:mine")).text
+    assert address in client.get(reverse("judgments:own_queues")).text
     assert client.get(address).status_code == 405
     assert client.post(address).status_code == 302
     assert closed not in client.get(results).text
@@ -300,7 +300,7 @@ def test_the_last_annotator_leaves_and_a_closed_queue_is_not_left(researcher, an
     assert not Assignment.objects.exists()
     sharing.add_annotators(queue=queue, annotators=[annotator])
     queues.close(queue=queue)
-    assert reverse("judgments:queue-leave", args=[queue.pk]) not in client.get(reverse("judgments:mine")).text
+    assert reverse("judgments:queue-leave", args=[queue.pk]) not in client.get(reverse("judgments:own_queues")).text
     client.post(reverse("judgments:queue-leave", args=[queue.pk]))
     assert queue.annotators.get() == annotator
 
@@ -354,7 +354,7 @@ def test_an_invitation_makes_one_player_an_annotator_of_one_queue(researcher, pl
     for name, args in (("annotate", [other.pk]), ("queue", [queue.pk]), ("list", []), ("agreement", [queue.pk])):
         assert client.get(reverse(f"judgments:{name}", args=args)).status_code == 404
     judge = f'href="{reverse("judgments:annotate", args=[queue.pk])}" aria-label="Judge in {queue.name}: 4 left"'
-    assert judge in client.get(reverse("judgments:mine")).text
+    assert judge in client.get(reverse("judgments:own_queues")).text
     annotate(target=queue.targets.open_for(player).with_games().first(), by=player, values=FIVES)
     assert Judgment.objects.readable_by(player).count() == 1
     second = client_of(person("annotator", "second"))
@@ -467,10 +467,10 @@ def test_skipping_and_gold_answers_on_the_pages(researcher, people, client_of):
     queue, client = made(researcher, people[:1], conversations=1), client_of(people[0])
     decide(target(queue, 0), researcher, FIVES)
     reservations.skip(target=target(queue, 1), user=people[0], why="I know the <b>players</b>")
-    page = client.get(reverse("judgments:mine")).text
+    page = client.get(reverse("judgments:own_queues")).text
     assert "I know the &lt;b&gt;players&lt;/b&gt;" in page
     client.post(reverse("judgments:queue-unskip", args=[queue.pk]), {"target": target(queue, 1).pk})
-    assert "I know the" not in client.get(reverse("judgments:mine")).text
+    assert "I know the" not in client.get(reverse("judgments:own_queues")).text
     answer = reverse("judgments:gold-answer", args=[queue.pk, target(queue, 0).pk])
     assert client.get(answer).status_code == 404, "not before it is judged"
     sent = {"target": target(queue, 0).pk, "unscored": "1", "reason": "too short"}

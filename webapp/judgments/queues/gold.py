@@ -17,7 +17,7 @@ from training.errors import BadInput
 from training.records import Label
 from webapp.accounts.models import User
 from webapp.judgments.models import Judgment, Qualification, Queue
-from webapp.judgments.queues.comparing import Labels, is_right
+from webapp.judgments.queues.similarity import Labels, is_right
 
 ROUNDING = 1e-9
 

@@ -7,8 +7,8 @@ from django.db.models import Avg, F, FloatField, OuterRef, Subquery, Value
 from django.db.models.functions import Abs, Coalesce
 
 from webapp.judgments.models import Queue, Suggestion, Target
-from webapp.judgments.queues.comparing import disagreement
 from webapp.judgments.queues.sharing import assign_one_more
+from webapp.judgments.queues.similarity import disagreement
 
 DISAGREE = 0.2
 """Annotators disagree on a target from this mean dissimilarity of its judgments on."""

@@ -28,7 +28,7 @@ from training.labels.prevalence import rate
 from training.reading import Record
 from webapp.judgments.models import SITE_SOURCE, Judgment, JudgmentQuerySet, Label, Queue, Target
 from webapp.judgments.models.judged import source_in_sql
-from webapp.judgments.queues.comparing import distance
+from webapp.judgments.queues.similarity import distance
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.aggregated import place_words, value_words
 from webapp.judgments.results.answers import NOT_BY_UNIT, Judged, Ratings, Unit, level_of, steps, values_at

@@ -14,7 +14,7 @@ from training.evaluate.agreement import Value
 from training.labels.codebooks import Codebook, LabelType
 from training.reading import Record
 from webapp.judgments.models import Queue
-from webapp.judgments.queues.comparing import distance
+from webapp.judgments.queues.similarity import distance
 from webapp.judgments.results import answers as reading
 from webapp.judgments.results.answers import Answer, Answers, Judged, Marks, Place, values_at
 from webapp.judgments.results.background import Report

@@ -8,7 +8,7 @@ from statistics import mean
 
 from training.reading import Record
 from webapp.judgments.models import Judgment, Queue
-from webapp.judgments.queues.comparing import similarity
+from webapp.judgments.queues.similarity import similarity
 from webapp.judgments.results.background import Report
 from webapp.judgments.results.withheld import Withheld
 

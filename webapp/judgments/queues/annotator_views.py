@@ -23,7 +23,7 @@ from webapp.judgments.queues import gold, invitations, progress, reservations, s
 
 @require_GET
 @members
-def mine(request: HttpRequest) -> HttpResponse:
+def own_queues(request: HttpRequest) -> HttpResponse:
     """What waits for this person in which queue, how fast they are, and how far they agree with the others."""
     user = current_user(request)
     rows = progress.own_queues(user)
@@ -32,7 +32,7 @@ def mine(request: HttpRequest) -> HttpResponse:
     context = {
         "rows": [(row, row.similarity_of(user)) for row in rows], "skipped": skipped, "analysis": next(waiting, None),
     }  # fmt: skip
-    return render_page(request, "judgments/mine.html", context, "analysis")
+    return render_page(request, "judgments/own_queues.html", context, "analysis")
 
 
 def _target(request: HttpRequest, pk: int, target: str) -> Target:
@@ -46,7 +46,7 @@ def queue_unskip(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return a skipped target to the queue: the field `target`."""
     target = _target(request, pk, request.POST.get("target", ""))
     accepted(request, partial(reservations.unskip, target=target, user=current_user(request)))
-    return redirect("judgments:mine")
+    return redirect("judgments:own_queues")
 
 
 @require_POST
@@ -57,7 +57,7 @@ def queue_leave(request: HttpRequest, pk: int) -> HttpResponseBase:
     queue = get_or_404(Queue.objects.annotated_by(user), pk=pk)
     if accepted(request, partial(sharing.leave, queue=queue, annotator=user)):
         messages.success(request, f"You no longer judge in {queue.name}. Your judgments stay.")
-    return redirect("judgments:mine")
+    return redirect("judgments:own_queues")
 
 
 @require_GET
@@ -98,6 +98,6 @@ def invitation(request: HttpRequest, token: str) -> HttpResponseBase:
             refusal = error.why
         else:
             messages.success(request, f"You are now an annotator of {queue.name}.")
-            return redirect("judgments:mine")
+            return redirect("judgments:own_queues")
     context = {"invitation": found, "refusal": refusal}
     return render(request, "judgments/invitation.html", context, status=400 if request.method == "POST" else 200)
