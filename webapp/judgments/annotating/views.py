@@ -23,11 +23,10 @@ from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, get_or_404, members
 from webapp.core.http import integer, render_block, wants_fragment
 from webapp.judgments import games
-from webapp.judgments.annotating import asked as asking
-from webapp.judgments.annotating import keys, marks
+from webapp.judgments.annotating import keys, label_forms, marks
 from webapp.judgments.annotating import services as annotating
-from webapp.judgments.annotating.asked import Asked
-from webapp.judgments.annotating.scene import scene_of
+from webapp.judgments.annotating.game_context import game_context
+from webapp.judgments.annotating.label_forms import LabelForms
 from webapp.judgments.annotating.settings import own_settings
 from webapp.judgments.models import Judgment, Queue, Target
 from webapp.judgments.queues import reservations
@@ -68,12 +67,12 @@ def _sent(request: HttpRequest, queue: Queue) -> HttpResponseBase:
         messages.warning(request, "What you sent was not stored: this is not yours to judge.")
         return _next(request, queue)
     try:
-        form = _store(request, target, user)
+        forms = _store(request, target, user)
     except BadInput as error:
         refusal = f"{error.where.capitalize()}: {error.why}."
-        return _refused(request, queue, target, _as_sent(target, request), refusal)
-    if form is not None:
-        return _refused(request, queue, target, form)
+        return _refused(request, queue, target, _submitted(target, request), refusal)
+    if forms is not None:
+        return _refused(request, queue, target, forms)
     if "reopened" in request.POST:
         messages.success(request, "Saved. Your earlier answer stays in the judgment's history.")
         return redirect("judgments:own_judgments", queue.pk)
@@ -108,7 +107,7 @@ def _next(
     return render(request, "judgments/annotate_next.html", context)
 
 
-def _store(request: HttpRequest, target: Target, user: User) -> Asked | None:
+def _store(request: HttpRequest, target: Target, user: User) -> LabelForms | None:
     """Do what was sent; return the forms if one of them is not valid."""
     sent = request.POST
     if "skip" in sent:
@@ -117,16 +116,16 @@ def _store(request: HttpRequest, target: Target, user: User) -> Asked | None:
     reason, labels, accepted = sent.get("reason", ""), None, {}
     if "unscored" not in sent:
         lines = games.judgeable(target).turn_lines(hidden=target.queue.shows_hidden)
-        form = asking.as_sent(target, lines, sent)
-        if not form.is_valid():
-            return form
-        sent_marks = marks.from_page(form.marks, target.codebook(), lines)
-        labels = [*form.labels(sent), *(mark.label for mark in sent_marks)]
-        accepted = form.accepted | {mark.label: mark.suggestion for mark in sent_marks if mark.suggestion is not None}
+        forms = label_forms.submitted(target, lines, sent)
+        if not forms.is_valid():
+            return forms
+        sent_marks = marks.from_page(forms.marks, target.codebook(), lines)
+        labels = [*forms.labels(sent), *(mark.label for mark in sent_marks)]
+        accepted = forms.accepted | {mark.label: mark.suggestion for mark in sent_marks if mark.suggestion is not None}
     work = annotating.Work(
         seconds=_seconds(sent.get("seconds", "")),
         unsure="unsure" in sent,
-        suggestions_shown=bool(asking.shown_suggestions(target)),
+        suggestions_shown=bool(label_forms.shown_suggestions(target)),
         accepted=accepted,
     )
     annotating.annotate(target=target, by=user, labels=labels, reason=reason, work=work)
@@ -138,27 +137,27 @@ def _seconds(text: str) -> float | None:
     return int(text) / 1 if text.isdecimal() and len(text) < 9 else None
 
 
-def _as_sent(target: Target, request: HttpRequest) -> Asked:
+def _submitted(target: Target, request: HttpRequest) -> LabelForms:
     """What was sent with a refused judgment; where the game cannot be read, without its turns."""
     try:
         lines = games.judgeable(target).turn_lines(hidden=target.queue.shows_hidden)
     except BadInput:
         lines = []
-    return asking.as_sent(target, lines, request.POST)
+    return label_forms.submitted(target, lines, request.POST)
 
 
-def _refused(request: HttpRequest, queue: Queue, target: Target, form: Asked, refusal: str = "") -> HttpResponse:
+def _refused(request: HttpRequest, queue: Queue, target: Target, forms: LabelForms, refusal: str = "") -> HttpResponse:
     sent = request.POST
     entered = {
         "reason": sent.get("reason", ""), "unsure": "unsure" in sent, "refusal": refusal,
         "reopened": "reopened" in sent, "why": sent.get("why", ""), "skipping": "skip" in sent,
     }  # fmt: skip
     if "unscored" in sent or "skip" in sent:
-        for section in form.sections:
+        for section in forms.sections:
             section.form.errors.clear()
     if not wants_fragment(request):
-        return _page(request, queue, target, form, entered, status=400)
-    context = {**_target(target, form, current_user(request)), "queue": queue, **entered}
+        return _page(request, queue, target, forms, entered, status=400)
+    context = {**_target(target, forms, current_user(request)), "queue": queue, **entered}
     return render(request, "judgments/annotate_target.html", context, status=422)
 
 
@@ -171,7 +170,7 @@ def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpRespons
     except BadInput as error:
         entered["closed"] = error.why
     lines = games.game_of(target).turn_lines(hidden=queue.shows_hidden)
-    return _page(request, queue, target, asking.as_stored(target, lines, judgment), entered)
+    return _page(request, queue, target, label_forms.stored(target, lines, judgment), entered)
 
 
 def _progress(queue: Queue, user: User, *, shown: int = 0) -> dict[str, Any]:
@@ -187,7 +186,7 @@ def _page(
     request: HttpRequest,
     queue: Queue,
     target: Target | None,
-    form: Asked | None = None,
+    forms: LabelForms | None = None,
     entered: Mapping[str, Any] | None = None,
     status: int = 200,
 ) -> HttpResponse:
@@ -206,7 +205,7 @@ def _page(
         **(entered or {}),
     }
     if target is not None:
-        context |= _target(target, form, user)
+        context |= _target(target, forms, user)
     return render(request, "judgments/annotate.html", context, status=status)
 
 
@@ -216,17 +215,17 @@ def _agreement(queue: Queue, user: User) -> Analysis | None:
     return None if queue.pk in awaited.queues else analyses.of_queue(queue, "summary", user, awaited=awaited)
 
 
-def _target(target: Target, form: Asked | None, user: User) -> dict[str, Any]:
+def _target(target: Target, forms: LabelForms | None, user: User) -> dict[str, Any]:
     """The context of one target: its conversation, or the reason why it cannot be read, and the forms."""
     queue, codebook = target.queue, target.codebook()
     context: dict[str, Any] = {"target": target, "codebook": codebook, "person": user.pk}
     try:
         game = games.judgeable(target)
         lines = game.turn_lines(hidden=queue.shows_hidden)
-        context["scene"] = scene_of(game, hidden=queue.shows_hidden)
+        context["game_context"] = game_context(game, hidden=queue.shows_hidden)
         context["seat_name"] = "" if target.seat is None else game.scenario.seats[target.seat]
         context["turns"] = lines
-        context["asked"] = form or asking.nothing_yet(target, lines, asking.shown_suggestions(target))
+        context["label_forms"] = forms or label_forms.blank(target, lines, label_forms.shown_suggestions(target))
         offered = marks.types_for_page(codebook, keys.of_labels(codebook, own_settings(user).keys))
         context["label_types"] = json.dumps(offered) if offered else ""
     except BadInput as error:

@@ -24,7 +24,7 @@ from webapp.accounts.permissions import get_or_404, researchers
 from webapp.core.http import accepted, integer, render_page
 from webapp.judgments import games
 from webapp.judgments.annotating import keys, marks
-from webapp.judgments.annotating.scene import scene_of
+from webapp.judgments.annotating.game_context import game_context
 from webapp.judgments.annotating.services import check_changeable
 from webapp.judgments.models import Judgment, Queue, Target
 from webapp.judgments.naming import numbers_in
@@ -181,8 +181,8 @@ def _shown(
             types = marks.types_for_page(side.codebook, keys.of_labels(side.codebook, {}))
             context |= {"turns": side.lines, "label_types": json.dumps(types)}
             context["label_actions"] = json.dumps(keys.actions_for_page({}))
-            context["scene"] = scene_of(side.game, hidden=False)
-            context["asked"] = {"marks": context["sheet"].marks, "suggestions": "[]"}
+            context["game_context"] = game_context(side.game, hidden=False)
+            context["label_forms"] = {"marks": context["sheet"].marks, "suggestions": "[]"}
     except BadInput as error:
         context["problem"] = str(error)
     return context

@@ -1,4 +1,4 @@
-"""What is asked about one target: a form per seat of which something is asked, one of the game, and labels of turns."""
+"""The forms in which an annotator labels one target: one per seat, one for the game, and the labels of turns."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The forms about seats and the game, and the labels of turns as the page has them, as JSON."""
+class LabelForms:
+    """The forms for labels of seats and the game, and the labels and suggestions of turns as JSON for the page."""
 
     sections: Sequence[Section]
     marks: str = "[]"
     suggestions: str = "[]"
     accepted: dict[Label, int] = field(default_factory=dict)
-    """The suggestions that labels of the forms were accepted from, once `labels` was called."""
+    """Accepted suggestions by label, filled by `labels`."""
 
     def is_valid(self) -> bool:
-        """Whether all forms are; each keeps its own errors."""
+        """Validate every form, so that each keeps its own errors, and return whether all are valid."""
         valid = [section.form.is_valid() for section in self.sections]
         return all(valid)
 
@@ -59,32 +59,32 @@ class Asked:
         return made
 
 
-def nothing_yet(target: Target, lines: Sequence[TurnLine], suggestions: Sequence[Suggestion] = ()) -> Asked:
-    """What is asked of somebody who has answered nothing."""
-    return _asked(target, lines, suggestions=suggestions)
+def blank(target: Target, lines: Sequence[TurnLine], suggestions: Sequence[Suggestion] = ()) -> LabelForms:
+    """Return empty forms."""
+    return _forms(target, lines, suggestions=suggestions)
 
 
-def as_sent(target: Target, lines: Sequence[TurnLine], data: QueryDict) -> Asked:
-    """What is asked, filled with what a page sent."""
-    return _asked(target, lines, data=data, shown=data.get("labels") or "[]", suggestions=shown_suggestions(target))
+def submitted(target: Target, lines: Sequence[TurnLine], data: QueryDict) -> LabelForms:
+    """Return the forms bound to submitted data."""
+    return _forms(target, lines, data=data, shown=data.get("labels") or "[]", suggestions=shown_suggestions(target))
 
 
-def as_stored(target: Target, lines: Sequence[TurnLine], judgment: Judgment) -> Asked:
-    """What is asked, filled with a stored judgment."""
+def stored(target: Target, lines: Sequence[TurnLine], judgment: Judgment) -> LabelForms:
+    """Return the forms with the labels of a stored judgment."""
     rows = [] if judgment.unscored else list(judgment.labels.all())
     stored = [marks.Mark(row.record(), row.suggestion_id) for row in rows]
     shown = json.dumps(marks.for_page(stored, lines))
-    return _asked(
+    return _forms(
         target, lines, stored=[mark.label for mark in stored], shown=shown, suggestions=shown_suggestions(target)
     )
 
 
 def shown_suggestions(target: Target) -> list[Suggestion]:
-    """Return what is suggested for a target on the page of a judgment; nothing where the queue shows no suggestions."""
+    """Return the suggestions for a target; none where the queue shows no suggestions."""
     return list(target.suggestions.all()) if target.queue.shows_suggestions else []
 
 
-def _asked(
+def _forms(
     target: Target,
     lines: Sequence[TurnLine],
     *,
@@ -92,10 +92,10 @@ def _asked(
     stored: Sequence[Label] = (),
     shown: str = "[]",
     suggestions: Sequence[Suggestion] = (),
-) -> Asked:
-    """Two targets stand on the page at once, so their ids differ."""
+) -> LabelForms:
+    """Ids contain the target's key, because a page can show two targets."""
     sections = []
-    for heading, seat, codebook, about in _places(target):
+    for heading, seat, codebook, about in _form_sections(target):
         turns = {
             line.number: line.turn
             for line in lines
@@ -115,22 +115,22 @@ def _asked(
         if form.fields:
             sections.append(Section(heading, seat, form))
     suggested = json.dumps(marks.suggestions_for_page(suggestions, lines))
-    return Asked(sections, shown, suggested)
+    return LabelForms(sections, shown, suggested)
 
 
-def _places(target: Target) -> list[tuple[str, int | None, Codebook, str]]:
-    """What is asked about: heading, seat, the part of the codebook, and what its label types are about."""
+def _form_sections(target: Target) -> list[tuple[str, int | None, Codebook, str]]:
+    """Return for each form its heading, seat, part of the codebook, and what its label types are about."""
     codebook = target.codebook()
-    places: list[tuple[str, int | None, Codebook, str]] = [("The game", None, codebook, "game")]
+    sections: list[tuple[str, int | None, Codebook, str]] = [("The game", None, codebook, "game")]
     if target.seat is not None:
-        return [*places, ("", target.seat, codebook, "seat")]
+        return [*sections, ("", target.seat, codebook, "seat")]
     roles = games.roles(target.game)
     names = [games.seat_name(target.game, seat) for seat in range(len(roles))]
-    return places + [(names[seat], seat, codebook.asking(role), "seat") for seat, role in enumerate(roles)]
+    return sections + [(names[seat], seat, codebook.asking(role), "seat") for seat, role in enumerate(roles)]
 
 
 def _suggest(form: ValuesForm, suggestions: Sequence[Suggestion]) -> None:
-    """Put beside each question what is suggested for it, the most probable."""
+    """Attach to each field its most probable suggestion."""
     for row in sorted(suggestions, key=lambda row: row.score or 0):
         if row.name in form.fields:
             label_type = form.codebook.type_of(row.name)

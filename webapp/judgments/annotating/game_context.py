@@ -1,4 +1,4 @@
-"""What annotators read of a game beside the conversation: situation and rules, and on request what was hidden."""
+"""The context of a game that annotators read beside its conversation: situation, rules and hidden information."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webapp.judgments.games import GameRecord
 
 
 @dataclass(frozen=True)
-class Scene:
+class GameContext:
     """The situation and the rules as everybody knew them when the game began.
 
     `table` is the table at the end with everything face up, with the private cards of the seats; None where annotators
@@ -27,12 +27,12 @@ class Scene:
     stage: Stage | None = None
 
 
-def scene_of(game: GameRecord, *, hidden: bool) -> Scene:
-    """Return the scene of a game; raise `BadInput` if its moves are not legal any more."""
+def game_context(game: GameRecord, *, hidden: bool) -> GameContext:
+    """Return the context of a game; raise `BadInput` if its moves are no longer legal."""
     before = make(game.scenario).show(SPECTATOR)
     if not hidden:
-        return Scene(before.story, before.rules)
+        return GameContext(before.story, before.rules)
     after, names = game.replayed(), game.scenario.seats
-    cards = [(name, after.show(seat).brief) for seat, name in enumerate(names)]
-    briefs = [(name, brief) for name, brief in cards if brief is not None]
-    return Scene(before.story, before.rules, briefs, after.show(ALL), Stage(names, ALL))
+    all_briefs = [(name, after.show(seat).brief) for seat, name in enumerate(names)]
+    briefs = [(name, brief) for name, brief in all_briefs if brief is not None]
+    return GameContext(before.story, before.rules, briefs, after.show(ALL), Stage(names, ALL))
