@@ -1,4 +1,4 @@
-"""The tables of the page on claims: what is found, how much of it is right by a reader's judgment, what is missed."""
+"""The tables of the page on claims: the extracted claims, their precision by an annotator's judgment, and recall."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 Raw = Mapping[str, Any]
 TITLES = {
     "werewolf6": "Werewolf, recorded",
-    "werewolf6_begun": "Werewolf, beginnings",
+    "werewolf6_begun": "Werewolf, truncated",
     "casino": "CaSiNo, recorded",
     "among_us": "Among Us, scripted",
 }
@@ -19,23 +19,24 @@ VERDICTS = ("true", "false", "unknowable")
 
 
 def page(raw: Raw) -> Iterator[str]:
-    """Yield the claims by dataset and kind, those that were judged in both readings, and what was missed."""
+    """Yield the claims by dataset and kind, the judgments of both rounds, and recall."""
     yield from _table(("dataset", "kind", "claims", *VERDICTS))
     for name, row in raw["datasets"].items():
         yield from _counts(TITLES[name], row)
     yield ""
     answers = ("is a claim", "proposition right", "verdict right", "all three, Wilson 95 %")
-    yield from _table(("reading", "dataset", "kind", "judged", *answers))
+    yield from _table(("round", "dataset", "kind", "judged", *answers))
     for name, sample in raw["first_reading"].items():
         yield from _judged(f"first | {TITLES[name]}", sample)
     for name, row in raw["datasets"].items():
         yield from _judged(f"second | {TITLES[name]}", row["sample"])
     yield ""
-    yield from _table(("dataset", "spoken moves read", "claims in them", "found", "recall, Wilson 95 %"))
+    yield from _table(("dataset", "spoken moves read", "claims in them", "extracted", "recall, Wilson 95 %"))
     for name, row in raw["datasets"].items():
         turns = row["sample_of_turns"]
-        found, missed = (sum(turn[key] for turn in turns) for key in ("extracted", "missed"))
-        yield f"| {TITLES[name]} | {len(turns)} | {found + missed} | {found} | {_share(found, found + missed)} |"
+        extracted, missed = (sum(turn[key] for turn in turns) for key in ("extracted", "missed"))
+        claims = extracted + missed
+        yield f"| {TITLES[name]} | {len(turns)} | {claims} | {extracted} | {_share(extracted, claims)} |"
 
 
 def _table(columns: Sequence[str]) -> Iterator[str]:
