@@ -283,14 +283,14 @@ def _exported(queue: int, name: str, folder: Path, seconds: dict[str, Any]) -> b
 def compared(result: Mapping[str, Any], copies: Mapping[str, list[Row]]) -> dict[str, Any]:
     """Return the result with what each format says otherwise than the database, and whether all is well."""
     rows: list[Row] = result["rows"]
-    given = {**copies, "csv": result["csv"], "w3c": result["w3c"]}
+    exported = {**copies, "csv": result["csv"], "w3c": result["w3c"]}
     formats = {
         name: {
             "imported": name in copies,
-            "judgments": len(given[name]),
-            "labels": sum(len(row["labels"]) for row in given[name]),
+            "judgments": len(exported[name]),
+            "labels": sum(len(row["labels"]) for row in exported[name]),
             "same_bytes": result["same_bytes"][name],
-            "differences": list(label_copies.differences(rows, given[name])),
+            "differences": list(label_copies.differences(rows, exported[name])),
         }
         for name in FORMATS
     }

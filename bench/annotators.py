@@ -114,15 +114,15 @@ def adjudicate(client: Any, queue: int, truth: Truth) -> Iterator[int]:
 def _decision(page: str, target: int, truth: Truth) -> dict[str, str]:
     """Return the fields of the decision: in every row an annotator who is right, else an own value with a note."""
     right: dict[str, str] = {}
-    own: dict[str, str] = {}
+    overrides: dict[str, str] = {}
     for row, name, seat, choice, words in CELL.findall(page):
         value = truth(target, name)
-        own[row] = f"own-{seat or 'game'}-{name}={int(value)}"
+        overrides[row] = f"own-{seat or 'game'}-{name}={int(value)}"
         if choice != "0" and unescape(words).endswith(", yes" if value else ", no"):
             right.setdefault(row, choice)
-    sent = {row: right.get(row, "0") for row in own}
-    for row in own.keys() - right.keys():
-        field_name, _, number = own[row].partition("=")
+    sent = {row: right.get(row, "0") for row in overrides}
+    for row in overrides.keys() - right.keys():
+        field_name, _, number = overrides[row].partition("=")
         sent |= {field_name: number, "note": "nobody saw it"}
     return sent
 

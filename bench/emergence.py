@@ -116,7 +116,7 @@ def _negotiations(arguments: Namespace, folder: Path, sizes: Sizes) -> dict[str,
     }
 
 
-def _villages(arguments: Namespace, folder: Path, sizes: Sizes) -> dict[str, Any]:
+def _werewolf_runs(arguments: Namespace, folder: Path, sizes: Sizes) -> dict[str, Any]:
     listener = None
     if not arguments.rules_only:
         train = partial(_listener, arguments.model)
@@ -125,7 +125,7 @@ def _villages(arguments: Namespace, folder: Path, sizes: Sizes) -> dict[str, Any
     return {"classifier": _facts(listener), "runs": [_werewolf(played, listener) for played in runs]}
 
 
-PARTS = {"negotiation": _negotiations, "werewolf": _villages}
+PARTS = {"negotiation": _negotiations, "werewolf": _werewolf_runs}
 
 
 # --- classifiers ------------------------------------------------------------------------------------------------------
@@ -333,8 +333,8 @@ def _sizes(played: Played, steps: Sequence[Read]) -> dict[str, Any]:
     return {"seed": played.seed, **played.outcome, "steps": by_step}
 
 
-def _written(found: Mapping[str, Sequence[CurvePoint]]) -> dict[str, Any]:
-    return {name: [point.to_dict() for point in points] for name, points in found.items()}
+def _written(curves_by_label: Mapping[str, Sequence[CurvePoint]]) -> dict[str, Any]:
+    return {name: [point.to_dict() for point in points] for name, points in curves_by_label.items()}
 
 
 def _rows(rows: Iterable[OutcomeRow]) -> list[dict[str, Any]]:

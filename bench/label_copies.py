@@ -153,8 +153,8 @@ def _sources(target: Any) -> list[str]:
 
 
 def _in(pattern: re.Pattern[str], source: str) -> int | None:
-    found = pattern.search(source)
-    return None if found is None else int(found[1])
+    match = pattern.search(source)
+    return None if match is None else int(match[1])
 
 
 def _seconds(time: datetime | str | None) -> str:

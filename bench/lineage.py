@@ -49,7 +49,7 @@ class Task:
     """Sections of the preset that the head-to-head repeats: it is played under the rules of training."""
 
 
-VILLAGES = (60, 200, 60)
+WEREWOLF_SIZES = (60, 200, 60)
 """Scripted games of the wolves' cold start, starts of their self-play, and starts of their head-to-head."""
 LEARNED = ("reward", "parse_rate", "entropy", "kl", "explained_variance_turn", "value_r2_turn", "advantage_mean")
 TASKS = {
@@ -101,7 +101,7 @@ def _files(arguments: Namespace) -> dict[str, Path]:
     """Return the named datasets; games of Werewolf are generated where none is named."""
     files = {"conversations": arguments.conversations, "starts": arguments.starts, "held_out": arguments.held_out}
     if arguments.task == "werewolf" and not any(files.values()):
-        return werewolf_setup.write_lineage(arguments.dir / "data", *VILLAGES)
+        return werewolf_setup.write_lineage(arguments.dir / "data", *WEREWOLF_SIZES)
     for name, file in files.items():
         option = f"--{name.replace('_', '-')}"
         if file is None:

@@ -23,22 +23,22 @@ from tests.installation import SHARED, migrations
 ROOT = Path(__file__).resolve().parents[1]
 _SESSION = os.environ.setdefault("PARLEY_TEST_SESSION", str(os.getpid()))
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
-_OWN = SHARED / f"{_SESSION}-{_WORKER}"
+_WORKER_FOLDER = SHARED / f"{_SESSION}-{_WORKER}"
 
 # The settings are read by `pytest_configure` below: they must find their addresses, so this comes first.
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 os.environ["PARLEY_ENV"] = "development"
-os.environ["PARLEY_HOME"] = str(_OWN)
+os.environ["PARLEY_HOME"] = str(_WORKER_FOLDER)
 os.environ["PARLEY_TEST_DATABASE"] = f"test_parley_{_SESSION}"
 # What the session starts itself. A process of a parallel session inherits the addresses of the one that began it, and
 # must not take them for somebody else's servers: so the names travel with them.
-_GIVEN = [name for name in ("DATABASE_URL", "REDIS_URL") if os.environ.get(name)]
-_WANTED = os.environ.setdefault("PARLEY_TEST_WANTED", ",".join({"DATABASE_URL", "REDIS_URL"} - set(_GIVEN))).split(",")
+_MISSING = [name for name in ("DATABASE_URL", "REDIS_URL") if not os.environ.get(name)]
+_WANTED = os.environ.setdefault("PARLEY_TEST_WANTED", ",".join(_MISSING)).split(",")
 
 from webapp.core import embedded, pids  # noqa: E402  (after the environment is set)
 
 _POSTGRES = embedded.Postgres(SHARED, options=("fsync=off", "full_page_writes=off", "synchronous_commit=off"))
-_VALKEY = embedded.Valkey(_OWN)
+_VALKEY = embedded.Valkey(_WORKER_FOLDER)
 for _name, _url in (("DATABASE_URL", _POSTGRES.url), ("REDIS_URL", _VALKEY.url)):
     if _name in _WANTED:
         os.environ[_name] = _url
@@ -142,11 +142,11 @@ def databases() -> Iterator[None]:
         embedded.join([_POSTGRES], SHARED)
         _drop_databases_of_dead_sessions()
     if "REDIS_URL" in _WANTED:
-        embedded.join([_VALKEY], _OWN)
+        embedded.join([_VALKEY], _WORKER_FOLDER)
     yield
     if "REDIS_URL" in _WANTED:
-        embedded.leave([_VALKEY], _OWN, os.getpid(), last=True)
-    shutil.rmtree(_OWN, ignore_errors=True)
+        embedded.leave([_VALKEY], _WORKER_FOLDER, os.getpid(), last=True)
+    shutil.rmtree(_WORKER_FOLDER, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -72,7 +72,7 @@ def test_a_cell_that_looks_like_a_formula_is_read_as_it_was_written():
 
 
 @pytest.fixture
-def villages(researcher):
+def werewolf_games(researcher):
     lines = []
     for number, episode in enumerate(werewolf_setup.scripted(2, 0)):
         scenario = episode.scenario.model_copy(update={"id": f"village-{number}"})
@@ -84,7 +84,7 @@ def villages(researcher):
 
 @pytest.mark.django_db
 @pytest.mark.slow
-def test_nothing_differs_from_two_games_to_their_copies(villages, tmp_path, monkeypatch):
+def test_nothing_differs_from_two_games_to_their_copies(werewolf_games, tmp_path, monkeypatch):
     """The copies are datasets of the same site here; the bench reads them in another installation."""
     monkeypatch.setattr(annotation, "RATES", (0.1, 0.4, 0.2))
     result = annotation.annotated(1, 3, tmp_path)
@@ -116,10 +116,10 @@ def test_the_published_labels_differ_nowhere():
 
 
 def test_the_peak_memory_of_a_process_is_not_that_of_its_parent():
-    own = b"x" * (256 << 20)
-    del own
-    held = "import time; x = b'x' * (64 << 20); time.sleep(0.3)"
-    status, _, peak = annotation_times.waited(subprocess.Popen([sys.executable, "-c", held]))
+    parents_memory = b"x" * (256 << 20)
+    del parents_memory
+    program = "import time; x = b'x' * (64 << 20); time.sleep(0.3)"
+    status, _, peak = annotation_times.waited(subprocess.Popen([sys.executable, "-c", program]))
     assert status == 0
     assert 64 <= peak < 128, "64 MiB and the interpreter"
 

@@ -127,8 +127,8 @@ def test_what_cannot_be_run_is_refused(options, where):
 
 
 def test_a_page_has_the_means_of_every_form_and_their_differences():
-    def run(form, seed, own):
-        after = {"both": own, "both_opposite": own}
+    def run(form, seed, advantage):
+        after = {"both": advantage, "both_opposite": advantage}
         return {"form": form, "following": 60, "seed": seed, "after": after}
 
     runs = [run("none", 0, 0.125), run("rl", 0, 0.5), run("none", 1, 0.25), run("rl", 1, 0.5)]

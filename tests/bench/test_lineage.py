@@ -153,7 +153,7 @@ def test_curves_go_on_where_a_run_was_resumed(tmp_path):
 
 
 def test_villages_are_made_and_those_of_the_head_to_head_are_seen_by_nobody_before(monkeypatch, tmp_path):
-    monkeypatch.setattr(lineage, "VILLAGES", (3, 5, 2))
+    monkeypatch.setattr(lineage, "WEREWOLF_SIZES", (3, 5, 2))
     files = lineage._files(arguments(None, tmp_path, task="werewolf"))
     lines = {name: list(dataset.read(file)) for name, file in files.items()}
     assert {name: len(each) for name, each in lines.items()} == {"conversations": 3, "starts": 5, "held_out": 2}

@@ -12,11 +12,11 @@ ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "static"
 
 
-OWN = sorted(path for path in STATIC.rglob("*.css") if "vendor" not in path.parts)
+STYLESHEETS = sorted(path for path in STATIC.rglob("*.css") if "vendor" not in path.parts)
 
 
 def test_no_page_has_a_stylesheet_of_its_own():
-    names = [path.relative_to(STATIC).as_posix() for path in OWN]
+    names = [path.relative_to(STATIC).as_posix() for path in STYLESHEETS]
     assert names == ["css/table.css", "css/zones.css", "parley.css"]
     pages = {"base.html": names, "error.html": ["parley.css"]}  # the latter stands alone
     for path in (ROOT / "templates").rglob("*.html"):
@@ -36,7 +36,7 @@ def test_every_file_that_a_template_names_is_there():
 
 
 def test_no_rule_is_written_twice():
-    text = re.sub(r"/\*.*?\*/", "", "\n".join(path.read_text() for path in OWN), flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/", "", "\n".join(path.read_text() for path in STYLESHEETS), flags=re.DOTALL)
     rules = [rule.strip() for rule in re.findall(r"^[^@\s}][^{}]*\{[^{}]*\}", text, flags=re.MULTILINE)]
     assert len(rules) > 200
     assert sorted(set(rules)) == sorted(rules)

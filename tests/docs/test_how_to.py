@@ -28,8 +28,8 @@ OTHER = {"admin", "parallel coordinates", "j", "werewolf of 6", "sample-negotiat
 def names(page: str) -> list[str]:
     """What a page of the documentation has in italics, without code."""
     text = re.sub(r"```.*?```|`[^`]*`", "", (DOCS / f"{page}.md").read_text("utf-8"), flags=re.DOTALL)
-    found = re.findall(r"(?<![*\w])\*([^*]+)\*(?![*\w])", text)
-    return sorted({" ".join(name.split()) for name in found} - OTHER)
+    italics = re.findall(r"(?<![*\w])\*([^*]+)\*(?![*\w])", text)
+    return sorted({" ".join(name.split()) for name in italics} - OTHER)
 
 
 PAGES = [path for path in (ROOT / "templates").rglob("*.html") if "styleguide" not in path.parts]

@@ -188,10 +188,10 @@ TALK = Codebook(
 
 def labelled(outcomes, turns, marked=(), loyal=(), calm=None, of_game=None):
     """A game of a wolf and two villagers; `turns` are the seats that speak, `marked` the turns that bluff."""
-    found = [Label(label="bluff", value=True, turn=turn) for turn in marked]
-    found += [Label(label="loyal", value=True, seat=seat) for seat in loyal]
-    found += [] if calm is None else [Label(label="calm", value=calm)]
-    judgment = Judgment(codebook="talk", codebook_version=1, episode="e", author="m", labels=tuple(found))
+    labels = [Label(label="bluff", value=True, turn=turn) for turn in marked]
+    labels += [Label(label="loyal", value=True, seat=seat) for seat in loyal]
+    labels += [] if calm is None else [Label(label="calm", value=calm)]
+    judgment = Judgment(codebook="talk", codebook_version=1, episode="e", author="m", labels=tuple(labels))
     return JudgedGame(ROLES_OF_THREE, outcomes, (judgment,), dict(enumerate(turns)), of_game)
 
 
@@ -307,11 +307,11 @@ def simulated(rng, codebook, effects, games=30):
         turns = {turn: turn % 4 for turn in range(8)}
         won = np.array([outcomes[seat] for seat in turns.values()])
         labels, marked = np.nonzero(rng.random((len(effects), 8)) < level + np.outer(effects, won))
-        found = tuple(
+        drawn_labels = tuple(
             Label(label=codebook.labels[at].name, value=True, turn=turn)
             for at, turn in zip(labels, marked, strict=True)
         )
-        judgment = Judgment(codebook="talk", codebook_version=1, episode="e", author="m", labels=found)
+        judgment = Judgment(codebook="talk", codebook_version=1, episode="e", author="m", labels=drawn_labels)
         every.append(JudgedGame(("",) * 4, outcomes, (judgment,), turns))
     return every
 

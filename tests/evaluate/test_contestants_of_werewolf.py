@@ -24,7 +24,7 @@ NAMES = ("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn")
 CHAT = ChatTokenizer(tokenizer("chatml"))
 
 
-def villages(count):
+def unplayed(count):
     return [Scenario(id=f"v{i}", game="werewolf", seats=NAMES) for i in range(count)]
 
 
@@ -33,7 +33,7 @@ def chance(scenario, seat):
 
 
 async def test_wolves_against_a_village_with_an_interval():
-    pairs = pairings(villages(20), 40, 3, ("werewolf",), "each_other")
+    pairs = pairings(unplayed(20), 40, 3, ("werewolf",), "each_other")
     side = Contestant("random", chance)
     matches = await play(pairs, side, side, lanes=8, rules=RolloutPolicy(seed=3))
     assert all(match.episode.error is None for match in matches)
@@ -53,7 +53,7 @@ async def test_wolves_against_a_village_with_an_interval():
 
 async def test_the_learner_holds_the_wolves_that_this_start_has():
     pool = Pool((Opponent(source="random", learner=("werewolf",)),), 1, save_every=1, saved=1, loaded=1)
-    starts = [start.with_seed(seed) for seed, start in enumerate(villages(12), 1)]
+    starts = [start.with_seed(seed) for seed, start in enumerate(unplayed(12), 1)]
     jobs = [Job(number, start, pool.seats(start, 1, number)) for number, start in enumerate(starts)]
     episodes = await collect(jobs, {LEARNER: chance, "random": chance}, lanes=4, rules=RolloutPolicy())
     for job, episode in zip(jobs, episodes, strict=True):
@@ -63,7 +63,7 @@ async def test_the_learner_holds_the_wolves_that_this_start_has():
 
 
 async def test_numbers_by_role_are_means_over_the_seats_with_the_role():
-    jobs = [Job(number, start.with_seed(number + 1), ("random",) * 6) for number, start in enumerate(villages(10))]
+    jobs = [Job(number, start.with_seed(number + 1), ("random",) * 6) for number, start in enumerate(unplayed(10))]
     episodes = await collect(jobs, {"random": chance}, lanes=4, rules=RolloutPolicy())
     numbers = by_role((episode, seat_numbers(episode)) for episode in episodes)
     wolves = [e.metrics["wolves_win"] for e in episodes]
@@ -89,7 +89,7 @@ async def test_everybody_alive_is_asked_after_a_speech_and_the_game_does_not_not
             self.scored.append((list(prefix), continuations))
             return [-float(len(continuations))] * len(continuations)
 
-    start = villages(1)[0].with_seed(5).model_copy(update={"settings": {"probes": True}})
+    start = unplayed(1)[0].with_seed(5).model_copy(update={"settings": {"probes": True}})
     asked, plain = Even(), Even()
     job = [Job(0, start, ("me",) * 6)]
     [with_probes] = await collect(job, {"me": seated(asked)}, lanes=1, rules=RolloutPolicy(seed=1, probes=True))
@@ -107,7 +107,7 @@ async def test_everybody_alive_is_asked_after_a_speech_and_the_game_does_not_not
 
 
 async def test_omar_pays_a_seat_that_was_eliminated_early_three_quarters_of_a_win():
-    jobs = [Job(number, start.with_seed(number + 1), ("random",) * 6) for number, start in enumerate(villages(12))]
+    jobs = [Job(number, start.with_seed(number + 1), ("random",) * 6) for number, start in enumerate(unplayed(12))]
     episodes = await collect(jobs, {"random": chance}, lanes=4, rules=RolloutPolicy())
     assert {value for episode in episodes for value in episode.returns.values()} == {0.0, 1.0}
     method = OmarConfig(advantage="flat", critic_heads="two").build()

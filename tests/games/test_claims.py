@@ -38,7 +38,7 @@ def village(day=1):
     return game
 
 
-def found(game, name, text):
+def checked(game, name, text):
     """What is claimed, with verdict and the quoted words."""
     claims = game.claims(game.names.index(name), text)
     return [(claim.kind, claim.statement, claim.verdict, text[claim.start : claim.end]) for claim in claims]
@@ -103,7 +103,7 @@ def found(game, name, text):
     ],
 )
 def test_claims_of_a_first_day(speaker, text, expected):
-    assert found(village(), speaker, text) == expected
+    assert checked(village(), speaker, text) == expected
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_claims_of_a_first_day(speaker, text, expected):
     ],
 )
 def test_votes_of_an_earlier_day(text, verdict):
-    assert [claim[2] for claim in found(village(day=2), "Ada", text)] == [verdict]
+    assert [claim[2] for claim in checked(village(day=2), "Ada", text)] == [verdict]
 
 
 @pytest.mark.parametrize(
@@ -145,17 +145,17 @@ def test_votes_of_an_earlier_day(text, verdict):
     ],
 )
 def test_what_is_no_claim(text):
-    assert found(village(), "Dan", text) == []
+    assert checked(village(), "Dan", text) == []
 
 
 def test_a_speech_in_quotation_marks_quotes_nobody():
-    assert [claim[1] for claim in found(village(), "Ben", '"I am the seer."')] == ["Ben is the seer"]
+    assert [claim[1] for claim in checked(village(), "Ben", '"I am the seer."')] == ["Ben is the seer"]
 
 
 def test_names_with_spaces_and_full_stops_are_whole_names():
     scenario = dealt(*ROLES).model_copy(update={"seats": ("Dr. No", "Ann", "Ann Lee", "Dan", "Eve")})
     game = make(scenario)
-    assert [claim[1] for claim in found(game, "Dan", "Dr. No is a wolf. Ann Lee is the witch.")] == [
+    assert [claim[1] for claim in checked(game, "Dan", "Dr. No is a wolf. Ann Lee is the witch.")] == [
         "Dr. No is a werewolf",
         "Ann Lee is the witch",
     ]
@@ -202,7 +202,7 @@ def test_names_with_spaces_and_full_stops_are_whole_names():
 )
 def test_claims_of_a_meeting(speaker, text, expected):
     """Ben, Cleo and Eva leave together; Ada and Dan wait and see it. Ben kills Cleo before Eva's eyes."""
-    assert [claim[:3] for claim in found(to_meeting(), speaker, text)] == expected
+    assert [claim[:3] for claim in checked(to_meeting(), speaker, text)] == expected
 
 
 FIRST, SECOND = items().seats
@@ -231,21 +231,21 @@ FIRST, SECOND = items().seats
 def test_claims_about_items(text, expected):
     """Food, tent pegs and oil are worth 5, 4 and 3 points to the speaker."""
     name = FIRST
-    assert [claim[:3] for claim in found(make(items()), name, text)] == [
+    assert [claim[:3] for claim in checked(make(items()), name, text)] == [
         (kind, f"{name} {statement}", verdict) for kind, statement, verdict in expected
     ]
 
 
 def test_points_and_targets():
-    claims = found(make(items()), SECOND, "Food is worth 5 points to me.")
+    claims = checked(make(items()), SECOND, "Food is worth 5 points to me.")
     assert [claim[:3] for claim in claims] == [("value", f"a unit of food is worth 5 to {SECOND}", "false")]
-    claims = found(make(price()), FIRST, "My target is $180")
+    claims = checked(make(price()), FIRST, "My target is $180")
     assert [claim[:3] for claim in claims] == [("value", f"the target of {FIRST} is 180", "true")]
 
 
 def test_an_item_that_is_worth_nothing_is_not_needed():
     sides = [{"values": {"food": 0, "tent pegs": 4, "oil": 3}}, {"values": {"food": 2, "tent pegs": 1, "oil": 9}}]
-    assert [c[2] for c in found(make(items(sides)), FIRST, "I need food. I don't need food.")] == ["false", "true"]
+    assert [c[2] for c in checked(make(items(sides)), FIRST, "I need food. I don't need food.")] == ["false", "true"]
 
 
 def test_sentences_keep_their_places():

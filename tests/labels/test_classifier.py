@@ -104,9 +104,9 @@ def test_the_same_seed_gives_the_same_classifier():
 def test_dialogues_stay_whole_in_folds():
     dialogues = [f"d{at % 13}" for at in range(100)]
     parts = folds(dialogues, 5, 0)
-    assert sorted(at for _, held in parts for at in held) == list(range(100))
-    for learn, held in parts:
-        assert not {dialogues[at] for at in learn} & {dialogues[at] for at in held}
+    assert sorted(at for _, held_out in parts for at in held_out) == list(range(100))
+    for learn, held_out in parts:
+        assert not {dialogues[at] for at in learn} & {dialogues[at] for at in held_out}
 
 
 def test_the_threshold_with_the_best_f1_by_hand():

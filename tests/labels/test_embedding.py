@@ -38,7 +38,7 @@ def tokens(*texts):
 @pytest.mark.parametrize("layer", [0, 2, 3])
 def test_a_turn_alone_with_its_context_and_in_its_dialogue(base, layer):
     tokens.base = base
-    found = {
+    vectors = {
         context: {
             how: embed(TEXTS, base, Pooling(layer=layer, how=how, context=context), DIALOGUES)
             for how in ("mean", "last")
@@ -52,11 +52,11 @@ def test_a_turn_alone_with_its_context_and_in_its_dialogue(base, layer):
     }
     for context, sequence in read.items():
         expected = states(base, sequence, layer)[-len("a third one\n") :]
-        assert found[context]["mean"][3] == pytest.approx(expected.mean(axis=0), abs=1e-4)
-        assert found[context]["last"][3] == pytest.approx(expected[-1], abs=1e-4)
+        assert vectors[context]["mean"][3] == pytest.approx(expected.mean(axis=0), abs=1e-4)
+        assert vectors[context]["last"][3] == pytest.approx(expected[-1], abs=1e-4)
         # the first turn of a dialogue has nothing before it
         alone = states(base, tokens("other talk\n"), layer)[1:]
-        assert found[context]["mean"][4] == pytest.approx(alone.mean(axis=0), abs=1e-4)
+        assert vectors[context]["mean"][4] == pytest.approx(alone.mean(axis=0), abs=1e-4)
 
 
 def test_without_names_every_turn_stands_alone(base):

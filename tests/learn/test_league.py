@@ -197,7 +197,7 @@ def test_roles_that_leave_no_seat_to_an_opponent_are_refused_before_anything_is_
     assert run_dir.attempts() == []
 
 
-def villages(*decks, weight=1.0):
+def werewolf_starts(*decks, weight=1.0):
     """A part of a mixture: a start for each deck of roles, and its weight."""
     starts = [dealt(*deck).model_copy(update={"id": f"{weight}-{number}"}) for number, deck in enumerate(decks)]
     return ScenarioSampler(starts, 0, shuffle=True), weight
@@ -216,7 +216,7 @@ def test_a_rare_role_is_found_at_once(monkeypatch):
     drawn = []
     start = MixtureSampler.start
     monkeypatch.setattr(MixtureSampler, "start", lambda self, place: drawn.append(place) or start(self, place))
-    starts = mixed(villages(UNSEEN, weight=1e6), villages(*[UNSEEN] * 200, SEEN, weight=1e-6))
+    starts = mixed(werewolf_starts(UNSEEN, weight=1e6), werewolf_starts(*[UNSEEN] * 200, SEEN, weight=1e-6))
     seatings = league._seatings(config, starts, Opponent(source="past", learner=("seer",)), "opponents.0.learner")
     assert [seats for _, seats in seatings] == [(1,)] * 32
     assert drawn == list(range(32))
@@ -225,7 +225,7 @@ def test_a_rare_role_is_found_at_once(monkeypatch):
 def test_parts_of_a_mixture_keep_the_share_of_their_starts_that_fit():
     """One start of four fits in the first part, all in the second: of weights 4 and 3 they are 1 and 3."""
     config = RunConfig().model_copy(update={"league": LeagueSection(every=1, games=40)})
-    starts = mixed(villages(SEEN, UNSEEN, UNSEEN, UNSEEN, weight=4), villages(SEEN, weight=3))
+    starts = mixed(werewolf_starts(SEEN, UNSEEN, UNSEEN, UNSEEN, weight=4), werewolf_starts(SEEN, weight=3))
     seatings = league._seatings(config, starts, Opponent(source="past", learner=("seer",)), "")
     ids = [start.id for start, _ in seatings]
     assert (ids.count("4-0"), ids.count("3-0")) == (10, 30)
@@ -236,7 +236,7 @@ def test_a_game_whose_deals_have_no_such_role_is_refused_and_not_searched_for_ev
     monkeypatch.setattr(league, "_seats", lambda entry, start: [] if start.seed else [(1,)])  # as it is, not as dealt
     entry = Opponent(source="past", learner=("seer",))
     with pytest.raises(BadInput, match=r"of 200 starts only 0 seat the learner \(seer\)") as caught:
-        league._seatings(config, mixed(villages(SEEN)), entry, "opponents.0.learner")
+        league._seatings(config, mixed(werewolf_starts(SEEN)), entry, "opponents.0.learner")
     assert caught.value.where == "opponents.0.learner"
 
 

@@ -127,10 +127,10 @@ def test_every_stage_reads_its_own_traces_with_its_own_settings(tmp_path, monkey
     shares = []
     info = pretrain.bases.ModelInfo(name="two", base="tiny", licence="", note="", dataset=(), command="")
     pretrain.pretrain(tmp_path, played, few, info, stages=(first, pretrain.Stage()), on_progress=shares.append)
-    [(one_seat, own), (both_seats, usual)] = fits
+    [(one_seat, one_seat_config), (both_seats, both_seats_config)] = fits
     assert (len(one_seat), len(both_seats)) == (3, 6)
     assert all(trace.mask == tuple(int(turn >= 0) for turn in trace.turn) for trace in one_seat), "no context"
     assert sum(sum(trace.mask) for trace in both_seats[::2]) > sum(sum(trace.mask) for trace in one_seat)
-    assert (own, usual) == (few.sft.model_copy(update={"lr": 1e-4}), few.sft)
+    assert (one_seat_config, both_seats_config) == (few.sft.model_copy(update={"lr": 1e-4}), few.sft)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0

@@ -20,7 +20,7 @@ SOCKETS = [route for table in TABLES for route in getattr(table, "SOCKETS", [])]
 
 
 @dataclass(frozen=True)
-class Found:
+class ResolvedRoute:
     """A route as the resolver knows it; `name` includes its namespaces."""
 
     name: str
@@ -33,13 +33,13 @@ class Found:
         return "/" + re.sub(r"<[^>]+>", "1", self.pattern)
 
 
-def walk(resolver: URLResolver | None = None, prefix: str = "", space: str = "") -> Iterator[Found]:
+def walk(resolver: URLResolver | None = None, prefix: str = "", space: str = "") -> Iterator[ResolvedRoute]:
     """Every route below a resolver."""
     resolver = resolver or get_resolver()
     for entry in resolver.url_patterns:
         pattern = prefix + str(entry.pattern)
         if isinstance(entry, URLPattern):
-            yield Found(f"{space}{entry.name}" if entry.name else pattern, pattern, entry.callback)
+            yield ResolvedRoute(f"{space}{entry.name}" if entry.name else pattern, pattern, entry.callback)
         else:
             below = f"{space}{entry.namespace}:" if entry.namespace else space
             yield from walk(entry, pattern, below)

@@ -100,8 +100,8 @@ def test_what_was_right_of_a_gold_target_is_withheld_while_its_seat_waits_in_ano
     stored = imported(researcher, conversation())
     queue = conversation_queue(researcher, stored, [annotator])
     target = queue.targets.with_games().order_by("position").first()
-    own = annotate(target=target, by=annotator, values=FIVES)
-    decisions.decide(target=target, by=researcher, labels=own.records(), note="so it is")
+    judgment = annotate(target=target, by=annotator, values=FIVES)
+    decisions.decide(target=target, by=researcher, labels=judgment.records(), note="so it is")
     decisions.set_gold(target=target, gold=True)
     address, client = reverse("judgments:gold-answer", args=[queue.pk, target.pk]), client_of(annotator)
     assert client.get(address).status_code == 200

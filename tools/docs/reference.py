@@ -142,7 +142,7 @@ def _walk(
         if not inner:
             yield name, parser
         for below in inner:
-            yield from ((f"{name} {path}", found) for path, found in _walk(below))
+            yield from ((f"{name} {path}", member) for path, member in _walk(below))
 
 
 def settings() -> str:

@@ -60,7 +60,7 @@ _AFTER = re.compile(
     r"\b(?:maybe|perhaps|probably|imo|imho|supposedly|allegedly)\b",
     re.IGNORECASE,
 )
-_OWN = re.compile(
+_CLAIMING = re.compile(
     r"\b(?:I'm|I am|I) (?:now |hard[- ]|officially )?claim(?:ing)?\b|" + BEGIN + r"(?:\w+ )?claim(?:ing)?\b",
     re.IGNORECASE,
 )
@@ -113,7 +113,7 @@ class Sentence:
 
         `of_self`: an `I think` before it does not matter, since speakers know what they speak of.
         """
-        before, after = _ANNOUNCED.sub(_blank, _OWN.sub(_blank, self.before(start))), self.text[end : end + NEAR]
+        before, after = _ANNOUNCED.sub(_blank, _CLAIMING.sub(_blank, self.before(start))), self.text[end : end + NEAR]
         if of_self:
             before = _SELF.sub(_blank, before)
         if _REPORTS.search(before) or _HEDGES.search(_PART.split(before)[-1]):

@@ -137,18 +137,18 @@ def mace(labels: Iterable[Label]) -> Truth:
     coded = _coded(_checked(labels))
     size, count = len(coded.values), len(coded.annotators)
     cells = coded.annotator * size + coded.value
-    own = np.eye(size)[coded.value]  # labels x values: whether the label is this value
+    one_hot = np.eye(size)[coded.value]  # labels x values: whether the label is this value
     weights = np.full(len(cells), 0.5), np.full(len(cells), 0.5 / size)  # of each label: known, or guessed
 
     def counted(truth: Floats) -> tuple[Floats, Floats]:
         """Return how many labels of an annotator are expected to be known, and to be guesses of each value."""
-        known = (truth[coded.unit] * own).sum(axis=1, keepdims=True) * (weights[0] / sum(weights))[:, None]
+        known = (truth[coded.unit] * one_hot).sum(axis=1, keepdims=True) * (weights[0] / sum(weights))[:, None]
         return _sums(coded.annotator, known, count)[:, 0], _sums(cells, 1 - known, count * size).reshape(count, size)
 
     def improved(truth: Floats) -> Floats:
         nonlocal weights
         weights = _variational(*counted(truth), coded)
-        likelihoods = np.log(np.maximum(weights[0][:, None] * own + weights[1][:, None], LEAST))
+        likelihoods = np.log(np.maximum(weights[0][:, None] * one_hot + weights[1][:, None], LEAST))
         return _normalised(_sums(coded.unit, likelihoods, len(coded.units)))
 
     truth = _fitted(improved, _shares(coded))

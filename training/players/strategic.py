@@ -27,7 +27,7 @@ from training.seeding import rng
 _CHOSEN = re.compile(r"<answer><?([^<>]*)>?</answer>")
 _UNCHOSEN = re.compile(r".* makes no choice, so this is played: <answer><?([^<>]*)>?</answer>")
 _TURN = "Information of Turn-"
-_OWN = re.compile(r"your card is (\w+ \(\w\))")
+_PRIVATE_CARD = re.compile(r"your card is (\w+ \(\w\))")
 _PUBLIC = re.compile(r"the public card is (\w+ \(\w\))")
 POKERS: dict[str, type[Poker]] = {view.game: view for view in (KuhnPoker, LeducPoker)}
 
@@ -97,7 +97,7 @@ def poker_state(scenario: Scenario, seat: Seat, observation: Observation) -> pys
     """Return a Kuhn or Leduc poker state in the information set of `seat`; the opponent's card is arbitrary."""
     kind = POKERS[scenario.game]
     view = kind(kind.model.model_validate(scenario.settings), scenario.seats)
-    private, public = _named_rank(_OWN, observation), _named_rank(_PUBLIC, observation)
+    private, public = _named_rank(_PRIVATE_CARD, observation), _named_rank(_PUBLIC, observation)
     assert private is not None
     other = next(dealt for dealt in range(3) if dealt not in (private, public))
     state = view.load().new_initial_state()

@@ -148,8 +148,8 @@ class Labelled:
             elif entry.per == "turn":
                 parts[name] = tuple(entry.weight * flag for flag in seen[entry.classifier, entry.label])
             else:
-                given = _of_verdicts(entry, verdicts) if entry.codebook else _shares(entry, episode, seen)
-                seat_parts[name] = {seat: entry.weight * value for seat, value in given.items()}
+                by_seat = _of_verdicts(entry, verdicts) if entry.codebook else _shares(entry, episode, seen)
+                seat_parts[name] = {seat: entry.weight * value for seat, value in by_seat.items()}
                 returns = {seat: value + seat_parts[name].get(seat, 0.0) for seat, value in returns.items()}
         judgments = (*score.judgments, *self._records(verdicts, episode))
         return replace(

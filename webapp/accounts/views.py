@@ -67,12 +67,12 @@ def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
 def people(request: HttpRequest) -> HttpResponse:
     """All people with a password, filtered by the query string, with their roles and status."""
     words, role, order = request.GET.get("q", "")[:200], request.GET.get("role", ""), Order.requested(request, "name")
-    persons = User.objects.members()
+    members = User.objects.members()
     if words:
-        persons = persons.filter(Q(username__icontains=words) | Q(email__icontains=words))
+        members = members.filter(Q(username__icontains=words) | Q(email__icontains=words))
     if role:
-        persons = persons.filter(role=role)
-    page = Paginator(order.apply(persons, SORTS, "name"), PAGE).get_page(integer(request, "page", 1, low=1))
+        members = members.filter(role=role)
+    page = Paginator(order.apply(members, SORTS, "name"), PAGE).get_page(integer(request, "page", 1, low=1))
     forms = [PersonForm(initial={"role": person.role, "active": person.is_active}) for person in page]
     context = {
         "page": page,

@@ -89,28 +89,28 @@ def get_calibration(request: HttpRequest, pk: int) -> list[Evaluation]:
     return calibration.evaluations(get_or_404(_runs(request), pk=pk))
 
 
-def _own(request: HttpRequest, pk: int) -> Run:
+def _own_run(request: HttpRequest, pk: int) -> Run:
     return get_or_404(Run.objects.changeable_by(caller(request)).without_servers(), pk=pk)
 
 
 @router.post("/{int:pk}/stop", response=RunOut)
 def stop_run(request: HttpRequest, pk: int) -> Run:
     """Request that a run saves and stops. Repeated requests change nothing."""
-    services.stop_run(run=_own(request, pk))
+    services.stop_run(run=_own_run(request, pk))
     return get_or_404(_runs(request), pk=pk)
 
 
 @router.post("/{int:pk}/resume", response=RunOut)
 def resume_run(request: HttpRequest, pk: int) -> Run:
     """Queue a stopped or failed run again, from its last checkpoint."""
-    services.resume_run(run=_own(request, pk))
+    services.resume_run(run=_own_run(request, pk))
     return get_or_404(_runs(request), pk=pk)
 
 
 @router.delete("/{int:pk}", response={204: None})
 def delete_run(request: HttpRequest, pk: int) -> Status[None]:
     """Delete a run that is over, with its files."""
-    services.delete_run(run=_own(request, pk))
+    services.delete_run(run=_own_run(request, pk))
     return Status(204, None)
 
 

@@ -52,11 +52,11 @@ class DeletionForm(forms.Form):
     def __init__(self, request: HttpRequest, person: User, data: Any) -> None:
         super().__init__(data)
         self.request, self.person = request, person
-        own = request.user.pk == person.pk
-        asked = "username" if not own else "password" if person.has_usable_password() else "sure"
+        is_own = request.user.pk == person.pk
+        asked = "username" if not is_own else "password" if person.has_usable_password() else "sure"
         for name in {"username", "password", "sure"} - {asked}:
             del self.fields[name]
-        if not own:  # nobody refuses for somebody else
+        if not is_own:  # nobody refuses for somebody else
             del self.fields["withdraw"]
 
     def clean_password(self) -> None:
@@ -89,16 +89,16 @@ def delete_person(request: HttpRequest, user_id: int) -> HttpResponseBase:
 
 def _deletion(request: HttpRequest, person: User) -> HttpResponseBase:
     form = DeletionForm(request, person, request.POST if request.method == "POST" else None)
-    own = current_user(request).pk == person.pk
+    is_own = current_user(request).pk == person.pk
     if form.is_valid():
         try:
             erasing.erase(user=person, withdraw=form.cleaned_data.get("withdraw", False))
         except BadInput as error:
             form.add_error(None, f"The account was not deleted: {error.why}.")
         else:
-            if own:
+            if is_own:
                 logout(request)
             messages.success(request, "The account was deleted.")
-            return redirect("account_login" if own else "accounts:people")
-    context = {"form": form, "person": person, "own": own, "extent": erasing.extent(person)}
+            return redirect("account_login" if is_own else "accounts:people")
+    context = {"form": form, "person": person, "own": is_own, "extent": erasing.extent(person)}
     return render(request, "privacy/delete.html", context, status=400 if form.errors else 200)

@@ -85,12 +85,12 @@ def test_a_relation_links_two_targets_in_order():
 
 def test_annotations_have_ids_of_their_own_and_are_counted():
     collection = json.loads(write("w3c", line(judged(judgment(), judgment("model:m"), judgment("person:2", ())))))
-    found = collection["first"]["items"]
-    assert collection["total"] == len(found) == len({item["id"] for item in found})
-    names = [collection["id"], collection["first"]["id"], *(item["id"] for item in found)]
+    annotations = collection["first"]["items"]
+    assert collection["total"] == len(annotations) == len({item["id"] for item in annotations})
+    names = [collection["id"], collection["first"]["id"], *(item["id"] for item in annotations)]
     assert len(set(names)) == len(names), "the recommendation asks for an IRI of each"
     assert all(name.startswith("urn:uuid:") for name in names)
-    assert {item["creator"]["type"] for item in found} == {"Person", "Software"}
+    assert {item["creator"]["type"] for item in annotations} == {"Person", "Software"}
     assert "@context" in collection
 
 

@@ -421,8 +421,8 @@ def test_others_values_are_read_after_ones_own_judgment(call, researcher, annota
 def test_a_judgment_has_its_reasons(call, researcher):
     queue = judged_by_a_model(researcher, rated(finished_match(researcher), researcher))
     rows = call.get("judgments", queue=queue.pk).json()["items"]
-    told = [{label["label"]: label["reason"] for label in row["labels"]} for row in rows]
-    assert [reasons["mutual_benefit"] for reasons in told] == ["because of mutual_benefit"] * 2
+    reasons_by_label = [{label["label"]: label["reason"] for label in row["labels"]} for row in rows]
+    assert [reasons["mutual_benefit"] for reasons in reasons_by_label] == ["because of mutual_benefit"] * 2
 
 
 def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researcher, player, other_researcher):

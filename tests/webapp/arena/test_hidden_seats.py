@@ -77,7 +77,7 @@ def reading(match, ben, eve):
     yield
 
 
-def one(match, ben, eve):
+def one_seated(match, ben, eve):
     sit(match, ben)
     yield
 
@@ -113,7 +113,7 @@ def full_and_ready(match, ben, eve):
     yield
 
 
-WORLDS = (reading, one, one_comes_and_goes, one_is_ready, full, full_and_ready)
+WORLDS = (reading, one_seated, one_comes_and_goes, one_is_ready, full, full_and_ready)
 """What others do before the first action of the host and after each."""
 CHANGING = (reading, one_comes_and_goes, one_is_ready, full_and_ready)
 """What the host sees is compared with `nobody`; the other worlds are the beginnings of these."""

@@ -78,7 +78,7 @@ class Vigil(LoggedGame):
     def probes(self):
         if self.night or self.over:
             return {}
-        others = {seat: [name for name in self.names if name != own] for seat, own in enumerate(self.names)}
+        others = {seat: [name for name in self.names if name != asked] for seat, asked in enumerate(self.names)}
         watcher = self.names[self.watcher]
         return {
             seat: Probe(question="Who watched?", choices=names, truth=[name for name in names if name == watcher])

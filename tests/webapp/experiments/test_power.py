@@ -42,8 +42,8 @@ def test_simulated_experiments_show_the_difference_as_often(plan: Plan, n: int) 
         if plan.first is not None:
             return rng.binomial(1, mean, size=(experiments, groups)).astype(float)
         common = rng.normal(0, np.sqrt(plan.correlation), size=(experiments, groups, 1))
-        own = rng.normal(0, np.sqrt(1 - plan.correlation), size=(experiments, groups, plan.people))
-        return mean + (common + own).mean(axis=2)
+        individual = rng.normal(0, np.sqrt(1 - plan.correlation), size=(experiments, groups, plan.people))
+        return mean + (common + individual).mean(axis=2)
 
     low, high = (plan.first, plan.second) if plan.first is not None else (0.0, plan.effect)
     shown = 0

@@ -91,10 +91,10 @@ def test_a_village_shows_neither_roles_nor_nights_nor_who_won(client_of, researc
     assert "hidden-fact" not in blind
     queue.shows_hidden = True
     queue.save()
-    told = page(client_of(annotator), queue)
-    assert "hidden-fact" in told
-    assert '<details class="hidden-facts">' in told, "closed at first"
-    assert "werewolf" in told.split('<details class="hidden-facts">')[1].split("</details>")[0].lower()
+    unblinded = page(client_of(annotator), queue)
+    assert "hidden-fact" in unblinded
+    assert '<details class="hidden-facts">' in unblinded, "closed at first"
+    assert "werewolf" in unblinded.split('<details class="hidden-facts">')[1].split("</details>")[0].lower()
 
 
 # --- format ---
@@ -135,8 +135,8 @@ def signs(text):
 def hits(texts):
     """The share of held-out texts whose kind the nearest neighbour of the others names."""
 
-    def distance(one, other):
-        return sum(abs(one.get(key, 0) - other.get(key, 0)) for key in one.keys() | other.keys())
+    def distance(first, second):
+        return sum(abs(first.get(key, 0) - second.get(key, 0)) for key in first.keys() | second.keys())
 
     rows = [(signs(text), kind) for text, kind in texts]
     right = 0

@@ -118,14 +118,14 @@ def test_all_labels_of_one_annotator_are_taken(client_of, researcher, first, num
 
 def test_own_labels_need_a_reason(client_of, researcher, first):
     client = client_of(researcher)
-    own = {**PICKS, of_game("mood"): "0", "own-game-mood": "5",
+    overridden = {**PICKS, of_game("mood"): "0", "own-game-mood": "5",
            "labels": json.dumps([{"label": "offer", "turn": 0}])}  # fmt: skip
-    refused = post(client, first, **own)
+    refused = post(client, first, **overridden)
     assert refused.status_code == 400
     assert "no annotator gave one of these labels" in refused.content.decode()
     assert not Judgment.objects.filter(decides=True).exists()
     assert {each.name: each.chosen for each in refused.context["sheet"].rows}[SECOND_MARK] == "2", "input stays"
-    post(client, first, **own, note="both overlooked the offer")
+    post(client, first, **overridden, note="both overlooked the offer")
     decision = Judgment.objects.get(decides=True)
     assert {Label(label="mood", value=5.0), Label(label="offer", value=True, turn=0)} <= set(decision.records())
     assert decision.reason == "both overlooked the offer"
@@ -204,8 +204,8 @@ def test_an_adjudicator_who_annotated_keeps_the_own_judgment_apart(client_of, re
     client = client_of(researcher)
     post(client, first, take="2")
     assert Judgment.objects.filter(target=first, author=researcher).count() == 2
-    own = annotating.annotate(target=first, by=researcher, labels=None, reason="looked again")
-    assert (own.decides, Judgment.objects.get(decides=True).unscored) == (False, False)
+    judgment = annotating.annotate(target=first, by=researcher, labels=None, reason="looked again")
+    assert (judgment.decides, Judgment.objects.get(decides=True).unscored) == (False, False)
     assert client.get(reverse("judgments:own_judgments", args=[queue.pk])).content.decode().count("Open again") == 3
 
 

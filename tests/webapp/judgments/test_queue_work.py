@@ -267,14 +267,14 @@ def test_a_researcher_leaves_a_queue_that_closes_results_of_their_own(
     researcher, other_researcher, annotator, client_of
 ):
     """Of six targets two are shared out to each of three people; what the researcher has not judged goes to others."""
-    own = made(researcher, [annotator], conversations=3, name="own")
+    own_queue = made(researcher, [annotator], conversations=3, name="own")
     rows = StoredConversation.objects.order_by("position")
     theirs = queues.create_queue(
         name="theirs", owner=other_researcher, codebook_version=version(), conversations=rows,
         annotators=[researcher, annotator, other_researcher],
         how=queues.QueueSettings(overlap=1, assignment=Queue.Assignment.PREASSIGNED),
     )  # fmt: skip
-    client, results = client_of(researcher), reverse("judgments:agreement", args=[own.pk])
+    client, results = client_of(researcher), reverse("judgments:agreement", args=[own_queue.pk])
     closed = "once you have judged your remaining seats"
     assert closed in client.get(results).text
     judged = theirs.targets.open_for(researcher).with_games().first()

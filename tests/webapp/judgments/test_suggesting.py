@@ -226,12 +226,12 @@ def test_a_deleted_run_writes_nothing_more(researcher):
 
 
 def test_claims_fill_the_three_forms_of_label_types():
-    found = [
+    checked_claims = [
         Claim(move=0, seat=0, start=0, end=5, kind="role", statement="A is seer", verdict="true", why="w"),
         Claim(move=0, seat=0, start=9, end=12, kind="role", statement="B is wolf", verdict="false", why="v"),
         Claim(move=2, seat=1, start=1, end=4, kind="place", statement="C was there", verdict="unknowable", why="u"),
     ]
-    spans = claims.labels_of(CODEBOOKS["claims"], found)
+    spans = claims.labels_of(CODEBOOKS["claims"], checked_claims)
     assert [(each.label, each.turn, each.start, each.end) for each in spans] == [
         ("true_claim", 0, 0, 5), ("false_claim", 0, 9, 12), ("unknowable_claim", 2, 1, 4),
     ]  # fmt: skip
@@ -247,7 +247,7 @@ def test_claims_fill_the_three_forms_of_label_types():
             ],
         }
     )  # fmt: skip
-    made = claims.labels_of(codebook, found)
+    made = claims.labels_of(codebook, checked_claims)
     codebook.check(made, whole=False)
     values = [(each.label, each.value, each.turn, each.start) for each in made]
     assert [each for each in values if each[0] == "verdict"] == [

@@ -38,13 +38,13 @@ def answers(rows, decided=(), types=(FAIR,)):
     """One game per row, which has a value, or None, for each annotator."""
     codebook = Codebook(name="small", version=1, title="Small", labels=types)
     name = codebook.labels[0].name
-    given = {
+    by_target = {
         target: {n: Answer({name: {WHOLE: value}}, NOW) for n, value in enumerate(row, 1) if value is not None}
         for target, row in enumerate(rows)
     }
     decisions = {target: Answer({name: {WHOLE: value}}, NOW) for target, value in dict(decided).items()}
     people = tuple(range(1, len(rows[0]) + 1))
-    return Answers(codebook, people, {n: Judged((n, None, None), None, 1, ()) for n in given}, given, decisions)
+    return Answers(codebook, people, {n: Judged((n, None, None), None, 1, ()) for n in by_target}, by_target, decisions)
 
 
 def test_annotators_of_known_errors_are_recovered_and_the_better_method_says_so():
@@ -104,10 +104,10 @@ def judged(db, researcher, annotator, person):
     stored = imported(researcher, *(conversation(number) for number in range(4)))
     people = conversation_queue(researcher, stored, [annotator, other], codebook="calibrated")
     asked = conversation_queue(researcher, stored, codebook="calibrated", judge=stub_judge(researcher))
-    for place, (own, theirs) in enumerate(zip(*(q.targets.with_games().order_by("position") for q in (people, asked)),
+    for place, (ours, theirs) in enumerate(zip(*(q.targets.with_games().order_by("position") for q in (people, asked)),
                                               strict=True)):  # fmt: skip
-        annotate(target=own, by=annotator, values={"kind": KIND[place], "skill": 4})
-        annotate(target=own, by=other, values={"kind": KIND[place], "skill": 6})
+        annotate(target=ours, by=annotator, values={"kind": KIND[place], "skill": 4})
+        annotate(target=ours, by=other, values={"kind": KIND[place], "skill": 6})
         verdict = None
         if place < 7:
             values = {"kind": float(SAID[place]), "skill": 5.0 + DIFFERENCE[place]}
@@ -257,7 +257,7 @@ def test_the_interface_says_nothing_of_single_seats_to_a_player_who_has_yet_to_r
         )  # fmt: skip
         queues.record_verdict(target=target, verdict=verdict)
 
-    def told(who):
+    def named_matches(who):
         """The matches of the targets that are named: judged wrong, missed, differing between annotators."""
         address = f"judgments/queues/{queue.pk}/"
         (judge,) = Caller(who).get(f"{address}calibration").json()["result"]["judges"]
@@ -267,11 +267,11 @@ def test_the_interface_says_nothing_of_single_seats_to_a_player_who_has_yet_to_r
         return [{named[pk] for pk in keys} for keys in (judge["wrong"], missed, differ)]
 
     both = {match.pk for match in matches}
-    assert told(researcher) == [{matches[1].pk}] * 3
-    assert told(other_researcher) == [both] * 3
+    assert named_matches(researcher) == [{matches[1].pk}] * 3
+    assert named_matches(other_researcher) == [both] * 3
     assert refused_decision(researcher, queue, matches[0]) == 404
     rated(matches[0], researcher)
-    assert told(researcher) == [both] * 3
+    assert named_matches(researcher) == [both] * 3
 
 
 def refused_decision(researcher, queue, match):

@@ -52,12 +52,12 @@ def quill(db):
 def rows_that_say(text):
     """The tables of the database in which a row contains a text, whatever its case."""
     with connection.cursor() as cursor:
-        found = set()
+        tables = set()
         for table in connection.introspection.table_names(cursor):
             cursor.execute(f'SELECT count(*) FROM "{table}" t WHERE t::text ILIKE %s', [f"%{text}%"])  # noqa: S608
             if cursor.fetchone()[0]:
-                found.add(table)
-    return found
+                tables.add(table)
+    return tables
 
 
 def test_every_table_that_names_a_person_is_deleted_or_kept():
@@ -130,7 +130,7 @@ def test_judgments_and_exports_stay_under_the_same_number(quill, researcher, cli
 
 def test_tables_are_left_first(quill, researcher, player):
     """One's own open table is closed, a seat of another becomes open, and a stand-in plays on in a running game."""
-    own, open_table, running = (
+    hosted, open_table, running = (
         tables.create(host=host, start=tables.Start(SCENARIO), places=places, consent=True)
         for host, places in (
             (quill, [tables.Place(user=quill), tables.Place()]),
@@ -144,7 +144,7 @@ def test_tables_are_left_first(quill, researcher, player):
     assert running.state == "running"
     erase(user=quill)
     states = []
-    for match in (own, open_table, running):
+    for match in (hosted, open_table, running):
         match.refresh_from_db()
         states.append((match.state, [seat.kind for seat in match.seats.order_by("seat")]))
     assert states[0][0] == "aborted"
@@ -202,8 +202,8 @@ def test_an_admin_deletes_an_account_by_its_name(quill, admin, client_of):
     assert client.post(address, {"username": NAME}).status_code == 302
     assert NAME not in client.get(reverse("accounts:people")).content.decode().replace("was deleted", "")
     assert client.get(address).status_code == 404
-    own = client.post(reverse("privacy:delete-person", args=[admin.pk]), {"username": admin.username})
-    assert own.url == reverse("privacy:delete")
+    response = client.post(reverse("privacy:delete-person", args=[admin.pk]), {"username": admin.username})
+    assert response.url == reverse("privacy:delete")
 
 
 def test_work_of_a_researcher_stays_for_administrators(other_researcher, researcher, admin, client_of):

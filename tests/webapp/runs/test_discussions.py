@@ -16,14 +16,14 @@ from webapp.runs.episodes.discussions import SpokenMove, discussions
 NAMES = ("Ada", "Ben", "Cia")
 ROLES = ("crewmate", "imposter", "crewmate")
 ADA, BEN, CIA = range(3)
-TOLD = {ADA: (0.2, 0.5, 0.4), CIA: (0.3, 0.4, 0.1)}
+BELIEFS = {ADA: (0.2, 0.5, 0.4), CIA: (0.3, 0.4, 0.1)}
 """What the crew thinks of Ben, the imposter, before and after a message of Ada's and one of Ben's."""
 
 
-def points(told=TOLD, first=4, truth=("Ben",)):
+def points(beliefs=BELIEFS, first=4, truth=("Ben",)):
     return [
         BeliefPoint(first + at, seat, "?", {"Ben": p, NAMES[2 - seat]: 1 - p}, truth)
-        for seat, row in told.items()
+        for seat, row in beliefs.items()
         for at, p in enumerate(row)
     ]
 

@@ -11,9 +11,9 @@ from webapp.runs import attempts, batches
 from webapp.runs.models import Run
 
 pytestmark = pytest.mark.django_db
-ONE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 10}
+ESTIMATE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 10}
 RESULT = {
-    "summary": {"a": {"points": ONE}, "b": {"points": ONE}, "difference": {"points": ONE}, "shared": {},
+    "summary": {"a": {"points": ESTIMATE}, "b": {"points": ESTIMATE}, "difference": {"points": ESTIMATE}, "shared": {},
                 "conversations": 12, "used": 12, "scenarios": 6, "errors": {}, "scored": {}, "unscored": {}},
     "conditions": {},
 }  # fmt: skip

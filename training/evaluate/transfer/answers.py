@@ -52,15 +52,15 @@ _BRACE = re.compile(r"[{}]")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An answer with the rule that found it and the place in the text where it begins; `value` None = there is none."""
+class Extracted:
+    """An extracted answer, the rule that matched and its start; `value` is None without an answer."""
 
     value: str | None
     rule: Rule
     begin: int
 
 
-def find(text: str, kind: Kind, letters: str = "") -> Found:
+def find(text: str, kind: Kind, letters: str = "") -> Extracted:
     """Return the answer in a reply; `letters` are those of the choices."""
     answers = _answers(text, kind, letters)
     starts = [answer.start() for answer in answers]  # looked up, since boxes that nest would be read over and over
@@ -68,14 +68,14 @@ def find(text: str, kind: Kind, letters: str = "") -> Found:
         first = bisect_left(starts, inside.start)
         if first < len(starts) and starts[first] < inside.stop:
             value = answers[first][0] if kind == "letter" else _boxed_number(text[inside])
-            return Found(value, "none" if value is None else "boxed", begin)
+            return Extracted(value, "none" if value is None else "boxed", begin)
     marked = [
         (value, mark) for mark in _MARKED.finditer(text) if (value := _marked(mark[1], kind, letters)) is not None
     ]
     titles = {value for value, mark in marked if kind == "letter" and _titled(mark[1], value)}
     for value, mark in reversed(marked):
         if len(titles) < 2 or not _titled(mark[1], value):  # otherwise the reply goes through the choices
-            return Found(value, "marked", mark.start())
+            return Extracted(value, "marked", mark.start())
     return _last_number(answers, text) if kind == "number" else _last_letter(text, letters)
 
 
@@ -150,21 +150,21 @@ def _titled(line: str, letter: str) -> bool:
     return _HEADING.match(line.partition(letter)[2]) is not None
 
 
-def _last_number(numbers: Sequence[re.Match[str]], text: str) -> Found:
+def _last_number(numbers: Sequence[re.Match[str]], text: str) -> Extracted:
     if not numbers:
-        return Found(None, "none", len(text))
-    return Found(_plain(numbers[-1][0]), "last", numbers[-1].start())
+        return Extracted(None, "none", len(text))
+    return Extracted(_plain(numbers[-1][0]), "last", numbers[-1].start())
 
 
-def _last_letter(text: str, letters: str) -> Found:
+def _last_letter(text: str, letters: str) -> Extracted:
     stated = list(re.finditer(rf"(?i:answer\s*(?:is|:)\W*(?:(?:option|choice)\W+)?)([{letters}])(?![A-Za-z])", text))
     if stated:
-        return Found(stated[-1][1], "stated", stated[-1].start())
+        return Extracted(stated[-1][1], "stated", stated[-1].start())
     bracketed = list(re.finditer(rf"\(([{letters}])\)", text))
     if bracketed:
-        return Found(bracketed[-1][1], "last", bracketed[-1].start())
+        return Extracted(bracketed[-1][1], "last", bracketed[-1].start())
     begun = re.match(rf"\W*([{letters}])(?:[.):](?!\w)|\W*\Z)", text)
     listed = re.findall(rf"(?<![A-Za-z])([{letters}])[.):]", text)
     if begun and len(set(listed)) < 2:  # otherwise the reply goes through the choices
-        return Found(begun[1], "last", begun.start(1))
-    return Found(None, "none", len(text))
+        return Extracted(begun[1], "last", begun.start(1))
+    return Extracted(None, "none", len(text))

@@ -21,8 +21,8 @@ _ROLES = (
     r"(?:affirmative|negative)(?:[ -]side)?|(?:first|second)[- ](?:move )?(?:player|mover)|player [0-9]"
     r"|debater|judge|moderator|assistant|user[ _-]?proxy|mark [xo]"
 )
-_OWN = r"as|being|i am|i'm|i play|my role(?: here)? is|assigned|i (?:need|have) to (?:act|argue)(?: as| for)"
-_ROLE = re.compile(rf"\b(?:{_OWN})\s+(?:as\s+|to be\s+)?(?:the\s+|an?\s+)?(?:{_ROLES})\b", re.IGNORECASE)
+_ROLE_PHRASE = r"as|being|i am|i'm|i play|my role(?: here)? is|assigned|i (?:need|have) to (?:act|argue)(?: as| for)"
+_ROLE = re.compile(rf"\b(?:{_ROLE_PHRASE})\s+(?:as\s+|to be\s+)?(?:the\s+|an?\s+)?(?:{_ROLES})\b", re.IGNORECASE)
 
 _OTHERS = (
     r"(?:the|my) (?:assistant|user(?:[ _-]?proxy)?|opponent|partner|team-?mate|collaborator|judge|moderator|debater"

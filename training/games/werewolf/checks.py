@@ -106,11 +106,11 @@ _DAY = _compiled(r"\b(?:n|d|night |day )(\d)\b")
 
 def checked(v: Village, seat: Seat, text: str) -> list[CheckedStatement]:
     """Return the claims of `seat` in a speech, checked against the village's state now."""
-    found: dict[tuple[int, int, str, str], CheckedStatement] = {}
+    statements: dict[tuple[int, int, str, str], CheckedStatement] = {}
     for sentence in sentences(text, v.names):
         for claim in _Reader(v, seat, sentence).read():
-            found.setdefault((claim.start, claim.end, claim.kind, claim.statement), claim)
-    return sorted(found.values(), key=lambda claim: (claim.start, claim.end, claim.kind, claim.statement))
+            statements.setdefault((claim.start, claim.end, claim.kind, claim.statement), claim)
+    return sorted(statements.values(), key=lambda claim: (claim.start, claim.end, claim.kind, claim.statement))
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,12 +148,12 @@ class Utf16:
 
     def position(self, units: int, where: str) -> int:
         """Return the code points before a code unit; raise `BadInput` outside of the text or inside a character."""
-        found = bisect_left(self._units, units) if units >= 0 else len(self._units)
-        if found == len(self._units) or self._units[found] != units:
+        index = bisect_left(self._units, units) if units >= 0 else len(self._units)
+        if index == len(self._units) or self._units[index] != units:
             inside = 0 <= units <= self.length
             why = "inside a character" if inside else f"outside of the text, which has {self.length}"
             raise BadInput(f"the position {units} is {why}", where)
-        return found
+        return index
 
 
 def need(data: Any, key: str, kind: type | tuple[type, ...], where: str) -> Any:

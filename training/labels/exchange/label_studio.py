@@ -35,10 +35,10 @@ def write(codebook: Codebook, scenarios: Iterable[LabelledScenario]) -> Iterator
     authors: dict[str, int] = {}
     for labelled in scenarios:
         for conversation in labelled.conversations:
-            own = [each for each in conversation.judgments if _is_under(each, codebook)]
+            judgments = [each for each in conversation.judgments if _is_under(each, codebook)]
             texts = [Utf16(entry.move.text) for entry in conversation.episode.moves]
             annotations = []
-            for judgment in own:
+            for judgment in judgments:
                 annotation += 1
                 author = authors.setdefault(judgment.author, len(authors) + 1)
                 annotations.append(_annotation(judgment, codebook, texts, annotation, author))

@@ -52,8 +52,8 @@ def read_exported(path: Path, codebook: Codebook) -> Iterator[Conversation]:
     for task in read(path, codebook):
         if task.conversation is None:
             raise BadInput("Parley did not export this task", task.where)
-        found = judgments(task, task.conversation, codebook)
-        yield task.conversation.model_copy(update={"judgments": found})
+        answers = judgments(task, task.conversation, codebook)
+        yield task.conversation.model_copy(update={"judgments": answers})
 
 
 def _task(task: Any, codebook: Codebook, where: str, key: str, text: str, split: Split) -> Task:
@@ -188,8 +188,8 @@ class _Annotation:
             name, seat = match[1], int(match[2])
         label_type = find_type(self.codebook, name)
         reason = _reason(result, where)
-        for found, answer in self._values(label_type, kind, value, control, where):
-            mark = placed(self.document, found, answer, f"{where}, value.{kind}", region, seat, reason)
+        for marked_type, answer in self._values(label_type, kind, value, control, where):
+            mark = placed(self.document, marked_type, answer, f"{where}, value.{kind}", region, seat, reason)
             self.marks.append(mark)
 
     def _of_all(self, control: str, value: Mapping[str, Any], where: str) -> None:
@@ -205,8 +205,8 @@ class _Annotation:
         at = f"{where}, value"
         if kind in REGIONS or (kind == "choices" and label_type is None):
             for name in _strings(value, kind, at):
-                found = type_named(self.codebook, name, f"{at}.{kind}")
-                yield found, marked(found, f"{at}.{kind}")
+                marked_type = type_named(self.codebook, name, f"{at}.{kind}")
+                yield marked_type, marked(marked_type, f"{at}.{kind}")
             return
         if label_type is None:
             raise BadInput(f"{self.codebook.name} has no label {control[:80]!r}", f"{where}, from_name")

@@ -70,7 +70,9 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "watching": lambda: watching.context(match, user),  # by the whole page only
         "playing": access.own_seat(match, user) is not None,
         "behind": _behind(match, step) if place == ALL and revealed else [],
-        "advised": _advised(match, place, step, everybody=place == ALL and revealed, own=access.own_seat(match, user)),
+        "advised": _advised(
+            match, place, step, everybody=place == ALL and revealed, viewer_seat=access.own_seat(match, user)
+        ),
     }
     return render_page(request, "arena/replay.html", context, block="replay")
 
@@ -111,10 +113,16 @@ def _spoken(match: Match) -> list[SpokenMove]:
     return [SpokenMove(step + 1, row[0].seat, row[0].move["text"]) for step, row in by_step.items() if len(row) == 1]
 
 
-def _advised(match: Match, place: Viewer, step: int, *, everybody: bool, own: MatchSeat | None) -> dict[Seat, Advice]:
+def _advised(
+    match: Match, place: Viewer, step: int, *, everybody: bool, viewer_seat: MatchSeat | None
+) -> dict[Seat, Advice]:
     """What coaches advised before this step, by seat: to everybody, or to the user's seat from its own viewpoint."""
     seats = coach.at_step(match, step - 1) if step else {}
-    return {seat: row for seat, row in seats.items() if everybody or (own is not None and seat == own.seat == place)}
+    return {
+        seat: row
+        for seat, row in seats.items()
+        if everybody or (viewer_seat is not None and seat == viewer_seat.seat == place)
+    }
 
 
 def _behind(match: Match, step: int) -> list[MatchMove]:

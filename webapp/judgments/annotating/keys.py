@@ -85,11 +85,11 @@ def spelled(written: str) -> str:
     """Return a key in the one spelling that is stored; raise `BadInput` for what is none."""
     text = written.strip()
     plus = text == "+" or text.endswith("++")
-    *held, key = [*filter(None, text[:-1].split("+")), "+"] if plus else text.split("+")
-    if not key or any(part not in MODIFIERS for part in held) or (len(key) > 1 and not NAMED.fullmatch(key)):
+    *modifiers, key = [*filter(None, text[:-1].split("+")), "+"] if plus else text.split("+")
+    if not key or any(part not in MODIFIERS for part in modifiers) or (len(key) > 1 and not NAMED.fullmatch(key)):
         raise BadInput(f"“{written[:40]}” is no key: write j, Ctrl+z or Shift+ArrowLeft", "keys")
     letter = len(key) == 1 and key.lower() != key.upper()
-    kept = [each for each in MODIFIERS if each in held and (each != "Shift" or letter or len(key) > 1)]
+    kept = [each for each in MODIFIERS if each in modifiers and (each != "Shift" or letter or len(key) > 1)]
     return "+".join([*kept, key.lower() if len(key) == 1 else key])
 
 
@@ -99,7 +99,7 @@ def checked(chosen: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     Names of label types stand behind their codebook's: `label:moves:offer`. Raise `BadInput` for a key that is none,
     that every page has, or that another action has.
     """
-    own: dict[str, list[str]] = {}
+    changed: dict[str, list[str]] = {}
     for name, written in chosen.items():
         action = BY_NAME.get(name)
         if (action is None and not name.startswith("label:")) or (action is not None and action.fixed):
@@ -113,21 +113,21 @@ def checked(chosen: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
         if len(keys) > (MOST_KEYS if action else 1):
             raise BadInput(f"at most {MOST_KEYS if action else 1} keys", name)
         if keys and (action is None or keys != list(action.keys)):
-            own[name] = keys
-    _check_clashes(own)
-    return own
+            changed[name] = keys
+    _check_clashes(changed)
+    return changed
 
 
-def _check_clashes(own: Mapping[str, list[str]]) -> None:
-    holders = {key: action.name for action in ACTIONS for key in own.get(action.name, action.keys)}
+def _check_clashes(custom: Mapping[str, list[str]]) -> None:
+    holders = {key: action.name for action in ACTIONS for key in custom.get(action.name, action.keys)}
     for action in ACTIONS:
-        for key in own.get(action.name, action.keys):
+        for key in custom.get(action.name, action.keys):
             other = TAKEN.get(key) or ("" if holders[key] == action.name else f"“{BY_NAME[holders[key]].title}”")
             if other:
-                changed = action.name if action.name in own else holders.get(key, action.name)
+                changed = action.name if action.name in custom else holders.get(key, action.name)
                 raise BadInput(f"{key} cannot be the key of “{action.title}”: {other} has it", changed)
     labels: dict[tuple[str, str], str] = {}
-    for name, keys in own.items():
+    for name, keys in custom.items():
         if not name.startswith("label:"):
             continue
         _, codebook, label = name.split(":", 2)
@@ -138,19 +138,19 @@ def _check_clashes(own: Mapping[str, list[str]]) -> None:
         labels[codebook, keys[0]] = f"“{label}”"
 
 
-def actions_for_page(own: Mapping[str, list[str]]) -> list[dict[str, Any]]:
+def actions_for_page(custom: Mapping[str, list[str]]) -> list[dict[str, Any]]:
     """Return the actions with this person's keys, as the page reads them."""
-    return [{**asdict(action), "keys": list(own.get(action.name, action.keys))} for action in ACTIONS]
+    return [{**asdict(action), "keys": list(custom.get(action.name, action.keys))} for action in ACTIONS]
 
 
-def of_labels(codebook: Codebook, own: Mapping[str, list[str]]) -> dict[str, str]:
+def of_labels(codebook: Codebook, custom: Mapping[str, list[str]]) -> dict[str, str]:
     """Return the key of each label type that is marked in a conversation: the person's, the codebook's, or a free one.
 
     A codebook's key that an action of this person has gives way.
     """
-    taken = {*TAKEN, *(key for action in ACTIONS for key in own.get(action.name, action.keys))}
+    taken = {*TAKEN, *(key for action in ACTIONS for key in custom.get(action.name, action.keys))}
     names = [label_type.name for label_type in offered(codebook)]
-    keys = {name: own[each][0] for name in names if (each := f"label:{codebook.name}:{name}") in own}
+    keys = {name: custom[each][0] for name in names if (each := f"label:{codebook.name}:{name}") in custom}
     keys = {name: key for name, key in keys.items() if key not in taken}
     for label_type in offered(codebook):
         if label_type.name not in keys and label_type.key and label_type.key not in {*taken, *keys.values()}:

@@ -134,10 +134,10 @@ def _check_suggestions(target: Target, work: Work) -> None:
 
 
 @transaction.atomic
-def save_settings(*, user: User, own: Mapping[str, Iterable[str]], break_minutes: int) -> AnnotatorSettings:
+def save_settings(*, user: User, custom_keys: Mapping[str, Iterable[str]], break_minutes: int) -> AnnotatorSettings:
     """Store how a person works; raise `BadInput` naming the action whose key is refused."""
     stored, _ = AnnotatorSettings.objects.update_or_create(
-        user=user, defaults={"keys": keys.checked(own), "break_minutes": break_minutes}
+        user=user, defaults={"keys": keys.checked(custom_keys), "break_minutes": break_minutes}
     )
     return stored
 

@@ -40,17 +40,17 @@ class SettingsForm(forms.Form):
 
     def __init__(self, stored: AnnotatorSettings, versions: list[CodebookVersion], data: Any = None) -> None:
         super().__init__(data, initial={"break_minutes": stored.break_minutes})
-        own: Mapping[str, list[str]] = stored.keys
+        custom: Mapping[str, list[str]] = stored.keys
         for action in keys.ACTIONS:
             if not action.fixed:
                 usual = " ".join(action.keys)
-                self._key_field(action.name, action.title, " ".join(own.get(action.name, action.keys)), usual)
+                self._key_field(action.name, action.title, " ".join(custom.get(action.name, action.keys)), usual)
         for version in versions:
             record = version.record()
-            effective = keys.of_labels(record, own)
+            effective = keys.of_labels(record, custom)
             for label_type in marks.offered(record):
                 name = f"label:{record.name}:{label_type.name}"
-                chosen = " ".join(own.get(name, ()))
+                chosen = " ".join(custom.get(name, ()))
                 self._key_field(name, f"{record.title}: {label_type.title}", chosen, effective[label_type.name])
 
     def _key_field(self, name: str, title: str, value: str, usual: str) -> None:
@@ -73,7 +73,7 @@ def settings_page(request: HttpRequest) -> HttpResponseBase:
     user = current_user(request)
     stored = own_settings(user)
     if request.method == "POST" and "usual" in request.POST:
-        annotating.save_settings(user=user, own={}, break_minutes=stored.break_minutes)
+        annotating.save_settings(user=user, custom_keys={}, break_minutes=stored.break_minutes)
         messages.success(request, "The default keys are restored.")
         return redirect("judgments:annotator-settings")
     versions = CodebookVersion.objects.filter(queues__annotators=user).select_related("codebook").order_by("pk")
@@ -81,7 +81,9 @@ def settings_page(request: HttpRequest) -> HttpResponseBase:
     form = SettingsForm(stored, list(newest.values()), request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            annotating.save_settings(user=user, own=form.chosen(), break_minutes=form.cleaned_data["break_minutes"])
+            annotating.save_settings(
+                user=user, custom_keys=form.chosen(), break_minutes=form.cleaned_data["break_minutes"]
+            )
         except BadInput as error:
             form.add_error(error.where if error.where in form.fields else None, f"{error.why}. Nothing was saved.")
         else:

@@ -86,8 +86,8 @@ def _line(scenario: Scenario, moves: Sequence[SeatMove], message: Message, line:
         return TurnLine(who, line.text, line.kind, line.seat, turn)
     text, places = plain(line.text)
     start = -1 if turn is None else moves[turn].move.text.find(line.text)
-    own = tuple(start + place for place in places) if start >= 0 else ()
-    return TurnLine(who, text, line.kind, message.author, turn, places=own)
+    offsets = tuple(start + place for place in places) if start >= 0 else ()
+    return TurnLine(who, text, line.kind, message.author, turn, places=offsets)
 
 
 def _messages(scenario: Scenario, moves: Sequence[SeatMove]) -> tuple[list[Said], list[Message]]:
@@ -125,11 +125,11 @@ def _merged(everything: list[Said], public: list[Message], *, hidden: bool) -> I
 def _with_deeds(messages: Iterable[Shown]) -> Iterator[Shown]:
     """The same; where people read of a move only what the game says of its seat next, that line is the move's."""
     waiting: tuple[Seat | None, int | None, bool] = (None, None, False)
-    for message, own, secret in messages:
-        turn = own
-        told = message.lines[0] if message.author is None and message.lines else None
+    for message, message_turn, secret in messages:
+        turn = message_turn
+        event = message.lines[0] if message.author is None and message.lines else None
         if turn is not None and not message.lines:
             waiting = (message.author, turn, secret)
-        elif told is not None and told.kind == "deed" and (told.seat, secret) == (waiting[0], waiting[2]):
+        elif event is not None and event.kind == "deed" and (event.seat, secret) == (waiting[0], waiting[2]):
             turn, waiting = waiting[1], (None, None, False)
         yield message, turn, secret

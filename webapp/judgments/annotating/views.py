@@ -191,7 +191,7 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     user = current_user(request)
-    own = own_settings(user)
+    preferences = own_settings(user)
     waiting = 0 if target is None else queue.targets.open_for(user).count()  # none is offered: nothing is open
     done = queue.targets.judged_by(user).count()
     context: dict[str, Any] = {
@@ -199,8 +199,8 @@ def _page(
         "total": waiting + done,
         "done": done,
         "analysis": None if waiting else _agreement(queue, user),
-        "break_minutes": own.break_minutes,
-        "actions": json.dumps(keys.actions_for_page(own.keys)),
+        "break_minutes": preferences.break_minutes,
+        "actions": json.dumps(keys.actions_for_page(preferences.keys)),
         "reopened": False,
         **(entered or {}),
     }

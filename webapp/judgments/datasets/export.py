@@ -141,9 +141,9 @@ def _judgments(targets: Iterable[Target], last: int) -> dict[tuple[str, int], li
     matches = {row.match_id for row in rows if row.match_id is not None}
     conversations = {row.conversation_id for row in rows if row.conversation_id is not None}
     beside = Q(target=None) & (Q(match__in=matches) | Q(conversation__in=conversations))
-    found = Judgment.objects.with_authors().filter(Q(target__in=rows) | beside, pk__lte=last)
+    rows_to_export = Judgment.objects.with_authors().filter(Q(target__in=rows) | beside, pk__lte=last)
     by_place: dict[tuple[str, int], list[Judgment]] = {}
-    for row in found:
+    for row in rows_to_export:
         kind = "target" if row.target_id is not None else "match" if row.match_id is not None else "conversation"
         by_place.setdefault((kind, row.target_id or row.match_id or row.conversation_id or 0), []).append(row)
     return by_place

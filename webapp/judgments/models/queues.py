@@ -180,18 +180,18 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
         unjudged = self._unjudged_by(user)
         if unjudged.query.is_empty():
             return unjudged
-        own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
+        assignments = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
         qualifications = Qualification.objects.filter(queue=OuterRef("queue"), annotator=user)
         passed = Q(queue__qualification_items=0) | Exists(qualifications.filter(passed=True))
         in_training = Q(gold=True) & ~Exists(qualifications.failed())
-        preassigned = Q(queue__assignment=Queue.Assignment.PREASSIGNED) & Exists(own)
+        preassigned = Q(queue__assignment=Queue.Assignment.PREASSIGNED) & Exists(assignments)
         room = Q(queue__assignment=Queue.Assignment.FIRST_COME) & (
-            Q(Exists(own.reserved())) | Q(required__gt=_judgments() + _reservations(besides=user))
+            Q(Exists(assignments.reserved())) | Q(required__gt=_judgments() + _reservations(besides=user))
         )
         opened = Q(queue__batches_open=None) | Q(batch__lte=F("queue__batches_open"))
         offered = unjudged.filter(
             opened,
-            ~Exists(own.exclude(skipped="")),
+            ~Exists(assignments.exclude(skipped="")),
             passed | in_training,
             Q(gold=True) | Q(required=None) | preassigned | room,
             queue__state=Queue.State.OPEN,
@@ -208,19 +208,19 @@ class TargetQuerySet(ConsentedQuerySet["Target"]):
         unjudged = self._unjudged_by(user)
         if unjudged.query.is_empty():
             return unjudged
-        own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
+        assignments = Assignment.objects.filter(target=OuterRef("pk"), annotator=user)
         few = Q(required__gt=_judgments())
         one_more = Q(queue__max_overlap__isnull=False) & few
-        preassigned = Q(queue__assignment=Queue.Assignment.PREASSIGNED) & (Q(Exists(own)) | one_more)
-        room = Q(queue__assignment=Queue.Assignment.FIRST_COME) & (Q(Exists(own.reserved())) | few)
+        preassigned = Q(queue__assignment=Queue.Assignment.PREASSIGNED) & (Q(Exists(assignments)) | one_more)
+        room = Q(queue__assignment=Queue.Assignment.FIRST_COME) & (Q(Exists(assignments.reserved())) | few)
         unjudged = unjudged.exclude(queue__state=Queue.State.CLOSED)
         return unjudged.filter(Q(gold=True) | Q(required=None) | preassigned | room).order_by("queue", "position")
 
     def skipped_by(self, user: User) -> TargetQuerySet:
         """Targets that this person put aside and has not judged, with `why`, the latest first."""
-        own = Assignment.objects.filter(target=OuterRef("pk"), annotator=user).exclude(skipped="")
-        skipped = self._unjudged_by(user).exclude(queue__state=Queue.State.CLOSED).filter(Exists(own))
-        why, at = Subquery(own.values("skipped")), Subquery(own.values("created_at"))
+        assignments = Assignment.objects.filter(target=OuterRef("pk"), annotator=user).exclude(skipped="")
+        skipped = self._unjudged_by(user).exclude(queue__state=Queue.State.CLOSED).filter(Exists(assignments))
+        why, at = Subquery(assignments.values("skipped")), Subquery(assignments.values("created_at"))
         return skipped.annotate(why=why, skipped_at=at).order_by("-skipped_at")
 
     def _unjudged_by(self, user: User) -> TargetQuerySet:

@@ -70,14 +70,14 @@ def gold_answer(request: HttpRequest, pk: int, target_id: int) -> HttpResponse:
     user = current_user(request)
     queue = get_or_404(Queue.objects.annotated_by(user).filter(gold_feedback=True), pk=pk)
     target = get_or_404(queue.targets.with_games().filter(gold=True), pk=target_id)
-    own = get_or_404(target.judgments.filter(author=user, decides=False).with_authors())
+    judgment = get_or_404(target.judgments.filter(author=user, decides=False).with_authors())
     decision = get_or_404(target.judgments.not_awaited_by(user).filter(decides=True).with_authors())
-    answer, right = display.shown_judgments([own, decision], as_annotated=True)
+    answer, right = display.shown_judgments([judgment, decision], as_annotated=True)
     context = {
         "queue": queue,
         "answer": answer,
         "decision": right,
-        "right": gold.judged_right(own, decision),
+        "right": gold.judged_right(judgment, decision),
     }
     return render(request, "judgments/gold.html", context)
 
@@ -87,10 +87,10 @@ def gold_answer(request: HttpRequest, pk: int, target_id: int) -> HttpResponse:
 def invitation(request: HttpRequest, token: str) -> HttpResponseBase:
     """An invitation to a queue: opening it only shows a page, posting accepts it."""
     user = current_user(request)
-    found = invitations.find(token)
-    if found is None:
+    valid_invitation = invitations.find(token)
+    if valid_invitation is None:
         raise Http404
-    refusal = invitations.refusal(found, user)
+    refusal = invitations.refusal(valid_invitation, user)
     if request.method == "POST":
         try:
             queue = invitations.accept(token=token, user=user)
@@ -99,5 +99,5 @@ def invitation(request: HttpRequest, token: str) -> HttpResponseBase:
         else:
             messages.success(request, f"You are now an annotator of {queue.name}.")
             return redirect("judgments:own_queues")
-    context = {"invitation": found, "refusal": refusal}
+    context = {"invitation": valid_invitation, "refusal": refusal}
     return render(request, "judgments/invitation.html", context, status=400 if request.method == "POST" else 200)

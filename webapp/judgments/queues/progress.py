@@ -266,8 +266,9 @@ def own_queues(user: User) -> list[OwnQueue]:
     skipped: dict[int, list[Target]] = defaultdict(list)
     for target in Target.objects.filter(queue__in=queues).skipped_by(user):
         skipped[target.queue_id].append(target)
-    own = Judgment.everything.filter(target__queue__in=queues, author=user, decides=False).consented(of="target__")
-    work = _work(own, "target__queue", dict(_counted(own, "target__queue")))
+    judgments = Judgment.everything.filter(target__queue__in=queues, author=user, decides=False)
+    judgments = judgments.consented(of="target__")
+    work = _work(judgments, "target__queue", dict(_counted(judgments, "target__queue")))
     rounds = {row.queue_id: row for row in Qualification.objects.filter(queue__in=queues, annotator=user)}
     return [
         OwnQueue(

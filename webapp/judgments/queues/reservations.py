@@ -132,9 +132,9 @@ def judgment_stored(target: Target, judgment: Judgment) -> None:
     The reservation ends, the target's priority and the number of required judgments follow the disagreement, and a gold
     target may decide whether its author has qualified.
     """
-    own = target.assignments.filter(annotator=judgment.author)
-    own.filter(expires_at__isnull=False).delete()
-    own.exclude(skipped="").update(skipped="")
+    assignments = target.assignments.filter(annotator=judgment.author)
+    assignments.filter(expires_at__isnull=False).delete()
+    assignments.exclude(skipped="").update(skipped="")
     priorities.update_priority(target, changed=bool(judgment.history))
     if target.gold and judgment.author is not None:
         gold.qualify(queue=target.queue, user=judgment.author)

@@ -141,7 +141,9 @@ def decisions(answers: Answers, label_type: LabelType) -> dict[Unit, Value]:
 
 
 def _by_categories(ratings: Ratings, decided: Mapping[Unit, Value], shown: LabelTruth) -> LabelTruth:
-    labels = [Label(unit, number, value) for number, given in ratings.values.items() for unit, value in given.items()]
+    labels = [
+        Label(unit, number, value) for number, by_unit in ratings.values.items() for unit, value in by_unit.items()
+    ]
     if not labels:
         return shown
     clusters: dict[Hashable, Hashable] = dict(zip(ratings.units, ratings.clusters, strict=True))
@@ -202,8 +204,8 @@ def _by_means(ratings: Ratings, decided: Mapping[Unit, Value], shown: LabelTruth
     games: dict[int, dict[Hashable, list[float]]] = defaultdict(lambda: defaultdict(list))
     means = []
     for unit, game in zip(ratings.units, ratings.clusters, strict=True):
-        given = {number: values[unit] for number, values in ratings.values.items() if unit in values}
-        numbers = {number: float(value) for number, value in given.items() if isinstance(value, int | float)}
+        by_annotator = {number: values[unit] for number, values in ratings.values.items() if unit in values}
+        numbers = {number: float(value) for number, value in by_annotator.items() if isinstance(value, int | float)}
         decision = decided.get(unit)
         means.append(float(decision) if isinstance(decision, int | float) else fmean(numbers.values()))
         for number, value in numbers.items():
@@ -228,8 +230,8 @@ def _bias(games: Mapping[Hashable, list[float]]) -> Reliability:
         return Reliability(method="bias", value=None)
     low = high = None
     if len(means) > 2 and max(means) > min(means):
-        found = interval(means, scale=(-1e9, 1e9))
-        low, high = found.low, found.high
+        estimate = interval(means, scale=(-1e9, 1e9))
+        low, high = estimate.low, estimate.high
     return Reliability(method="bias", value=fmean(means), low=low, high=high)
 
 

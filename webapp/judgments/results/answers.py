@@ -59,7 +59,7 @@ class Answers:
     annotators: Sequence[int]
     """The numbers of those who answered."""
     targets: Mapping[int, Judged]
-    given: Mapping[int, Mapping[int, Answer]]
+    by_target: Mapping[int, Mapping[int, Answer]]
     decided: Mapping[int, Answer] = field(default_factory=dict)
 
 
@@ -84,8 +84,8 @@ class Ratings:
     def of_option(self, option: str) -> Ratings:
         """Return whether each annotator chose the option, in place of the sets."""
         values = {
-            number: {unit: isinstance(value, frozenset) and option in value for unit, value in given.items()}
-            for number, given in self.values.items()
+            number: {unit: isinstance(value, frozenset) and option in value for unit, value in by_unit.items()}
+            for number, by_unit in self.values.items()
         }
         return Ratings(self.units, self.clusters, values)
 
@@ -107,16 +107,16 @@ def of_judgments(queue: Queue, judgments: JudgmentQuerySet) -> Answers:
     rows = list(judgments.order_by("pk").values_list(*columns))
     marks = marks_of(judgments)
     numbers = numbers_in(queue.pk)
-    given: dict[int, dict[int, Answer]] = defaultdict(dict)
+    by_target: dict[int, dict[int, Answer]] = defaultdict(dict)
     decided = {}
     for pk, target, author, decides, unscored, at in rows:
         answer = Answer(None if unscored else marks.get(pk, {}), at)
         if decides:
             decided[target] = answer
         else:
-            given[target][numbers[author]] = answer
-    annotators = sorted({number for answers in given.values() for number in answers})
-    return Answers(queue.codebook_version.record(), annotators, targets_of(queue), given, decided)
+            by_target[target][numbers[author]] = answer
+    annotators = sorted({number for answers in by_target.values() for number in answers})
+    return Answers(queue.codebook_version.record(), annotators, targets_of(queue), by_target, decided)
 
 
 def targets_of(queue: Queue) -> dict[int, Judged]:
@@ -179,15 +179,15 @@ def ratings(answers: Answers, label_type: LabelType) -> Ratings:
 def _fill(answers: Answers, units: Iterable[Unit], values: Mapping[int, dict[Unit, Value]]) -> None:
     """Give the empty set to annotators who chose no option at a place where another chose one."""
     for unit in units:
-        for number, answer in answers.given[unit[0]].items():
+        for number, answer in answers.by_target[unit[0]].items():
             if answer.marks is not None:
                 values[number].setdefault(unit, frozenset())
 
 
 def scored(answers: Answers) -> Iterator[tuple[int, int, Marks]]:
     """Yield target, annotator and labels of every judgment that could be scored."""
-    for target, given in answers.given.items():
-        for number, answer in given.items():
+    for target, by_annotator in answers.by_target.items():
+        for number, answer in by_annotator.items():
             if answer.marks is not None:
                 yield target, number, answer.marks
 

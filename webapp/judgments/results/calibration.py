@@ -171,11 +171,12 @@ def _authors(queue: Queue, targets: Mapping[int, Judged]) -> tuple[dict[int, Aut
     rows = judgments_of(queue).annotate(source=source_in_sql(F)).order_by("pk")
     fields = ("pk", "target", "author", "decides", "unscored", "rule", "judge", "judge__name", "judge__temperature",
               "judge__remote__model", *columns)  # fmt: skip
-    found: dict[int, tuple[int, Author]] = {}
-    for pk, own, person, decides, unscored, rule, judge, name, temperature, model, *place in rows.values_list(*fields):
+    authors: dict[int, tuple[int, Author]] = {}
+    values = rows.values_list(*fields)
+    for pk, own_target, person, decides, unscored, rule, judge, name, temperature, model, *place in values:
         seat, source, digest = place
         matches = (at[key, seat] for key in _names(source, digest) if (key, seat) in at)
-        target = own if own in targets else next(matches, None)
+        target = own_target if own_target in targets else next(matches, None)
         if target is None:
             continue
         if decides:
@@ -190,18 +191,18 @@ def _authors(queue: Queue, targets: Mapping[int, Judged]) -> tuple[dict[int, Aut
             continue
         author.asked.add(target)
         if not unscored:
-            found[pk] = (target, author)
+            authors[pk] = (target, author)
             author.marks.setdefault(target, defaultdict(dict))
-    _load(found)
+    _load(authors)
     return dict(people), dict(judges), decisions
 
 
-def _load(found: Mapping[int, tuple[int, Author]]) -> None:
+def _load(authors: Mapping[int, tuple[int, Author]]) -> None:
     """Load the labels of these judgments into their authors."""
-    labels = Label.objects.filter(judgment__in=list(found)).order_by("pk")
+    labels = Label.objects.filter(judgment__in=list(authors)).order_by("pk")
     columns = ("judgment", "name", "value", "text", "reason", *reading.PLACE)
     for pk, name, value, text, reason, *place in labels.values_list(*columns).iterator():
-        target, author = found[pk]
+        target, author = authors[pk]
         at = tuple(place)
         author.marks[target].setdefault(name, {})[at] = reading.typed(value, text)
         if reason:
@@ -262,13 +263,13 @@ def truth_of(
 
     `decided` are all targets with a decision: of those, no other value is the truth.
     """
-    given: dict[Unit, list[Value]] = defaultdict(list)
+    values_by_unit: dict[Unit, list[Value]] = defaultdict(list)
     for each in people.values():
         for unit, value in each.items():
             if unit[0] not in decided:
-                given[unit].append(value)
+                values_by_unit[unit].append(value)
     truth: dict[Unit, Value] = {}
-    for unit, values in given.items():
+    for unit, values in values_by_unit.items():
         if label_type.kind == "scale":
             truth[unit] = fmean(float(value) for value in values if isinstance(value, int | float))
             continue
@@ -339,8 +340,8 @@ def _bias(compared: Compared) -> Estimate:
         return Estimate(name="bias", title="Bias", value=None)
     low = high = None
     if len(means) > 2 and max(means) > min(means):
-        found = interval(means, scale=(-1e9, 1e9))
-        low, high = found.low, found.high
+        estimate = interval(means, scale=(-1e9, 1e9))
+        low, high = estimate.low, estimate.high
     return Estimate(
         name="bias", title="Bias", value=fmean(means), low=low, high=high, units=len(compared.units), games=len(means)
     )
@@ -364,10 +365,10 @@ def _share(games: Mapping[Hashable, Sequence[int]]) -> Share | None:
     if not n:
         return None
     try:
-        found = rate([(counts[0], counts[1]) for counts in games.values()])
+        estimate = rate([(counts[0], counts[1]) for counts in games.values()])
     except BadInput:  # of one game alone
         return Share(share=right / n, n=n)
-    return Share(share=right / n, n=n, low=found.low, high=found.high)
+    return Share(share=right / n, n=n, low=estimate.low, high=estimate.high)
 
 
 def _words_of(value: Value) -> str:

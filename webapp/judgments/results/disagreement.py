@@ -43,9 +43,9 @@ def compute(queue: Queue, report: Report) -> QueueDisagreement:
 def disagreements(answers: Answers) -> list[tuple[int, float]]:
     """Return the targets on which annotators disagree, those on which they disagree most first."""
     scores = {
-        target: disagreement(answers.codebook, answers.targets[target], given)
-        for target, given in answers.given.items()
-        if len(given) > 1 and target in answers.targets
+        target: disagreement(answers.codebook, answers.targets[target], by_annotator)
+        for target, by_annotator in answers.by_target.items()
+        if len(by_annotator) > 1 and target in answers.targets
     }
     order = {target: place for place, target in enumerate(answers.targets)}
     return sorted(
@@ -54,9 +54,9 @@ def disagreements(answers: Answers) -> list[tuple[int, float]]:
     )
 
 
-def disagreement(codebook: Codebook, target: Judged, given: Mapping[int, Answer]) -> float:
+def disagreement(codebook: Codebook, target: Judged, answers: Mapping[int, Answer]) -> float:
     """Return how far the annotators of a target disagree."""
-    marks = [answer.marks for answer in given.values()]
+    marks = [answer.marks for answer in answers.values()]
     could = [answer is not None for answer in marks]
     parts = [_mean([a != b for a, b in combinations(could, 2)])] if not all(could) else []
     scored = [each for each in marks if each is not None]
@@ -70,12 +70,12 @@ def _parts(label_type: LabelType, target: Judged, marks: Sequence[Marks]) -> Ite
     name = label_type.name
     if label_type.kind in ("span", "relation"):
         of = overlap_f1 if label_type.kind == "span" else pair_f1
-        found = [of(a.get(name, {}), b.get(name, {})) for a, b in combinations(marks, 2)]
-        if shares := [1 - value for value in found if value is not None]:
+        pairwise = [of(a.get(name, {}), b.get(name, {})) for a, b in combinations(marks, 2)]
+        if shares := [1 - value for value in pairwise if value is not None]:
             yield _mean(shares)
     elif label_type.kind == "ranking":
-        found = [tau(a.get(name, {}), b.get(name, {})) for a, b in combinations(marks, 2)]
-        if shares := [(1 - value) / 2 for value in found if value is not None]:
+        pairwise = [tau(a.get(name, {}), b.get(name, {})) for a, b in combinations(marks, 2)]
+        if shares := [(1 - value) / 2 for value in pairwise if value is not None]:
             yield _mean(shares)
     elif label_type.kind != "text":
         rows: dict[Place, list[Value]] = {}

@@ -105,12 +105,12 @@ def versions(run: Run, user: User) -> list[CodebookVersion]:
 def sources(run: Run, version: CodebookVersion, user: User) -> list[Source]:
     """Return who labelled games of the run under this codebook version, people first."""
     rows = _readable(run, user).filter(codebook_version=version)
-    found = [Source(PEOPLE, "people")] if rows.filter(author__isnull=False).exists() else []
+    listed = [Source(PEOPLE, "people")] if rows.filter(author__isnull=False).exists() else []
     judges = rows.filter(judge__isnull=False).values_list("judge", "judge__name").distinct().order_by("judge__name")
-    found += [Source(f"judge-{pk}", f"the judge model {name}") for pk, name in judges]
+    listed += [Source(f"judge-{pk}", f"the judge model {name}") for pk, name in judges]
     rules = rows.exclude(rule="").values_list("rule", flat=True).distinct().order_by("rule")
-    found += [Source(f"rule-{name}", f"the rule {name}") for name in rules]
-    return found + [Source(name, _title(name), suggests=True) for name in suggested.names(run, version, user)]
+    listed += [Source(f"rule-{name}", f"the rule {name}") for name in rules]
+    return listed + [Source(name, _title(name), suggests=True) for name in suggested.names(run, version, user)]
 
 
 def _title(source: str) -> str:

@@ -45,10 +45,10 @@ def by_game(
     marked = {
         target: {
             number: answer.marks.get(label_type.name, {})
-            for number, answer in sorted(given.items())
+            for number, answer in sorted(by_annotator.items())
             if answer.marks is not None
         }
-        for target, given in answers.given.items()
+        for target, by_annotator in answers.by_target.items()
         if targets is None or target in targets
     }
     compared = {target: each for target, each in marked.items() if len(each) > 1 and any(each.values())}
@@ -57,8 +57,8 @@ def by_game(
     for target, each in compared.items():
         if measure.reads_text and target not in lengths:
             continue
-        found = measure.of(each, lengths.get(target, ()))
-        results[target] = {pair: value for pair, value in found.items() if value is not None}
+        pairwise = measure.of(each, lengths.get(target, ()))
+        results[target] = {pair: value for pair, value in pairwise.items() if value is not None}
     return results
 
 

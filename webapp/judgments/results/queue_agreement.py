@@ -150,11 +150,11 @@ def _by_units(
         shared, both = ratings.shared(first, second), [first, second]
         if len(shared.units) < 2:
             continue
-        found = [coefficient("krippendorff", shared, both, level)]
+        coefficients = [coefficient("krippendorff", shared, both, level)]
         if level == "nominal":
-            found.append(coefficient("cohen", shared, both, level))
-        found.append(_equal(shared, both, level))
-        pairs.append(Pair(first=first, second=second, coefficients=tuple(found)))
+            coefficients.append(coefficient("cohen", shared, both, level))
+        coefficients.append(_equal(shared, both, level))
+        pairs.append(Pair(first=first, second=second, coefficients=tuple(coefficients)))
     overall = [coefficient(name, ratings, everybody, level, categories) for name in names]
     return shown.model_copy(
         update={
@@ -219,11 +219,11 @@ def _by_games(
     for measure in measures[1:]:
         targets = None if measure is not GAMMA else _drawn(over_all)
         values = by_game(answers, label_type, measure, targets)
-        means = {target: fmean(found.values()) for target, found in values.items() if found}
+        means = {target: fmean(pair_values.values()) for target, pair_values in values.items() if pair_values}
         coefficients.append(_mean(measure.name, measure.title, means))
     pairs: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
-    for target, found in by_pair.items():
-        for pair, value in found.items():
+    for target, pair_values in by_pair.items():
+        for pair, value in pair_values.items():
             pairs[pair][target] = value
     most = sorted(pairs, key=lambda pair: -len(pairs[pair]))[:MOST_PAIRS]
     return shown.model_copy(
@@ -267,8 +267,8 @@ def _mean(name: str, title: str, by_target: Mapping[int, float]) -> Estimate:
 def _weeks(answers: Answers) -> dict[str, list[int]]:
     """The targets of each week, named by its Monday, by when the last of their judgments was first saved."""
     weeks: dict[str, list[int]] = defaultdict(list)
-    for target, given in answers.given.items():
-        at = max(answer.at for answer in given.values())
+    for target, by_annotator in answers.by_target.items():
+        at = max(answer.at for answer in by_annotator.values())
         weeks[(at - timedelta(days=at.weekday())).date().isoformat()].append(target)
     return {title: weeks[title] for title in sorted(weeks)[-MOST_PERIODS:]}
 

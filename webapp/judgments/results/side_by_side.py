@@ -130,9 +130,9 @@ class SideBySide:
         """Return what the page shows."""
         rows = [self._row(key, self._field(key)) for key in [*self._value_keys(), *self._mark_keys()]]
         added = [label for key, label in (self.decided or {}).items() if key not in {*self._mark_keys()}]
-        own = [marks.Mark(label) for label in added if label.turn is not None]
+        turn_marks = [marks.Mark(label) for label in added if label.turn is not None]
         sent = None if self.data is None else self.data.get("labels", "")
-        return Sheet(rows, json.dumps(marks.for_page(own, self.lines)) if sent is None else sent or "[]")
+        return Sheet(rows, json.dumps(marks.for_page(turn_marks, self.lines)) if sent is None else sent or "[]")
 
     @property
     def lines(self) -> list[TurnLine]:
@@ -150,9 +150,9 @@ class SideBySide:
         labels += [label for key in self._mark_keys() if (label := self._taken(key)) is not None]
         if marks.offered(self.codebook):
             sent = marks.from_page(self.data.get("labels", ""), self.codebook, self.lines)
-            own = [mark.label for mark in sent]
+            turn_labels = [mark.label for mark in sent]
             known = {(label.label, label.place) for label in labels}
-            labels += [label for label in own if (label.label, label.place) not in known]
+            labels += [label for label in turn_labels if (label.label, label.place) not in known]
         return labels
 
     def _value_keys(self) -> list[Key]:
@@ -211,10 +211,10 @@ class SideBySide:
         """The label of a row about a seat or the game."""
         assert self.data is not None, "a page sent it"
         seat = key[1][0]
-        own = self.forms[seat].values().get(key[0])
+        entered = self.forms[seat].values().get(key[0])
         choice = self.data.get(_name(key), "")
-        if choice == OTHERWISE or (not choice and own is not None):
-            return None if own is None else Label(label=key[0], value=own, seat=seat)
+        if choice == OTHERWISE or (not choice and entered is not None):
+            return None if entered is None else Label(label=key[0], value=entered, seat=seat)
         if not choice and not any(key in (column.labels or {}) for column in self.columns):
             return None  # nobody gave a label
         return self._taken(key)

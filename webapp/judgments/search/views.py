@@ -60,12 +60,13 @@ def search(request: HttpRequest) -> HttpResponse:
     """The labels that the query string asks for; a fragment is the results alone."""
     user = current_user(request)
     form = LabelFilter(request.GET)
-    found = form.labels(user) if form.is_valid() else Label.objects.none()
+    matches = form.labels(user) if form.is_valid() else Label.objects.none()
     kinds = ("judgment__match", "judgment__episode", "judgment__conversation")
-    keys = list(found.values_list("pk", *kinds)[: MOST_LISTED + 1])  # read once, and without what a page shows of each
+    # read once, and without what a page shows of each
+    keys = list(matches.values_list("pk", *kinds)[: MOST_LISTED + 1])
     listed = [key[0] for key in keys[:MOST_LISTED]]
     page = Paginator(listed, PAGE).get_page(integer(request, "page", 1, low=1))
-    rows = found.filter(pk__in=list(page)).select_related(
+    rows = matches.filter(pk__in=list(page)).select_related(
         "judgment__codebook_version__codebook",
         "judgment__match",
         "judgment__judge",
@@ -156,8 +157,8 @@ def address(game: JudgedGame) -> str:
 def search_file(request: HttpRequest) -> HttpResponseBase:
     """The results as a CSV file: a row a label, without the words of games."""
     form = LabelFilter(request.GET)
-    found = form.labels(current_user(request)) if form.is_valid() else Label.objects.none()
-    rows = found.select_related(
+    matches = form.labels(current_user(request)) if form.is_valid() else Label.objects.none()
+    rows = matches.select_related(
         "judgment__codebook_version__codebook", "judgment__judge", "judgment__episode", "judgment__conversation"
     )
     head = ("label", "value", "codebook", "version", "game", "source", "seat", "turn", "start", "end", "other turn",

@@ -50,8 +50,8 @@ def _filled(label_type: LabelType, claims: Sequence[Claim]) -> Iterator[Label]:
             yield from {label.place: label for label in reversed(values) if label.place in kept}.values()
         case "turn":
             for turn in sorted({each.move for each in claims}):
-                found = {each.verdict for each in claims if each.move == turn}
-                verdict = next(verdict for verdict in VERDICTS if verdict in found)
+                verdicts = {each.verdict for each in claims if each.move == turn}
+                verdict = next(verdict for verdict in VERDICTS if verdict in verdicts)
                 why = "; ".join(each.why for each in claims if each.move == turn and each.verdict == verdict)
                 yield Label(label=name, value=verdict, turn=turn, reason=why)
 

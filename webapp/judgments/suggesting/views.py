@@ -112,20 +112,20 @@ def classifier_page(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "judgments/classifier_state.html", {**context, "swap": True}, status=status)
 
 
-def _own(request: HttpRequest, name: str) -> Classifier:
+def _own_classifier(request: HttpRequest, name: str) -> Classifier:
     return get_or_404(Classifier.objects.changeable_by(current_user(request)), name=name)
 
 
 @require_POST
 @researchers
 def classifier_retry(request: HttpRequest, name: str) -> HttpResponseBase:
-    accepted(request, partial(services.retry_classifier, classifier=_own(request, name)))
+    accepted(request, partial(services.retry_classifier, classifier=_own_classifier(request, name)))
     return redirect("judgments:classifier", name)
 
 
 @require_POST
 @researchers
 def classifier_delete(request: HttpRequest, name: str) -> HttpResponseBase:
-    services.delete_classifier(classifier=_own(request, name))
+    services.delete_classifier(classifier=_own_classifier(request, name))
     messages.success(request, f"{name} was deleted.")
     return redirect("judgments:classifiers")

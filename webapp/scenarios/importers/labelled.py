@@ -96,8 +96,8 @@ def _read(path: Path, format: str, tasks: Iterable[Task], codebook: Codebook, pr
     with noted(reading, path.name):
         for number, task in enumerate(tasks, 1):
             conversation = task.conversation or _recorded(task, format)
-            found = judgments(task, conversation, codebook)
-            games.add(conversation.model_copy(update={"judgments": found}), task)
+            answers = judgments(task, conversation, codebook)
+            games.add(conversation.model_copy(update={"judgments": answers}), task)
             for notice in task.notices:
                 reading.notice(task.where, notice)
             progress(number, number)
@@ -111,7 +111,7 @@ def _read(path: Path, format: str, tasks: Iterable[Task], codebook: Codebook, pr
 class _Games:
     """The conversations of a file by scenario; a game that occurs twice is one, with the judgments of both."""
 
-    found: dict[str, dict[tuple[str, str], Conversation]] = field(default_factory=dict)
+    by_scenario: dict[str, dict[tuple[str, str], Conversation]] = field(default_factory=dict)
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)
     where: dict[str, str] = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ class _Games:
         if task.conversation is None and self.texts.setdefault(task.key, name) != name:
             raise BadInput(f"another text with the id {task.key!r}", task.where)
         self.where.setdefault(key, task.where)
-        games = self.found.setdefault(key, {})
+        games = self.by_scenario.setdefault(key, {})
         before = games.get(name)
         together = (*before.judgments, *conversation.judgments) if before else conversation.judgments
         games[name] = conversation.model_copy(update={"judgments": together})
@@ -132,7 +132,7 @@ class _Games:
         """Return a line for each scenario, checked."""
         used: set[str] = set()
         lines = []
-        for key, games in self.found.items():
+        for key, games in self.by_scenario.items():
             conversations = tuple(games.values())
             scenario = conversations[0].episode.scenario
             name = scenario.id if scenario.id not in used else f"{scenario.id[:191]}-{key[:8]}"
