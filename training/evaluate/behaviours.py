@@ -194,7 +194,7 @@ def by_outcome(checkpoints: Iterable[Checkpoint], codebook: Codebook, by: By = "
     """Return a row for every checkpoint, every yes-or-no behaviour of the codebook, and every role that has it.
 
     Where a behaviour is asked about several roles, its first row is of all of them together. False discoveries are
-    controlled over all rows (Benjamini and Hochberg, 1995): whoever reads a part of them asks for this part alone.
+    controlled over all rows (Benjamini and Hochberg, 1995): to control it over a subset, request only that subset.
     """
     rows: list[OutcomeRow] = []
     for checkpoint in checkpoints:

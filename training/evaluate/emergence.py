@@ -1,11 +1,11 @@
 """Emergence curves: how often a behaviour of a codebook occurs in the games of each checkpoint of a run, with a band.
 
-The share is that of units (turns, seats or games, whatever the label type is about), of which several authors'
-answers are averaged. The band is a 95 % interval over games, because the units of a game depend on each other. Where
-every game has one unit it is that of `training.evaluate.intervals`: exact (Clopper and Pearson) for yes and no,
-Student's t for means of several authors. Else it is exact with the effective number of units
-(`training.labels.prevalence.rate`). With the errors of a classifier, share and band are corrected for them and carry
-their uncertainty (`prevalence.true_prevalence`). Pure functions.
+The share is over units (turns, seats or games, depending on the label type); answers of several authors about a unit
+are averaged. The band is a 95 % interval over games, because the units of a game depend on each other. Where every game
+has one unit it is that of `training.evaluate.intervals`: exact (Clopper and Pearson) for yes and no, Student's t for
+means of several authors. Else it is exact with the effective number of units (`training.labels.prevalence.rate`). With
+the errors of a classifier, share and band are corrected for them and carry their uncertainty
+(`prevalence.true_prevalence`). Pure functions.
 
     checkpoints = [Checkpoint(step, [JudgedGame(roles, outcomes, judgments, turns), ...]), ...]
     curves(checkpoints, codebook)                    # by label type, a point for every checkpoint

@@ -1,7 +1,7 @@
 """The social metrics of a head-to-head: a judge scores every seat on the seven SOTOPIA dimensions, the five
 fine-grained dimensions, and the codebooks of its game.
 
-A seat that could not be scored has a judgment without values; it raises no error.
+A seat that could not be scored gets a judgment without values, and no error is raised.
 """
 
 from __future__ import annotations

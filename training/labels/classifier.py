@@ -1,7 +1,7 @@
 """A classifier of turns, trained on labels: a logistic regression for each label on the states of a frozen model.
 
 Layer, pooling, context, strength, calibration and thresholds are chosen by cross-validation over the training
-dialogues, whole dialogues at a time. The errors that the classifier states of itself come from the same held-out
+dialogues, whole dialogues at a time. The error rates stored with the classifier come from the same held-out
 predictions, so that they may be a little too small: the thresholds were chosen on them. Raises `BadInput` for too few
 labels, and for a stored classifier that is incomplete, changed or of another form.
 """
@@ -80,7 +80,7 @@ class Classifier:
 
 
 class Labeller:
-    """A classifier with its base model in memory, for as many calls as are wanted."""
+    """A classifier with its base model in memory, for any number of calls."""
 
     def __init__(self, classifier: Classifier, device: str = "cpu") -> None:
         self.classifier = classifier

@@ -120,7 +120,7 @@ def _as_annotated(row: Judgment) -> Sequence[Label]:
 @require_GET
 @annotators
 def of_match(request: HttpRequest, pk: int) -> HttpResponse:
-    """The judgments of a match: a layer of its replay, and a page of its own. For those that the replay shows it to."""
+    """The judgments of a match, as a layer of its replay or a separate page, for those who may see that layer."""
     user = current_user(request)
     match = get_or_404(Match.objects.visible_to(user), pk=pk)
     if not access.shows_judgments(match, user):

@@ -47,9 +47,9 @@ def _judge_of(target: Target) -> JudgeModel:
 
 
 def ask(model: JudgeModel, target: Target) -> Verdict | Labelled:
-    """Return what a judge model says of a target, a seat or a whole game, under the queue's codebook.
+    """Return a judge model's answer for a target, a seat or a whole game, under the queue's codebook.
 
-    Raises `JudgeError` without a usable answer, and what reading the game raises.
+    Raises `JudgeError` without a usable answer, and the errors of reading the game.
     """
     game = games.judgeable(target)
     codebook, seat = target.codebook(), target.seat

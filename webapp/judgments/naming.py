@@ -1,7 +1,7 @@
 """Names of authors of judgments, wherever judgments appear: people are numbers of a queue, never accounts.
 
-An annotator has the number of their first judgment in the queue, also after a game was withdrawn. Numbers say nothing
-in another queue. Who may change a queue reads its annotators' usernames where they manage them: they invited them.
+An annotator has the number of their first judgment in the queue, also after a game was withdrawn. Numbers of different
+queues are unrelated. Who may change a queue reads its annotators' usernames where they manage them: they invited them.
 """
 
 from __future__ import annotations

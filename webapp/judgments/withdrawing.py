@@ -1,4 +1,4 @@
-"""What judging keeps of a game to whose use consent was withdrawn: rows that nothing reads any more.
+"""Withdrawal of consent from judging: the rows of such a game stay in the database, and nothing reads them.
 
 Targets and judgments of such a game stay in the database, where `Target.objects` and `Judgment.objects` leave them out.
 Suggestions are deleted, and so are reservations and what searches read of the game.
@@ -21,7 +21,7 @@ from webapp.scenarios.withdrawing import withdraw
 
 @transaction.atomic
 def withdraw_match(*, match: Match) -> Withdrawal:
-    """Withdraw a finished match from queues and datasets. Twice is the same as once."""
+    """Withdraw a finished match from queues and datasets; idempotent."""
     _forget(Q(match=match))
     record = of_match(match)
     played = Episode(scenario=record.scenario, moves=record.moves)

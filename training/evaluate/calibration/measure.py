@@ -86,7 +86,7 @@ class Answers:
 
     @property
     def failure(self) -> str:
-        """What the first game that failed failed of; empty if none did."""
+        """The reason for which the first failed game failed; empty if none did."""
         errors = (game.error.message for games in self.games.values() for game in games if game.error)
         return next(errors, "")
 

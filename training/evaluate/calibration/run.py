@@ -1,7 +1,7 @@
 """Calibration by itself: the base model of a configuration, then another model or a checkpoint of a run.
 
 With a folder, `calibration.json` has the evaluations and all conditions, `questions.jsonl` a row for each question.
-Raises `BadInput` before a model is loaded, for whatever cannot be measured, and the errors of the engine.
+Raises `BadInput` before a model is loaded, for what cannot be measured, and the errors of the engine.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class ValuesForm(forms.Form):
 
 
 def _value(label_type: LabelType, entered: Any) -> LabelValue:
-    """The value of a label for what was entered."""
+    """Return the value of a label from the form's cleaned value."""
     match label_type.kind:
         case "yes_no":
             return bool(entered == "1")

@@ -29,7 +29,7 @@ MOST_KEYS = 3
 
 @dataclass(frozen=True)
 class Action:
-    """What a key does. `fixed` ones cannot be changed: they go where they point, or undo what brought one here.
+    """What a key does. `fixed` ones cannot be changed, because they move in a direction or leave the current mode.
 
     `place`: `page`, or `turns` for those of the conversation.
     """
@@ -82,7 +82,7 @@ BY_NAME = {action.name: action for action in ACTIONS}
 
 
 def spelled(written: str) -> str:
-    """Return a key in the one spelling that is stored; raise `BadInput` for what is none."""
+    """Return a key in its canonical spelling; raise `BadInput` for text that is no key."""
     text = written.strip()
     plus = text == "+" or text.endswith("++")
     *modifiers, key = [*filter(None, text[:-1].split("+")), "+"] if plus else text.split("+")
@@ -94,10 +94,10 @@ def spelled(written: str) -> str:
 
 
 def checked(chosen: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Return a person's own keys by action as they are stored: those that differ from the usual ones.
+    """Return a person's own keys by action as they are stored: those that differ from the defaults.
 
-    Names of label types stand behind their codebook's: `label:moves:offer`. Raise `BadInput` for a key that is none,
-    that every page has, or that another action has.
+    Label types are named with their codebook: `label:moves:offer`. Raise `BadInput` for text that is no key, and for a
+    key that every page or another action uses.
     """
     changed: dict[str, list[str]] = {}
     for name, written in chosen.items():
@@ -146,7 +146,7 @@ def actions_for_page(custom: Mapping[str, list[str]]) -> list[dict[str, Any]]:
 def of_labels(codebook: Codebook, custom: Mapping[str, list[str]]) -> dict[str, str]:
     """Return the key of each label type that is marked in a conversation: the person's, the codebook's, or a free one.
 
-    A codebook's key that an action of this person has gives way.
+    A codebook's key that one of this person's actions uses is replaced.
     """
     taken = {*TAKEN, *(key for action in ACTIONS for key in custom.get(action.name, action.keys))}
     names = [label_type.name for label_type in offered(codebook)]

@@ -83,7 +83,7 @@ def suggestions_for_page(suggestions: Iterable[Suggestion], lines: Sequence[Turn
 def on_page(label: Label, lines: Sequence[TurnLine]) -> Label | None:
     """Return a label in the numbers of the page that shows these lines; None if it marks what the page does not show.
 
-    The moves of a game are more than its turns on the page where some of them are hidden.
+    A page shows fewer turns than the game has moves if some of them are hidden.
     """
     return label if label.turn is None else _on_page(label, _by_turn(lines))
 
@@ -120,7 +120,7 @@ def _shown(mark: Mark, by_turn: Mapping[int | None, TurnLine]) -> dict[str, Any]
 
 
 def from_page(text: str, codebook: Codebook, lines: Sequence[TurnLine]) -> list[Mark]:
-    """Return the labels that a page sent; raise `BadInput` for what is no such list, or names no turn of the game."""
+    """Return the labels that a page sent; raise `BadInput` for a malformed list and for turns that do not exist."""
     try:
         sent = json.loads(text or "[]")
     except (ValueError, RecursionError) as error:

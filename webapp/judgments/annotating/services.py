@@ -47,7 +47,7 @@ def labels_of(codebook: CodebookRecord, values: Mapping[str, Any], seat: int | N
 def store_labels(
     judgment: Judgment, labels: Iterable[LabelRecord], accepted: Mapping[LabelRecord, int] | None = None
 ) -> None:
-    """Store the labels of a saved judgment in the place of those before.
+    """Replace the labels of a saved judgment.
 
     `accepted` has the ids of the suggestions from which labels were accepted or corrected.
     """
@@ -79,8 +79,8 @@ def annotate(
 ) -> Judgment:
     """Store a person's judgment of a target, or that it could not be scored; sent twice it is the same row.
 
-    Another answer of the same person takes the place of the first, which stays in `history`; `BadInput` once the
-    queue was exported with it. Its time counts in addition.
+    A later answer of the same person replaces the first, which is kept in `history`, and its time is added; `BadInput`
+    once the queue was exported with it.
     """
     work = work or Work()
     comment = reason.strip()[:2000]
@@ -146,7 +146,7 @@ def _check_read(target: Target, labels: Sequence[LabelRecord]) -> None:
     """Raise `BadInput` for labels of turns and words that annotators do not read.
 
     A turn that is hidden from them is refused like one that the game does not have, and the length of a text is not
-    told.
+    revealed.
     """
     if all(label.turn is None for label in labels):
         return
@@ -185,7 +185,7 @@ def _as_set(labels: Sequence[LabelRecord] | None) -> frozenset[LabelRecord] | No
 
 
 def check_changeable(judgment: Judgment, queue: Queue) -> None:
-    """Raise `BadInput` if a judgment does not change any more: it was exported, or changed too often."""
+    """Raise `BadInput` if a judgment can no longer be changed: it was exported, or changed too often."""
     if queue.exported_at is not None and (judgment.updated_at or judgment.created_at) <= queue.exported_at:
         raise BadInput("it was exported as part of a dataset and stays as it is", "target")
     if len(judgment.history) >= MOST_CHANGES:

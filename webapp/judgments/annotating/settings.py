@@ -24,7 +24,7 @@ LONGEST_BREAK = 240
 
 
 def own_settings(user: User) -> AnnotatorSettings:
-    """Return a person's settings; the usual ones, not stored, for who changed none."""
+    """Return a person's settings; the defaults, unsaved, if they changed none."""
     return AnnotatorSettings.objects.filter(user=user).first() or AnnotatorSettings(user=user)
 
 
@@ -61,7 +61,7 @@ class SettingsForm(forms.Form):
         self.fields[name] = field
 
     def chosen(self) -> dict[str, list[str]]:
-        """Return the keys that were entered, by action; an empty field keeps the usual ones."""
+        """Return the keys that were entered, by action; an empty field keeps the defaults."""
         entered = {name: self.cleaned_data[name].split() for name in self.fields if name != "break_minutes"}
         return {name: written for name, written in entered.items() if written}
 
@@ -69,7 +69,7 @@ class SettingsForm(forms.Form):
 @require_http_methods(["GET", "POST"])
 @members
 def settings_page(request: HttpRequest) -> HttpResponseBase:
-    """A person's keys and breaks; `usual` restores the usual keys."""
+    """A person's keys and breaks; `usual` restores the default keys."""
     user = current_user(request)
     stored = own_settings(user)
     if request.method == "POST" and "usual" in request.POST:

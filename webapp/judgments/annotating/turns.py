@@ -1,7 +1,7 @@
-"""A game's turns for annotators: what people read of each, and where these words stand in the text of the move.
+"""A game's turns for annotators: what people read of each, and the offsets of these words in the text of the move.
 
-Annotators read what everybody at the table saw, and neither how the game ended nor what tells who wrote it: white
-space, typography and marks of formatting look alike in all texts. `hidden` adds what only some saw, and the ending.
+Annotators read what everybody at the table saw, without the outcome and without traces of the author: white space,
+typography and marks of formatting look alike in all texts. `hidden` adds what only some saw, and the ending.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ WITHDRAWN = "Consent to the use of the game that you just judged was withdrawn. 
 def _next(
     request: HttpRequest, queue: Queue, checked: int | None = None, *, withdrawn: bool = False
 ) -> HttpResponseBase:
-    """The target after the one that the page shows by now; without scripts the page of it.
+    """The target after the one that the page already shows; without scripts, its page.
 
     `checked`: a gold target that was judged just now, with a link to what was right of it. `withdrawn`: the answer to a
     game was refused because somebody withdrew consent, and the next page says so.
@@ -108,7 +108,7 @@ def _next(
 
 
 def _store(request: HttpRequest, target: Target, user: User) -> LabelForms | None:
-    """Do what was sent; return the forms if one of them is not valid."""
+    """Perform the submitted action; return the forms if one of them is invalid."""
     sent = request.POST
     if "skip" in sent:
         reservations.skip(target=target, user=user, why=sent.get("why", ""))
@@ -133,12 +133,12 @@ def _store(request: HttpRequest, target: Target, user: User) -> LabelForms | Non
 
 
 def _seconds(text: str) -> float | None:
-    """Active time as the page counted it; None if it counted none."""
+    """Return the active time that the page measured; None if it measured none."""
     return int(text) / 1 if text.isdecimal() and len(text) < 9 else None
 
 
 def _submitted(target: Target, request: HttpRequest) -> LabelForms:
-    """What was sent with a refused judgment; where the game cannot be read, without its turns."""
+    """Return the forms of a refused judgment; without turns if the game cannot be read."""
     try:
         lines = games.judgeable(target).turn_lines(hidden=target.queue.shows_hidden)
     except BadInput:
@@ -210,7 +210,7 @@ def _page(
 
 
 def _agreement(queue: Queue, user: User) -> Analysis | None:
-    """How far the authors of a queue agree; None for whoever has yet to judge something of it."""
+    """Return the agreement of a queue's authors; None for a person who has yet to judge one of its targets."""
     awaited = withheld.awaited_by(user)
     return None if queue.pk in awaited.queues else analyses.of_queue(queue, "summary", user, awaited=awaited)
 

@@ -92,7 +92,7 @@ def add_judge(*, name: str, remote: RemoteModel, temperature: float) -> JudgeMod
 
 @transaction.atomic
 def remove_judge(*, judge: JudgeModel) -> None:
-    """Let a remote model judge no longer; raise `BadInput` if a queue is judged by it."""
+    """Remove a remote model as a judge; raise `BadInput` if it judges a queue."""
     if used := judge.queues.order_by("-created_at").values_list("name", flat=True).first():
         raise BadInput(f"queue “{used}” is judged by it", judge.name)
     judge.delete()

@@ -89,7 +89,7 @@ def _with_another(request: HttpRequest, newest: CodebookVersion | None, context:
 
 
 def _new_name(form: CodebookForm) -> str:
-    """The name of a new codebook, made of its title; empty, with an error on the title, if it makes none of its own."""
+    """Return a new codebook's name, derived from its title; empty, with an error on the title, if it gives none."""
     name = slugify(form.cleaned_data["title"].replace("_", " "))[:80]
     if not name[:1].isalpha():
         form.add_error("title", "Begin the title with a Latin letter: the codebook's name is made of it.")

@@ -174,8 +174,8 @@ def _exported(queue: Queue) -> JudgmentQuerySet:
 def _names(queue: Queue) -> dict[int, str]:
     """Return the pseudonym of every person who judged in this queue or rated one of its games, by account.
 
-    They are numbered by their first judgment: a number stands for the same person in every export of the queue, and
-    says nothing in any other. Numbers that outside authors use already are left out.
+    They are numbered by their first judgment: a number identifies the same person in every export of the queue, and
+    numbers of different queues are unrelated. Numbers that outside authors already use are skipped.
     """
     people = _exported(queue).exclude(author=None).values("author").annotate(first=Min("pk")).order_by("first")
     used = set(_travelling(queue).outside().values_list("outside_author", flat=True))

@@ -1,6 +1,6 @@
-"""Labels of a queue as files in the formats of `training.labels.exchange`, written while they are sent.
+"""Labels of a queue as files in the formats of `training.labels.exchange`, streamed.
 
-Judgments may change afterwards: a file is no dataset that runs start from.
+Judgments may change afterwards, so that runs cannot start from such a file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class LabelFile:
 def labels_of(queue: Queue, format: Format, by: User | None) -> LabelFile:
     """Return the labels of a queue for a person; None: for the site's operator.
 
-    Raises `BadInput` if nothing can be exported, or the person has yet to judge what the file would tell.
+    Raises `BadInput` if nothing can be exported, or if the file would reveal labels of targets that the person has yet
+    to judge.
     """
     if by is not None:
         check_judged(queue, by)

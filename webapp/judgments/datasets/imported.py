@@ -73,8 +73,8 @@ def judgment_fields(
 ) -> Iterator[tuple[tuple[str, int], Sequence[LabelRecord], dict[str, Any]]]:
     """Yield (name and version of the codebook, labels, fields of the row) for each judgment of one conversation.
 
-    An author who judged a seat several times under one codebook gets a number from the second time on. A decision is
-    no such time: whoever judged a seat may have decided on it as well.
+    An author who judged a seat several times under one codebook gets a number from the second time on. Decisions are
+    not counted, because an adjudicator may have judged the same seat.
     """
     times: Counter[tuple[object, ...]] = Counter()
     for data in records:

@@ -39,12 +39,12 @@ class LeasedWork(models.Model):
 
     @property
     def working(self) -> bool:
-        """Whether a worker does it, or will."""
+        """Whether a worker is active, or will be."""
         return self.state in {self.State.QUEUED, self.State.RUNNING}
 
 
 def _waits() -> Q:
-    """The condition that no worker does it: it is queued, or its worker has been silent for too long."""
+    """The condition that no worker is active: the work is queued, or its lease has expired."""
     return Q(state=LeasedWork.State.QUEUED) | Q(state=LeasedWork.State.RUNNING, claimed_until__lt=Now())
 
 
@@ -52,7 +52,7 @@ class ClassifierQuerySet(models.QuerySet["Classifier"]):
     """Reads of classifiers."""
 
     def waiting(self) -> ClassifierQuerySet:
-        """Those that no worker trains, though one should."""
+        """Classifiers to be trained that no worker trains."""
         return self.filter(_waits())
 
     def visible_to(self, user: User) -> ClassifierQuerySet:
@@ -70,7 +70,7 @@ class ClassifierQuerySet(models.QuerySet["Classifier"]):
         return self.filter(state=LeasedWork.State.READY)
 
     def listed(self) -> ClassifierQuerySet:
-        """With what a list shows, newest first."""
+        """Load what a list shows, newest first."""
         return self.select_related("codebook_version__codebook", "owner").order_by("-created_at")
 
 
@@ -96,7 +96,7 @@ class Classifier(LeasedWork):
 
     @property
     def info(self) -> ClassifierInfo | None:
-        """What it says of itself; None before it is ready."""
+        """The stored information about the classifier; None before it is ready."""
         return ClassifierInfo.from_dict(self.accuracy) if self.accuracy else None
 
 
@@ -104,7 +104,7 @@ class SuggestionRunQuerySet(models.QuerySet["SuggestionRun"]):
     """Reads of suggestion runs."""
 
     def waiting(self) -> SuggestionRunQuerySet:
-        """Those that no worker does, though one should."""
+        """Suggestion runs to be done on which no worker is active."""
         return self.filter(_waits())
 
 

@@ -26,7 +26,7 @@ class CodebookQuerySet(models.QuerySet["Codebook"]):
         return self.filter(Q(name__icontains=text) | Q(title__icontains=text)).order_by("name")
 
     def with_newest(self) -> CodebookQuerySet:
-        """Load the newest version of each, which `Codebook.newest` returns, and no other."""
+        """Prefetch only the newest version of each, which `Codebook.newest` returns."""
         newest = CodebookVersion.objects.order_by("codebook", "-number").distinct("codebook").select_related("codebook")
         return self.prefetch_related(Prefetch("versions", newest))
 

@@ -284,7 +284,7 @@ class Label(LabelRow):
 
 
 class Suggestion(LabelRow):
-    """A label that a model or rule suggests for a target: no judgment, and in no result.
+    """A label that a model or rule suggests for a target; it is not a judgment and not in results.
 
     `source` says who suggests: `rule:`, `classifier:` or `judge:` with a name. `score` is its probability from 0 to 1;
     None where the source gives none.

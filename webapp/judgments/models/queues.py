@@ -287,10 +287,10 @@ class TargetManager(_TargetReads):
         return TargetQuerySet(self.model, using=self._db).consented()
 
     def locked(self, pk: int) -> Target | None:
-        """Hold the row of a target until the transaction ends, and return it; None if its game may not be judged.
+        """Lock the row of a target until the transaction ends, and return it; None if its game may not be judged.
 
-        Consent is read once the row is held: a withdrawal that held it has ended by then, and one that waits for it
-        reaches what is stored now.
+        Consent is read after the row is locked: a withdrawal that held the lock has ended by then, and one that waits
+        for it applies to everything that is stored under this lock.
         """
         list(Target.everything.select_for_update().filter(pk=pk).values_list("pk"))
         return self.filter(pk=pk).first()
@@ -392,7 +392,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
     """Reads of assignments."""
 
     def reserved(self) -> AssignmentQuerySet:
-        """Reservations that have not lapsed."""
+        """Reservations that have not expired."""
         return self.filter(expires_at__gt=Now(), skipped="")
 
     def unjudged(self) -> AssignmentQuerySet:

@@ -1,6 +1,6 @@
-"""What annotators do beside judging: their own page, skipped targets, leaving, gold answers, invitations.
+"""Pages and actions of annotators apart from judging: own queues, skipped targets, leaving, gold answers, invitations.
 
-Open to every member: who may judge in a queue is decided queue by queue, as an invitation needs no role.
+Open to every member, because an invitation to a queue requires no role.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from webapp.judgments.queues import gold, invitations, progress, reservations, s
 @require_GET
 @members
 def own_queues(request: HttpRequest) -> HttpResponse:
-    """What waits for this person in which queue, how fast they are, and how far they agree with the others."""
+    """A person's queues with the remaining targets, their speed, and their agreement with the others."""
     user = current_user(request)
     rows = progress.own_queues(user)
     skipped = [(row.queue, target) for row in rows for target in row.skipped]
@@ -52,7 +52,7 @@ def queue_unskip(request: HttpRequest, pk: int) -> HttpResponseBase:
 @require_POST
 @members
 def queue_leave(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Judge no more in a queue. What others said of its seats is then no longer withheld from a researcher."""
+    """Leave a queue. The judgments of others in it are then no longer withheld from a researcher."""
     user = current_user(request)
     queue = get_or_404(Queue.objects.annotated_by(user), pk=pk)
     if accepted(request, partial(sharing.leave, queue=queue, annotator=user)):

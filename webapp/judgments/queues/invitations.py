@@ -1,6 +1,6 @@
 """Invitations: links by which one person each becomes an annotator of a queue, with or without that role.
 
-Whoever accepts may judge in this queue and see nothing else of what annotators see. A token is shown once and stored
+Whoever accepts one may judge in this queue, and sees nothing else that annotators see. A token is shown once and stored
 hashed. Each write is one transaction; `BadInput` says what is wrong and changes nothing.
 """
 
@@ -73,7 +73,7 @@ def accept(*, token: str, user: User) -> Queue:
 
 @transaction.atomic
 def revoke(*, invitation: Invitation) -> None:
-    """Take back an invitation that nobody has accepted."""
+    """Revoke an invitation that nobody has accepted."""
     locked = Invitation.objects.select_for_update().filter(pk=invitation.pk).first()
     if locked is None:
         raise BadInput("it was revoked already", "invitation")

@@ -1,4 +1,4 @@
-"""How far a queue is: batches, what each annotator did, how fast and how right; and an annotator's own numbers.
+"""The progress of a queue: batches, and each annotator's work, speed and accuracy; and an annotator's own numbers.
 
 Annotators are numbers: first those who judged, in the order of their first judgment, then the others.
 """

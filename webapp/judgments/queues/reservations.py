@@ -1,7 +1,7 @@
 """Reservations: targets are reserved for those who open them, skipped, and released by a judgment.
 
-Each function is one transaction; `BadInput` says what is wrong and changes nothing. Reservations lapse by the
-database's clock. A judgment that comes after its reservation lapsed is stored all the same.
+Each function is one transaction; `BadInput` says what is wrong and changes nothing. Reservations expire by the
+database's clock. A judgment that arrives after its reservation expired is still stored.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def reserve(*, target: Target, user: User) -> bool:
 
 
 def _lock(target: Target) -> bool:
-    """Hold the target's row until the transaction ends; False if it was removed.
+    """Lock the target's row until the transaction ends; False if it was removed.
 
-    Reservations and judgments of a target come one after the other, so that both count what is there.
+    Reservations and judgments of a target are thereby serialised, and both count all stored rows.
     """
     return Target.objects.select_for_update().filter(pk=target.pk).exists()
 

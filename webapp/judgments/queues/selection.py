@@ -41,12 +41,12 @@ EVENTS: tuple[tuple[Event, str], ...] = (
 
 
 class Selection(Record):
-    """What a game must have to be selected; empty values ask for nothing.
+    """The criteria for selecting a game; empty values impose none.
 
-    `role` and `outcome` are of one seat, and select the seats that have both. A seat won if the game says so, else if
-    its return is the game's highest, where not all are the same. `step_from` and `step_to` are training steps, ends
-    included: only episodes of runs have one. `action` is the name of a move that somebody made, `text` stands in what
-    somebody said, in capital or small letters.
+    `role` and `outcome` are of one seat, and select the seats that have both. A seat counts as a winner if the game
+    says so, otherwise if its return is the game's highest and returns differ. `step_from` and `step_to` are training
+    steps, ends included: only episodes of runs have one. `action` is the name of a move that somebody made, `text`
+    stands in what somebody said, in capital or small letters.
     """
 
     game: str = Field(default="", max_length=40)
@@ -60,7 +60,7 @@ class Selection(Record):
 
     @property
     def words(self) -> str:
-        """The filter in words; empty for one that asks for nothing."""
+        """The filter in words; empty if it has no criterion."""
         parts = [
             self.game and f"game {self.game}",
             self.role and f"role {self.role}",

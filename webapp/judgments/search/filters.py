@@ -151,7 +151,7 @@ def _entry(column: str, index: Combinable) -> _Entry:
 
 
 def _has_value(value: str) -> Q:
-    """Yes and no for themselves, a number for itself, another word for an option or an entry of a text."""
+    """Yes, no and numbers match as such; any other word matches an option or an entry of a text."""
     match value.casefold():
         case "yes":
             return Q(value=True)

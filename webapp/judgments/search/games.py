@@ -99,7 +99,7 @@ def won(facts: Mapping[str, Any], seats: int) -> list[bool]:
 
 
 def survived(facts: Mapping[str, Any], seats: int) -> list[bool]:
-    """Return which seats lived to the end of the game; empty where the game does not say."""
+    """Return which seats survived the game; empty where the game does not say."""
     metrics = facts.get("seat_metrics") or {}
     values: Sequence[float | None] = [metrics.get(str(seat), {}).get("survived") for seat in range(seats)]
     return [] if None in values else [bool(value) for value in values]

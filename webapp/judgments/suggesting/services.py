@@ -80,7 +80,7 @@ def delete_suggestions(*, queue: Queue, source: str) -> int:
 
 
 def fill(*, run: SuggestionRun, command: sources.Run, leave: Callable[[], None]) -> None:
-    """Ask the run's source about every target and store its answers as they come; `leave` raises to break off.
+    """Ask the run's source about every target and store its answers as they come; `leave` raises to abort.
 
     An answer that does not fit the codebook is noted with its place; the target keeps what it has.
     """
@@ -132,9 +132,9 @@ def _place(target: Target) -> str:
 
 @transaction.atomic
 def replace(*, target: Target, source: str, labels: Sequence[Suggested]) -> None:
-    """Put a source's suggestions for a target in the place of its earlier ones.
+    """Replace a source's suggestions for a target.
 
-    Those that are the same stay, so that labels still name them; only their scores change.
+    Unchanged ones are kept with new scores, so that labels still refer to them.
     """
     kinds = {label_type.name: label_type.kind for label_type in target.queue.codebook_version.record().labels}
     earlier = {
@@ -220,7 +220,7 @@ def delete_classifier(*, classifier: Classifier) -> None:
 
 @transaction.atomic
 def claim(*, waiting: QuerySet[Any], pk: int) -> Any:
-    """Claim work that waits; None if there is none. Work that was tried too often fails instead."""
+    """Claim pending work; None if there is none. Work that exceeded its number of tries fails instead."""
     work = waiting.select_for_update(skip_locked=True, of=("self",)).filter(pk=pk).first()
     if work is None:
         return None
@@ -236,7 +236,7 @@ def claim(*, waiting: QuerySet[Any], pk: int) -> Any:
 
 
 def _lease(work: Work) -> Any:
-    """Return until when a worker may be silent: a judge model takes its time for an answer."""
+    """Return the end of a worker's lease; answers of judge models can be slow."""
     return Now() + (LEASE if isinstance(work, SuggestionRun) else timedelta(seconds=settings.RUN_LEASE_SECONDS))
 
 
@@ -253,7 +253,7 @@ def beat(*, work: Work, done: int | None = None, total: int | None = None) -> No
 
 
 def fail(*, work: Work, why: str) -> None:
-    """Record that it cannot be done as things are; does nothing if it was deleted meanwhile."""
+    """Record a failure; does nothing if the work was deleted meanwhile."""
     rows = type(work).objects.filter(pk=work.pk, fence=work.fence)
     rows.update(state=work.State.FAILED, why=why[:2000], claimed_until=None)
 

@@ -1,4 +1,4 @@
-"""Writes the labels of a queue in one of the formats, to a file that is whole or not there, or to standard output."""
+"""Writes the labels of a queue in one of the formats, atomically to a file, or to standard output."""
 
 from __future__ import annotations
 
