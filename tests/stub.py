@@ -75,7 +75,7 @@ BAD_JSON = Raw('{"choices": [{"message": {"content": "cut o')
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     """One request that the stub received."""
 
     path: str
@@ -93,7 +93,7 @@ class Stub:
     def __init__(self, answer: Answer | Callable[[dict[str, Any]], Answer] = "ok", model: str = "stub") -> None:
         self.answer = answer
         self.model = model
-        self.requests: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
         self.closing = threading.Event()
         self._script: deque[Answer | Callable[[dict[str, Any]], Answer]] = deque()
         self._lock = threading.Lock()
@@ -114,11 +114,11 @@ class Stub:
         with self._lock:
             self._script.extend(answers)
 
-    def take(self, asked: Asked) -> Answer:
+    def take(self, request: ReceivedRequest) -> Answer:
         with self._lock:
-            self.requests.append(asked)
+            self.requests.append(request)
             answer = self._script.popleft() if self._script else self.answer
-        return answer(asked.body) if callable(answer) else answer
+        return answer(request.body) if callable(answer) else answer
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {key.lower(): value for key, value in self.headers.items()}
-        answer = self.stub.take(Asked(self.path, headers, json.loads(raw or b"{}")))
+        answer = self.stub.take(ReceivedRequest(self.path, headers, json.loads(raw or b"{}")))
         try:
             self._answer(answer)
         except (BrokenPipeError, ConnectionResetError):

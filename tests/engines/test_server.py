@@ -28,7 +28,7 @@ from training.text.template import ChatTokenizer
 SAID = "I keep the food. You take water. Deal!"
 
 
-class Asked:
+class ServerUnderTest:
     """A server whose model always says `SAID`, and the requests that its engine was given."""
 
     def __init__(self):
@@ -63,7 +63,7 @@ class Asked:
 
 @pytest.fixture
 def asked():
-    return Asked()
+    return ServerUnderTest()
 
 
 def remote(sampling):

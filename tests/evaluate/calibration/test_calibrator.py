@@ -197,9 +197,9 @@ def test_sets_that_cannot_be_asked_are_refused_at_their_field(make, section, whe
 
 def test_the_runs_settings_of_the_game_hold_but_for_who_can_ask(make):
     game = {"name": "qa_society", "settings": {"max_chars": 44, "asking": True}}
-    [asked] = make(game=game).asked
-    assert {start.settings["max_chars"] for start in asked.starts} == {44}
-    assert {(start.settings["asking"], *start.settings["tools"], *start.seats) for start in asked.starts} == {
+    [evaluation_set] = make(game=game).evaluation_sets
+    assert {start.settings["max_chars"] for start in evaluation_set.starts} == {44}
+    assert {(start.settings["asking"], *start.settings["tools"], *start.seats) for start in evaluation_set.starts} == {
         (False, "animals", "Ann")
     }
-    assert all(start.seed for start in asked.starts)
+    assert all(start.seed for start in evaluation_set.starts)

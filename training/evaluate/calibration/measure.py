@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from training.engines.base import Engine, Sampling
-from training.evaluate.calibration.questions import Asked
+from training.evaluate.calibration.questions import EvaluationSet
 from training.evaluate.calibration.report import BaseF1, Row
 from training.players.base import Player, Reply
 from training.players.limited import ActionScorer, LimitedPlayer, Logprobs, probabilities
@@ -91,10 +91,10 @@ class Answers:
         return next(errors, "")
 
 
-async def ask(agent: Agent, asked: Asked, ways: Sequence[str], conditions: Conditions) -> Answers:
+async def ask(agent: Agent, evaluation_set: EvaluationSet, ways: Sequence[str], conditions: Conditions) -> Answers:
     """Return the games of an agent that is asked every question in each of these ways."""
     answers = Answers()
-    jobs, places = _jobs(asked, ways, conditions.draws)
+    jobs, places = _jobs(evaluation_set, ways, conditions.draws)
     factories = _factories(agent, ways, answers, limited=conditions.limited)
     # the first game is played alone: it leaves the rules, with which all prompts begin, in the engine's cache
     for part in (jobs[:1], jobs[1:]):
@@ -113,13 +113,15 @@ async def ask(agent: Agent, asked: Asked, ways: Sequence[str], conditions: Condi
     return answers
 
 
-def _jobs(asked: Asked, ways: Sequence[str], draws: int) -> tuple[list[Job], dict[int, tuple[str, str]]]:
+def _jobs(
+    evaluation_set: EvaluationSet, ways: Sequence[str], draws: int
+) -> tuple[list[Job], dict[int, tuple[str, str]]]:
     """Return the games, and question and way by number. A number, which is part of a game's seed, depends on question,
     way and draw alone: agents that are asked in different ways draw alike.
     """
     jobs: list[Job] = []
     places: dict[int, tuple[str, str]] = {}
-    for place, start in enumerate(asked.starts):
+    for place, start in enumerate(evaluation_set.starts):
         for way in ways:
             for draw in range(draws):
                 number = (place * len(WAYS) + WAYS.index(way)) * draws + draw
@@ -150,7 +152,7 @@ def _factories(
     return {way: partial(player, way=way) for way in ways}
 
 
-def row_of(asked: Asked, question: str, answers: Answers, base: BaseF1) -> Row | None:
+def row_of(evaluation_set: EvaluationSet, question: str, answers: Answers, base: BaseF1) -> Row | None:
     """Return the row of a question, None where a game of it failed, or with a tool one of the base model.
 
     `answers` are of the ways played and unsearched.
@@ -159,12 +161,12 @@ def row_of(asked: Asked, question: str, answers: Answers, base: BaseF1) -> Row |
     unsearched, logprobs = answers.f1(question, UNSEARCHED), answers.first.get(question)
     if f1 is None or searched is None or hedged is None or unsearched is None or logprobs is None:
         return None
-    if asked.tool and None in base:
+    if evaluation_set.tool and None in base:
         return None
     chances = probabilities(logprobs)
     return Row(
-        label=asked.label,
-        tool=asked.tool,
+        label=evaluation_set.label,
+        tool=evaluation_set.tool,
         question=question,
         search=chances.get("search"),
         answer=chances["answer"],
@@ -175,8 +177,8 @@ def row_of(asked: Asked, question: str, answers: Answers, base: BaseF1) -> Row |
         hedged=hedged,
         text=_final(answers.games[question, PLAYED][0]),
         unsearched_f1=unsearched,
-        base_searched_f1=base.searched if asked.tool else None,
-        base_unsearched_f1=base.unsearched if asked.tool else None,
+        base_searched_f1=base.searched if evaluation_set.tool else None,
+        base_unsearched_f1=base.unsearched if evaluation_set.tool else None,
     )
 
 

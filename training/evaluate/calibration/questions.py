@@ -22,7 +22,7 @@ GAME = "qa_society"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EvaluationSet:
     """The questions of one set for an agent with one tool, "" for none."""
 
     label: str
@@ -31,22 +31,22 @@ class Asked:
     starts: tuple[Scenario, ...]
 
 
-def read(config: RunConfig, run_dir: RunDir) -> list[Asked]:
+def read(config: RunConfig, run_dir: RunDir) -> list[EvaluationSet]:
     """Return the questions of every set with every tool, in the order of the configuration."""
-    asked: list[Asked] = []
+    evaluation_sets: list[EvaluationSet] = []
     for place, section in enumerate(config.calibration.sets):
         where = f"calibration.sets.{place}"
         scenarios = _scenarios(config, section, run_dir, where)
-        asked += [
-            Asked(section.label, tool, section.in_distribution, tuple(alone(each, tool) for each in scenarios))
+        evaluation_sets += [
+            EvaluationSet(section.label, tool, section.in_distribution, tuple(alone(each, tool) for each in scenarios))
             for tool in section.tools
         ]
-    names = [(each.label, each.tool) for each in asked]
+    names = [(each.label, each.tool) for each in evaluation_sets]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise BadInput(
             f"{twice[0]!r} is asked twice with the same tool: give each set its own label", "calibration.sets"
         )
-    return asked
+    return evaluation_sets
 
 
 def _scenarios(config: RunConfig, section: CalibrationSet, run_dir: RunDir, where: str) -> list[Scenario]:
