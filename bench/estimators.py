@@ -155,7 +155,7 @@ def _softmax(logits: Vector) -> Vector:
 
 
 def _trace(player: int, turns: int) -> Trace:
-    """Return a trace of two tokens a turn of the player: what it reads, what it samples."""
+    """Return a trace of two tokens per turn of the player: what it reads, what it samples."""
     places = [k for k in range(turns) if k % 2 == player]
     mask = (0, 1) * len(places)
     turn = tuple(index for k in places for index in (-1, k))
