@@ -121,6 +121,10 @@ class UploadForm(forms.Form):
                 importers.options_of(cleaned["format"], self.options)
             except BadInput as error:
                 self.add_error(f"option-{error.where}", error.why)
+            model = importers.FORMATS[cleaned["format"]].options
+            named = str(self.options.get("codebook") or "").strip()
+            if model and "codebook" in model.model_fields and not named:  # no labels can be read without it
+                self.add_error("option-codebook", "Name the codebook under which the labels are read.")
         return cleaned
 
 

@@ -6,7 +6,9 @@ import json
 from io import StringIO
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
+from django.urls import reverse
 
 from training.errors import BadInput
 from training.games import replay
@@ -15,7 +17,7 @@ from training.records import Label
 from webapp.judgments.codebooks.services import save_codebook
 from webapp.judgments.models import Judgment
 from webapp.scenarios import importers
-from webapp.scenarios.models import Dataset
+from webapp.scenarios.models import Dataset, Import
 
 pytestmark = pytest.mark.django_db
 SPANS = [
@@ -171,3 +173,14 @@ def test_codebooks_that_come_with_parley_are_known(tmp_path):
     assert reading.lines[0].conversations[0].judgments[0].codebook_version == CODEBOOKS["negotiation-moves"].version
     with pytest.raises(BadInput, match="no such field"):
         read(tmp_path, task(), colour="red")
+
+
+@pytest.mark.parametrize("format", ["label-studio", "doccano"])
+def test_the_form_asks_for_the_codebook_before_it_takes_the_file(client_of, researcher, format):
+    data = {"format": format, "name": "texts", "option-codebook": " ", "option-split": "text", "option-text": ""}
+    file = SimpleUploadedFile("tasks.json", b"[]")
+    refused = client_of(researcher).post(reverse("scenarios:upload"), {**data, "chosen": file})
+    assert refused.status_code == 400
+    (why,) = refused.context["form"].errors["option-codebook"]
+    assert why == "Name the codebook under which the labels are read."
+    assert not Import.objects.exists()
