@@ -284,7 +284,10 @@ class QueueForm(GamesForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
         if bool(cleaned.get("judge")) == bool(cleaned.get("annotators")):
-            self.add_error("judge", "Choose either a judge model or annotators.")
+            self.add_error(
+                "judge",
+                "Choose either a judge model or, below, at least one annotator; others can be invited by a link later.",
+            )
         return cleaned
 
     def how(self) -> QueueSettings:
