@@ -419,6 +419,15 @@ def test_a_wrong_codebook_says_what_is_wrong(client_of, researcher, change, why)
     assert not Codebook.objects.filter(name="fair-play").exists()
 
 
+def test_a_codebook_without_labels_is_refused_in_the_words_of_the_page(client_of, researcher):
+    data = {"title": "Fair play", "labels-TOTAL_FORMS": "1", "labels-INITIAL_FORMS": "0"}
+    data |= {"labels-0-kind": "yes_no", "labels-0-about": "seat", "labels-0-required": "on"}  # as the form begins
+    refused = client_of(researcher).post(reverse("judgments:codebook-new"), data)
+    assert refused.status_code == 400
+    assert "The codebook was not saved: correct the fields marked below." in refused.text
+    assert "A codebook has at least one label." in refused.text
+
+
 @pytest.mark.parametrize("title", ["公平", "7 ways"])
 def test_a_title_that_makes_no_name_is_reported_at_the_title(client_of, researcher, title):
     for address in (reverse("judgments:codebook-new"), reverse("judgments:codebook-edit", args=["sotopia"])):

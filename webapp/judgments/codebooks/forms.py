@@ -172,7 +172,11 @@ LabelTypeSet = formset_factory(
 def label_type_set(version: CodebookVersion | None, data: Any = None) -> BaseFormSet[LabelTypeForm]:
     """Return the forms of a version's label types, with an empty one to add another."""
     initial = [_initial(label_type) for label_type in version.record().labels] if version else []
-    return LabelTypeSet(data, initial=initial, prefix="labels")
+    words = {
+        "too_few_forms": "A codebook has at least one label.",
+        "too_many_forms": f"A codebook has at most {MOST} labels.",
+    }
+    return LabelTypeSet(data, initial=initial, prefix="labels", error_messages=words)
 
 
 def with_another(data: QueryDict) -> QueryDict:
