@@ -78,19 +78,21 @@ class QueueQuerySet(models.QuerySet["Queue"]):
             queues = queues.exclude(rule="")
         return queues.filter(Exists(Target.objects.filter(queue=OuterRef("pk"), state="pending"))) if left else queues
 
-    def listed(self, *, consented: bool = False) -> QueueQuerySet:
-        """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`, `targets_left`.
+    def described(self) -> QueueQuerySet:
+        """With owner, judge and codebook."""
+        return self.select_related("owner", "judge", "codebook_version__codebook")
 
-        `consented`: without those of withdrawn games, which looks at every game: for one queue, not for a list.
+    def listed(self) -> QueueQuerySet:
+        """With what a list shows: `described`, and the counts `targets_all`, `targets_scored`, `targets_unscored`,
+        `targets_left`, withdrawn games among them.
         """
-        targets = Target.objects if consented else Target.everything
         counts = {
-            name: Coalesce(Subquery(_number_of(targets.filter(state=state))), 0)
+            name: Coalesce(Subquery(_number_of(Target.everything.filter(state=state))), 0)
             for name, state in (("scored", "scored"), ("unscored", "unscored"), ("left", "pending"))
         }
         queues = self.annotate(**{f"targets_{name}": count for name, count in counts.items()})
         all_states = F("targets_scored") + F("targets_unscored") + F("targets_left")
-        return queues.annotate(targets_all=all_states).select_related("owner", "judge", "codebook_version__codebook")
+        return queues.annotate(targets_all=all_states).described()
 
 
 class Queue(models.Model):

@@ -112,13 +112,14 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     """A queue. A polling page gets the judge model's progress: 204 if unchanged, and the whole page at the end. One
     that waits for the results asks with `?results=`.
     """
-    queue = get_or_404(Queue.objects.visible_to(current_user(request)).listed(consented=True), pk=pk)
+    queue = get_or_404(Queue.objects.visible_to(current_user(request)).described(), pk=pk)
+    progress.count_targets(queue)
     if not wants_fragment(request):
         return render(request, "judgments/queue.html", _queue_context(request, queue))
     if "results" in request.GET:
         context = _results_context(queue, current_user(request), progress.tally(queue))
         return render(request, "judgments/queue_results.html", context)
-    waiting = queue.targets.filter(state=Target.State.PENDING).count()
+    waiting = queue.targets_left  # type: ignore[attr-defined]
     if waiting and request.GET.get("left") == str(waiting):
         return HttpResponse(status=204)
     if waiting:
