@@ -12,11 +12,12 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from django.db.models import Aggregate, Case, Count, F, IntegerField, Max, Min, Q, Sum, Value, When
+from django.db.models import Aggregate, BooleanField, Count, ExpressionWrapper, Max, Min, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
 from webapp.accounts.models import User
 from webapp.judgments.models import Assignment, Judgment, JudgmentQuerySet, Qualification, Queue, Target
+from webapp.judgments.models.judged import is_consented
 from webapp.judgments.naming import numbers_in
 from webapp.judgments.queues.gold import Accuracy, accuracies
 from webapp.judgments.results import analyses, withheld
@@ -55,9 +56,43 @@ class Tally:
     state: State
 
 
-def tally(queue: Queue) -> Tally:
-    """Count the judgments of a queue whose games may be judged."""
-    withdrawn = Target.everything.filter(queue=queue).withdrawn().exists()
+class Required(NamedTuple):
+    """Numbers of targets, of those that everybody judges, and of judgments that the others require."""
+
+    targets: int
+    of_everybody: int
+    of_others: int
+
+
+@dataclass(frozen=True)
+class TargetTally:
+    """The targets of a queue by state and by batch, without those of withdrawn games; whether there are such."""
+
+    by_state: Mapping[str, int]
+    by_batch: Mapping[int, Required]
+    withdrawn: bool
+
+
+def tally_targets(queue: Queue) -> TargetTally:
+    """Count the targets of a queue."""
+    everybody = Q(gold=True) | Q(required=None)
+    kept = ExpressionWrapper(Q(*is_consented()), BooleanField())
+    grouped = Target.everything.filter(queue=queue).annotate(kept=kept).order_by().values_list("kept", "batch", "state")
+    rows = grouped.annotate(
+        number=Count("pk"),
+        of_everybody=Count("pk", filter=everybody),
+        of_others=Sum("required", filter=~everybody, default=0),
+    )
+    by_state, by_batch = Counter[str](), dict[int, Required]()
+    for _, batch, state, number, of_everybody, of_others in (counted := [row for row in rows if row[0]]):
+        by_state[state] += number
+        before = by_batch.get(batch, Required(0, 0, 0))
+        by_batch[batch] = Required(*map(sum, zip(before, (number, of_everybody, of_others), strict=True)))
+    return TargetTally(by_state, by_batch, withdrawn=len(counted) < len(rows))
+
+
+def tally(queue: Queue, *, withdrawn: bool) -> Tally:
+    """Count the judgments of a queue whose games may be judged; `withdrawn`: whether there are others."""
     judgments = Judgment.everything.filter(target__queue=queue).order_by()
     if withdrawn:  # without that, consent need not be looked up for every judgment
         judgments = judgments.consented(of="target__")
@@ -91,33 +126,19 @@ def tally(queue: Queue) -> Tally:
     )
 
 
-def count_targets(queue: Queue) -> None:
-    """Set the counts of `QueueQuerySet.listed` on a queue, without withdrawn games: in one read of its targets."""
-    states = Target.objects.filter(queue=queue).order_by().values_list("state")
-    numbers: Any = dict(states.annotate(number=Count("pk")))
-    counts = {
-        "all": sum(numbers.values()),
-        "scored": numbers.get(Target.State.SCORED, 0),
-        "unscored": numbers.get(Target.State.UNSCORED, 0),
-        "left": numbers.get(Target.State.PENDING, 0),
-    }
-    for name, count in counts.items():
-        setattr(queue, f"targets_{name}", count)
-
-
-def batches(queue: Queue, annotators: int, counted: Tally) -> list[Batch]:
+def batches(queue: Queue, annotators: int, targets: TargetTally, counted: Tally) -> list[Batch]:
     """Return the batches of a people's queue with so many annotators, in order."""
-    everybody = Value(annotators)
-    required = Case(
-        When(Q(gold=True) | Q(required=None), then=everybody), default=F("required"), output_field=IntegerField()
-    )
-    rows = queue.targets.order_by("batch").values("batch").annotate(targets=Count("pk"), all_required=Sum(required))
     last = queue.batches_open
     return [
-        Batch(row["batch"], last is None or row["batch"] <= last, row["targets"], counted.by_batch.get(row["batch"], 0),
-              row["all_required"])
-        for row in rows
-    ]  # fmt: skip
+        Batch(
+            number=batch,
+            open=last is None or batch <= last,
+            targets=required.targets,
+            judged=counted.by_batch.get(batch, 0),
+            required=annotators * required.of_everybody + required.of_others,
+        )
+        for batch, required in sorted(targets.by_batch.items())
+    ]
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from webapp.judgments.naming import Names
 from webapp.judgments.queues import managing, progress
 from webapp.judgments.queues import services as queues
 from webapp.judgments.queues.forms import QueueForm
-from webapp.judgments.queues.progress import Tally
+from webapp.judgments.queues.progress import Tally, TargetTally
 from webapp.judgments.queues.selection import Selection
 from webapp.judgments.rating.views import codebook_after
 from webapp.judgments.results import analyses, withheld
@@ -113,25 +113,35 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     that waits for the results asks with `?results=`.
     """
     queue = get_or_404(Queue.objects.visible_to(current_user(request)).described(), pk=pk)
-    progress.count_targets(queue)
+    targets = progress.tally_targets(queue)
+    _set_counts(queue, targets)
     if not wants_fragment(request):
-        return render(request, "judgments/queue.html", _queue_context(request, queue))
+        return render(request, "judgments/queue.html", _queue_context(request, queue, targets))
     if "results" in request.GET:
-        context = _results_context(queue, current_user(request), progress.tally(queue))
+        counted = progress.tally(queue, withdrawn=targets.withdrawn)
+        context = _results_context(queue, current_user(request), counted)
         return render(request, "judgments/queue_results.html", context)
     waiting = queue.targets_left  # type: ignore[attr-defined]
     if waiting and request.GET.get("left") == str(waiting):
         return HttpResponse(status=204)
     if waiting:
         return render_block(request, "judgments/queue.html", "progress", {"queue": queue})
-    context = {**_queue_context(request, queue), "swap": True}
+    context = {**_queue_context(request, queue, targets), "swap": True}
     return render_block(request, "judgments/queue.html", "progress", context, STOP_ASKING)
 
 
-def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
+def _set_counts(queue: Queue, targets: TargetTally) -> None:
+    """Set the counts of `QueueQuerySet.listed` on a queue, without withdrawn games."""
+    states = {"scored": Target.State.SCORED, "unscored": Target.State.UNSCORED, "left": Target.State.PENDING}
+    for name, state in states.items():
+        setattr(queue, f"targets_{name}", targets.by_state.get(state, 0))
+    queue.targets_all = sum(targets.by_state.values())  # type: ignore[attr-defined]
+
+
+def _queue_context(request: HttpRequest, queue: Queue, targets: TargetTally) -> dict[str, Any]:
     """The context of a queue's page, as far as this user may read it."""
     user = current_user(request)
-    counted = progress.tally(queue)
+    counted = progress.tally(queue, withdrawn=targets.withdrawn)
     context = _results_context(queue, user, counted)
     analysis = context["analysis"]
     scored = Judgment.objects.none() if analysis is None else withheld.readable(queue, user, analysis.withheld)
@@ -140,7 +150,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     pages = Paginator(keys, JUDGMENTS)
     page = pages.get_page(integer(request, "page", 1, low=1))
     rows = Judgment.objects.filter(pk__in=list(page)).of_queue(queue)
-    people = _people(queue, user, counted)
+    people = _people(queue, user, targets, counted)
     names = Names(queue.pk, {each.user.pk: each.number for each in people.get("people", ())})
     return {
         **context,
@@ -204,12 +214,12 @@ def _readable(user: User, matches: Iterable[int | None]) -> set[int]:
     return set(Match.objects.visible_to(user).filter(pk__in=pks).values_list("pk", flat=True)) if pks else set()
 
 
-def _people(queue: Queue, user: User, counted: Tally) -> dict[str, Any]:
+def _people(queue: Queue, user: User, targets: TargetTally, counted: Tally) -> dict[str, Any]:
     """Progress and annotators of a people's queue; names and what can be changed for those who may change it."""
     if queue.judge is not None or queue.rule:
         return {}
     people = progress.annotators(queue, counted)
-    batches = progress.batches(queue, sum(row.present for row in people), counted)
+    batches = progress.batches(queue, sum(row.present for row in people), targets, counted)
     context: dict[str, Any] = {"batches": batches, "people": people}
     gold = queue.targets.filter(gold=True).count() if queue.qualification_items else 0
     context |= {
