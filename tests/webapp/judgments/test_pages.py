@@ -353,6 +353,12 @@ def label_data(number, **fields):
     return {f"labels-{number}-{name}": value for name, value in {"definition": "What?", **fields}.items()}
 
 
+@pytest.mark.parametrize("total", [{}, {"labels-TOTAL_FORMS": "9" * 5000}, {"labels-TOTAL_FORMS": "-1"}])
+def test_a_label_is_added_to_a_form_that_was_sent_broken(client_of, researcher, total):
+    sent = {"add": "1", "labels-INITIAL_FORMS": "0", **total}
+    assert client_of(researcher).post(reverse("judgments:codebook-new"), sent).status_code == 200
+
+
 def test_a_codebook_gets_as_many_labels_as_it_needs_before_it_is_saved(client_of, researcher):
     client, address = client_of(researcher), reverse("judgments:codebook-new")
     data = codebook_data(name="")  # what is not filled in yet is no error

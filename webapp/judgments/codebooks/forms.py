@@ -182,7 +182,8 @@ def label_type_set(version: CodebookVersion | None, data: Any = None) -> BaseFor
 def with_another(data: QueryDict) -> QueryDict:
     """Return what was sent of a codebook with one more label type, as the form begins; one that stays so is none."""
     another = data.copy()
-    total = int(data.get("labels-TOTAL_FORMS", "")) if data.get("labels-TOTAL_FORMS", "").isdecimal() else 0
+    sent = data.get("labels-TOTAL_FORMS", "")
+    total = int(sent) if sent.isdecimal() and len(sent) < 4 else 0
     if total < MOST:
         another["labels-TOTAL_FORMS"] = str(total + 1)
         begins = {name: field.initial for name, field in LabelTypeForm.base_fields.items() if field.initial}
