@@ -279,6 +279,9 @@ class Label(LabelRow):
         indexes = [
             models.Index(fields=["name"], name="label_name"),
             models.Index(fields=["judgment"], condition=~Q(reason="") | ~Q(text=""), name="label_with_words"),
+            models.Index(  # a search for a label that was said to be there reads nothing else of it
+                fields=["name", "-judgment", "id"], include=["seat", "turn"], condition=Q(value=True), name="label_yes"
+            ),
         ]
         ordering = ["pk"]
 
