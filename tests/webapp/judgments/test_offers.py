@@ -57,7 +57,7 @@ def test_without_an_overlap_everybody_judges_every_target(researcher, people):
 
 def test_the_first_who_open_a_target_judge_it(researcher, people):
     queue = made(researcher, people, overlap=2)
-    taken = [reservations.offer(queue=queue, user=user).position for user in people]
+    taken = [reservations.offer(queue=queue, user=user).target.position for user in people]
     assert taken == [0, 0, 1, 1], "each target is reserved for two"
     assert [offered(queue, user) for user in people] == [[0, 2, 3], [0, 2, 3], [1, 2, 3], [1, 2, 3]]
     assert awaited(queue, people[3]) == [0, 1, 2, 3], "a reservation of others may lapse"
@@ -68,10 +68,10 @@ def test_the_first_who_open_a_target_judge_it(researcher, people):
 
 def test_a_reservation_lapses_by_the_clock_and_its_judgment_is_still_stored(researcher, people):
     queue = made(researcher, people, overlap=1, conversations=1)
-    assert reservations.offer(queue=queue, user=people[0]).position == 0
+    assert reservations.offer(queue=queue, user=people[0]).target.position == 0
     assert offered(queue, people[1]) == [1]
     Assignment.objects.update(expires_at=Now())
-    assert reservations.offer(queue=queue, user=people[1]).position == 0
+    assert reservations.offer(queue=queue, user=people[1]).target.position == 0
     annotate(target=target(queue, 0), by=people[1], values=FIVES)
     annotate(target=target(queue, 0), by=people[0], values=FIVES)
     assert Judgment.objects.filter(target__position=0).count() == 2, "one more than was wanted, and nothing is lost"
@@ -129,7 +129,7 @@ def test_batches_wait_until_they_are_opened(researcher, people):
 
 def test_a_target_that_was_put_aside_comes_back_when_its_annotator_takes_it_back(researcher, people):
     queue = made(researcher, people, overlap=1, conversations=1)
-    first = reservations.offer(queue=queue, user=people[0])
+    first = reservations.offer(queue=queue, user=people[0]).target
     with pytest.raises(BadInput, match="why"):
         reservations.skip(target=first, user=people[0], why=" ")
     reservations.skip(target=first, user=people[0], why="I know the players")
@@ -199,7 +199,7 @@ def test_thirty_annotators_at_once_never_get_a_target_a_fourth_time(researcher, 
     def work(user):
         start.wait(60)
         taken = []
-        while (each := request(lambda: reservations.offer(queue=queue, user=user))) is not None:
+        while (each := request(lambda: reservations.offer(queue=queue, user=user).target)) is not None:
             request(partial(annotate, target=each, by=user, values=FIVES))
             taken.append(each.pk)
         return taken

@@ -294,7 +294,7 @@ def test_a_researcher_leaves_a_queue_that_closes_results_of_their_own(
 
 def test_the_last_annotator_leaves_and_a_closed_queue_is_not_left(researcher, annotator, client_of):
     queue, client = made(researcher, [annotator], overlap=1), client_of(annotator)
-    assert reservations.offer(queue=queue, user=annotator) is not None
+    assert reservations.offer(queue=queue, user=annotator).target is not None
     client.post(reverse("judgments:queue-leave", args=[queue.pk]))
     assert not queue.annotators.exists()
     assert not Assignment.objects.exists()

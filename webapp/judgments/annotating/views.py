@@ -54,7 +54,8 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
         reopened = 0 if last is None else last.target_id or 0
     if reopened:
         return _reopened(request, queue, get_or_404(queue.targets.judged_by(user).with_games(), pk=reopened))
-    return _page(request, queue, reservations.offer(queue=queue, user=user))
+    target, waiting = reservations.offer(queue=queue, user=user)
+    return _page(request, queue, target, waiting=waiting)
 
 
 def _sent(request: HttpRequest, queue: Queue) -> HttpResponseBase:
@@ -175,10 +176,9 @@ def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpRespons
 
 def _progress(queue: Queue, user: User, *, shown: int = 0) -> dict[str, Any]:
     """How far this person is, and the target that follows the one `shown` (0: none is)."""
-    following = reservations.offer(queue=queue, user=user, besides=shown or None)
-    remaining = queue.targets.open_for(user).count()
-    total = remaining + queue.targets.judged_by(user).count()
-    context: dict[str, Any] = {"queue": queue, "total": total, "done": total - remaining}
+    following, waiting = reservations.offer(queue=queue, user=user, besides=shown or None)
+    done = queue.targets.judged_by(user).count()
+    context: dict[str, Any] = {"queue": queue, "total": waiting + done, "done": done}
     return {**context, **(_target(following, None, user) if following is not None else {})}
 
 
@@ -189,10 +189,12 @@ def _page(
     forms: LabelForms | None = None,
     entered: Mapping[str, Any] | None = None,
     status: int = 200,
+    waiting: int | None = None,
 ) -> HttpResponse:
+    """`waiting`: how many targets are open, if that was read."""
     user = current_user(request)
     preferences = own_settings(user)
-    waiting = 0 if target is None else queue.targets.open_for(user).count()  # none is offered: nothing is open
+    waiting = queue.targets.open_for(user).count() if waiting is None else waiting
     done = queue.targets.judged_by(user).count()
     context: dict[str, Any] = {
         "queue": queue,

@@ -7,8 +7,10 @@ database's clock. A judgment that arrives after its reservation expired is still
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import NamedTuple
 
 from django.db import transaction
+from django.db.models import Count, Window
 from django.db.models.functions import Now
 
 from training.errors import BadInput
@@ -19,19 +21,28 @@ from webapp.judgments.queues import gold, priorities
 MOST_TRIES = 100
 
 
-def offer(*, queue: Queue, user: User, besides: int | None = None) -> Target | None:
-    """Return the next target for this person, reserved for them where it is first come; None if nothing is open.
+class Offer(NamedTuple):
+    """The next target for a person, loaded `with_games`, or None; and how many are open for them, it included."""
 
-    `besides`: the key of a target that they judge already. The target is loaded `with_games`.
+    target: Target | None
+    open: int
+
+
+def offer(*, queue: Queue, user: User, besides: int | None = None) -> Offer:
+    """Return the next target for this person, reserved for them where it is first come.
+
+    `besides`: the key of a target that they judge already, which may be open, too.
     """
-    waiting = queue.targets.open_for(user).with_games()
-    if besides is not None:
-        waiting = waiting.exclude(pk=besides)
+    waiting = queue.targets.open_for(user).annotate(open=Window(Count("pk"))).values_list("pk", "open")
     for _ in range(MOST_TRIES):  # others may take a target between reading and reserving it
-        target = waiting.first()
-        if target is None or reserve(target=target, user=user):
-            return target
-    return None
+        rows = list(waiting[:2])
+        following = next((key for key, _ in rows if key != besides), None)
+        if following is None:
+            return Offer(None, len(rows))
+        target = queue.targets.with_games().filter(pk=following).first()
+        if target is not None and reserve(target=target, user=user):
+            return Offer(target, rows[0][1])
+    return Offer(None, 0)
 
 
 @transaction.atomic
