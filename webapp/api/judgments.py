@@ -131,7 +131,7 @@ def _analysis(queue: Queue, name: str, reader: User) -> dict[str, Any]:
     analysis = analyses.of_queue(queue, name)
     state = "ready" if analysis.current else "failed" if analysis.failed else "computing"
     result = analysis.result if analysis.current else None
-    if result is not None and name != "agreement" and (hidden := withheld.unrevealed(queue, reader)):
+    if result is not None and (hidden := withheld.unrevealed(queue, reader)):
         result = result.without(hidden)
     data = None if result is None else result.to_dict()
     return {"state": state, "done": analysis.done, "total": analysis.total, "result": data}

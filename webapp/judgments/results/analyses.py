@@ -35,8 +35,8 @@ class Kind:
     """A kind of analysis: `state` names all that it depends on, `compute` makes it and reports its progress.
 
     One that is `by_reader` leaves out what is withheld from its reader, and is kept apart for every such set. Pages of
-    the others are closed to whoever has yet to judge something of the queue. It is computed in
-    the request of at most `few` judgments (None: `background.FEW`).
+    the others are closed to whoever has yet to judge something of the queue, and their `record` has a method `without`,
+    which leaves out single targets. It is computed in the request of at most `few` judgments (None: `background.FEW`).
     """
 
     record: type[Record]

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import combinations
 from statistics import fmean
@@ -87,13 +87,15 @@ class LabelAgreement(Record):
 
 
 class QueueAgreement(Record):
-    """The agreement of a queue's annotators. `annotators` are their numbers, `by` what
-    periods are.
-    """
+    """The agreement of a queue's annotators. `annotators` are their numbers, `by` what periods are."""
 
     annotators: tuple[int, ...]
     by: Literal["week", "batch"]
     labels: tuple[LabelAgreement, ...]
+
+    def without(self, targets: Collection[int]) -> QueueAgreement:
+        """Return it as it is: it says nothing of single targets."""
+        return self
 
 
 def compute(queue: Queue, report: Report) -> QueueAgreement:
