@@ -6,7 +6,7 @@ Reads are QuerySet methods; writes are functions of the `services` beside the pa
 from webapp.judgments.models.annotators import AnnotatorSettings, Invitation
 from webapp.judgments.models.classifiers import Classifier, SuggestionRun, SuggestionRunQuerySet
 from webapp.judgments.models.codebooks import Codebook, CodebookVersion, JudgeModel
-from webapp.judgments.models.judged import SITE_SOURCE, JudgedGame, role_at, source_of
+from webapp.judgments.models.judged import SITE_SOURCE, JudgedGame, of_same_seat, role_at, source_of
 from webapp.judgments.models.judgments import Judgment, JudgmentQuerySet, Label, Suggestion
 from webapp.judgments.models.queues import (
     LEASE,
@@ -17,7 +17,6 @@ from webapp.judgments.models.queues import (
     QueueQuerySet,
     Target,
     TargetQuerySet,
-    of_same_seat,
 )
 from webapp.judgments.models.ratings import GameRating, Guess
 from webapp.judgments.models.searches import LabelledGame, SavedSearch

@@ -13,8 +13,8 @@ from training.records import numbers_by_seat
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.judgments.models.codebooks import CodebookVersion, JudgeModel
-from webapp.judgments.models.judged import ConsentedQuerySet, JudgedGame
-from webapp.judgments.models.queues import Queue, Target, of_same_seat
+from webapp.judgments.models.judged import ConsentedQuerySet, JudgedGame, of_same_seat
+from webapp.judgments.models.queues import Queue, Target
 from webapp.scenarios.models import StoredConversation
 
 

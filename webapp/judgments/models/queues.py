@@ -448,27 +448,3 @@ class Qualification(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "annotator"], name="qualification_once")]
-
-
-def of_same_seat(rows: models.QuerySet[Any]) -> Q:
-    """The condition that one of these targets or judgments is about the same seat of the same game as an outer row, or
-    that one of both is about the whole game.
-
-    Two queues over one game have two targets of a seat. A game may be judged as the match or the episode that was
-    played, and as each of the conversations that copy it: those have its `source_of`, or the same scenario and moves.
-    """
-    copies = rows.exclude(conversation__episode_sha256=None).filter(
-        conversation__episode_sha256=OuterRef("conversation__episode_sha256")
-    )
-    named = rows.alias(source=source_in_sql(F)).filter(source__regex=SITE_SOURCE, source=source_in_sql(OuterRef))
-    # every EXISTS compares by equality alone, so that the database hashes its rows once
-    return _of_seat(copies) | _of_seat(named)
-
-
-def _of_seat(rows: models.QuerySet[Any]) -> Q:
-    """The condition that one of these rows has the seat of an outer row, or that one of both has none."""
-    return (
-        Q(Exists(rows.filter(seat=OuterRef("seat"))))
-        | Q(Exists(rows.filter(seat=None)))
-        | (Q(seat=None) & Q(Exists(rows)))
-    )
