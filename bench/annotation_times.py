@@ -202,8 +202,9 @@ def _behaviours(seeded: Seeded) -> None:
     """Compute what the page of the run's behaviours shows its owner first."""
     emergence = import_module("webapp.judgments.results.emergence")
     run = import_module("webapp.runs.models").Run.objects.get(pk=seeded.run)
-    version = emergence.versions(run, seeded.owner)[0]
-    source = emergence.sources(run, version, seeded.owner)[0]
+    authors = emergence.judged(run, seeded.owner)
+    version = emergence.versions(run, seeded.owner, authors)[0]
+    source = emergence.sources(run, version, seeded.owner, authors)[0]
     emergence.compute(run.pk, version.pk, source.key, "survived", seeded.owner.pk)
 
 

@@ -50,9 +50,9 @@ def run(researcher, annotator):
 
 
 def shown(run, user, outcome="survived"):
-    codebook = emergence.versions(run, user)[0]
-    source = emergence.sources(run, codebook, user)[0]
-    analysis = emergence.of_run(run, codebook, source, outcome, user)
+    codebook = emergence.versions(run, user, emergence.judged(run, user))[0]
+    source = emergence.sources(run, codebook, user, emergence.judged(run, user))[0]
+    analysis = emergence.of_run(run, codebook, source, outcome, user, emergence.judged(run, user))
     assert analysis.current
     return analysis.result, emergence.drawn(analysis.result, run, codebook, source)
 
@@ -144,8 +144,8 @@ def classified(researcher):
 
 
 def test_a_classifiers_suggestions_are_a_source_with_its_errors(classified, researcher):
-    (codebook,) = emergence.versions(classified, researcher)
-    (source,) = emergence.sources(classified, codebook, researcher)
+    (codebook,) = emergence.versions(classified, researcher, emergence.judged(classified, researcher))
+    (source,) = emergence.sources(classified, codebook, researcher, emergence.judged(classified, researcher))
     assert (source.key, source.title) == ("classifier:asker", "the classifier asker, suggestions")
     result, (curve,) = shown(classified, researcher)
     assert (result.games, result.steps) == (4, 2)
@@ -206,7 +206,7 @@ def test_a_worker_computes_the_behaviours_of_many_labels_by_reader(client_of, ru
     assert "A worker is computing the results." in page
     assert f'hx-get="{address}"' in page
     assert "labelled games" not in page
-    (codebook,) = emergence.versions(run, researcher)
+    (codebook,) = emergence.versions(run, researcher, emergence.judged(run, researcher))
     arguments = (run.pk, codebook.pk, "people", "won", researcher.pk)
     assert asked == [(hints.ANALYSE_RUN, arguments)]
     judged_results.analyse_run(*arguments)
@@ -223,7 +223,7 @@ def test_a_failure_is_shown_and_ends_the_waiting(client_of, run, researcher, mon
     monkeypatch.setattr(hints, "publish", lambda *_, **__: True)
     monkeypatch.setattr(judged_results, "close_old_connections", lambda: None)
     cache.clear()
-    (codebook,) = emergence.versions(run, researcher)
+    (codebook,) = emergence.versions(run, researcher, emergence.judged(run, researcher))
     monkeypatch.setattr(emergence, "curves", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         judged_results.analyse_run(run.pk, codebook.pk, "people", "survived", researcher.pk)

@@ -353,7 +353,7 @@ def test_an_invitation_makes_one_player_an_annotator_of_one_queue(researcher, pl
     assert client.get(reverse("judgments:annotate", args=[queue.pk])).status_code == 200
     for name, args in (("annotate", [other.pk]), ("queue", [queue.pk]), ("list", []), ("agreement", [queue.pk])):
         assert client.get(reverse(f"judgments:{name}", args=args)).status_code == 404
-    judge = f'href="{reverse("judgments:annotate", args=[queue.pk])}" aria-label="Judge in {queue.name}: 4 left"'
+    judge = f'href="{reverse("judgments:annotate", args=[queue.pk])}" aria-label="Judge: 4 left in {queue.name}"'
     assert judge in client.get(reverse("judgments:own_queues")).text
     annotate(target=queue.targets.open_for(player).with_games().first(), by=player, values=FIVES)
     assert Judgment.objects.readable_by(player).count() == 1

@@ -299,8 +299,9 @@ def own_queues(user: User) -> list[OwnQueue]:
     awaited = withheld.awaited_by(user)
     left = _left([queue for queue in queues if queue.pk in awaited.queues], user)
     skipped: dict[int, list[Target]] = defaultdict(list)
-    for target in Target.objects.filter(queue__in=queues).skipped_by(user):
-        skipped[target.queue_id].append(target)
+    if Assignment.objects.filter(annotator=user).exclude(skipped="").exists():
+        for target in Target.objects.filter(queue__in=queues).skipped_by(user):
+            skipped[target.queue_id].append(target)
     judgments = Judgment.everything.filter(target__queue__in=queues, author=user, decides=False)
     judgments = judgments.consented(of="target__")
     work = _work(judgments, "target__queue", dict(_counted(judgments, "target__queue")))

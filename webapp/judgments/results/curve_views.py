@@ -35,15 +35,16 @@ def of_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """The behaviours of a run over its steps, and by outcome; a fragment is the results alone."""
     user = current_user(request)
     run = get_or_404(Run.objects.visible_to(user), pk=run_id)
-    versions = emergence.versions(run, user)
+    authors = emergence.judged(run, user)
+    versions = emergence.versions(run, user, authors)
     chosen = integer(request, "codebook", 0)
     version = next((each for each in versions if each.pk == chosen), versions[0] if versions else None)
     context: dict[str, object] = {"run": run, "version": version}
     if version is not None:
-        sources = emergence.sources(run, version, user)
+        sources = emergence.sources(run, version, user, authors)
         source = next((each for each in sources if each.key == request.GET.get("by")), sources[0])
         outcome: emergence.Outcome = "won" if request.GET.get("outcome") == "won" else "survived"
-        analysis = emergence.of_run(run, version, source, outcome, user)
+        analysis = emergence.of_run(run, version, source, outcome, user, authors)
         result: emergence.RunBehaviours | None = analysis.result
         context |= {
             "versions": [(each.pk, str(each)) for each in versions],
@@ -82,7 +83,8 @@ def suggested_of_run(request: HttpRequest, run_id: int) -> HttpResponseBase:
     user = current_user(request)
     run = get_or_404(Run.objects.visible_to(user), pk=run_id)
     chosen, step = integer(request, "codebook", 0), integer(request, "step", 0)
-    version = next((each for each in emergence.versions(run, user) if each.pk == chosen), None)
+    versions = emergence.versions(run, user, emergence.judged(run, user))
+    version = next((each for each in versions if each.pk == chosen), None)
     name = request.GET.get("by", "")
     types = [each for each in version.record().labels if each.name == request.GET.get("label")] if version else []
     if version is None or not types or name not in suggested.names(run, version, user):

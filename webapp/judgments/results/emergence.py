@@ -12,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import urlencode
 
-from django.db.models import Prefetch, Q
+from django.db.models import BooleanField, Count, ExpressionWrapper, Max, Prefetch, Q
 from django.urls import reverse
 
 from training.evaluate.behaviours import Checkpoint, JudgedGame, OutcomeRow, by_outcome, is_asked
@@ -96,21 +96,46 @@ WIDTH, HEIGHT = 320.0, 120.0
 """Of the drawing of a chart, between its axes."""
 
 
-def versions(run: Run, user: User) -> list[CodebookVersion]:
+Judged = Mapping[tuple[int, str], tuple[str, State]]
+"""The title of an author and the state of their judgments, by codebook version and key of the source ('' = others)."""
+
+
+def judged(run: Run, user: User) -> Judged:
+    """Return who judged games of the run, as far as this person may read it: in one read."""
+    counts = {"count": Count("pk"), "newest": Max("pk"), "last": Max("updated_at")}
+    by_person = ExpressionWrapper(Q(author__isnull=False), BooleanField())
+    judgments = _readable(run, user).annotate(by_person=by_person).order_by()
+    groups = judgments.values("codebook_version", "judge", "judge__name", "rule", "by_person")
+    rows: Any = groups.annotate(**counts, decisions=Count("pk", filter=Q(decides=True)))
+    authors: dict[tuple[int, str], tuple[str, State]] = {}
+    for row in rows:
+        if row["by_person"]:
+            key, title = PEOPLE, "people"
+        elif row["judge"] is not None:
+            key, title = f"judge-{row['judge']}", f"the judge model {row['judge__name']}"
+        else:
+            key, title = (f"rule-{row['rule']}", f"the rule {row['rule']}") if row["rule"] else ("", "")
+        authors[row["codebook_version"], key] = title, {name: row[name] for name in (*counts, "decisions")}
+    return authors
+
+
+def versions(run: Run, user: User, authors: Judged) -> list[CodebookVersion]:
     """Return the codebook versions under which this person may read labels of the run's games, newest first."""
-    labelled = Q(pk__in=_readable(run, user).values("codebook_version")) | Q(pk__in=suggested.versions(run, user))
-    return list(CodebookVersion.objects.filter(labelled).select_related("codebook").order_by("-pk"))
+    keys = {version for version, _ in authors} | set(suggested.versions(run, user))
+    return list(CodebookVersion.objects.filter(pk__in=keys).select_related("codebook").order_by("-pk"))
 
 
-def sources(run: Run, version: CodebookVersion, user: User) -> list[Source]:
-    """Return who labelled games of the run under this codebook version, people first."""
-    rows = _readable(run, user).filter(codebook_version=version)
-    listed = [Source(PEOPLE, "people")] if rows.filter(author__isnull=False).exists() else []
-    judges = rows.filter(judge__isnull=False).values_list("judge", "judge__name").distinct().order_by("judge__name")
-    listed += [Source(f"judge-{pk}", f"the judge model {name}") for pk, name in judges]
-    rules = rows.exclude(rule="").values_list("rule", flat=True).distinct().order_by("rule")
-    listed += [Source(f"rule-{name}", f"the rule {name}") for name in rules]
-    return listed + [Source(name, _title(name), suggests=True) for name in suggested.names(run, version, user)]
+def sources(run: Run, version: CodebookVersion, user: User, authors: Judged) -> list[Source]:
+    """Return who labelled games of the run under this codebook version: people, judge models by name, rules, and who
+    suggested labels.
+    """
+    titles = {
+        key: title for (judged_version, key), (title, _) in authors.items() if key and judged_version == version.pk
+    }
+    order = {PEOPLE: 0, "judge": 1, "rule": 2}
+    listed = sorted(titles, key=lambda key: (order[key.partition("-")[0]], titles[key]))
+    suggesting = [Source(name, _title(name), suggests=True) for name in suggested.names(run, version, user)]
+    return [Source(key, titles[key]) for key in listed] + suggesting
 
 
 def _title(source: str) -> str:
@@ -131,9 +156,11 @@ def _by(source: Source) -> Q:
     return Q(rule=name) if kind == "rule" else Q(author__isnull=False)
 
 
-def of_run(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User) -> Analysis:
+def of_run(
+    run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User, authors: Judged
+) -> Analysis:
     """Return the `RunBehaviours` of the labels of a source, as far as this person may read them."""
-    return background.present(_work(run, version, source, outcome, user))
+    return background.present(_work(run, version, source, outcome, user, authors))
 
 
 def compute(run_id: int, version_id: int, source: str, outcome: str, reader_id: int) -> Record | None:
@@ -154,16 +181,17 @@ def _work_of(run_id: int, version_id: int, source: str, outcome: str, reader_id:
     version = CodebookVersion.objects.select_related("codebook").filter(pk=version_id).first()
     if run is None or version is None or reader is None:
         return None
-    known = next((each for each in sources(run, version, reader) if each.key == source), None)
+    authors = judged(run, reader)
+    known = next((each for each in sources(run, version, reader, authors) if each.key == source), None)
     chosen: Outcome | None = next((each for each in get_args(Outcome) if each == outcome), None)
-    return None if known is None or chosen is None else _work(run, version, known, chosen, reader)
+    return None if known is None or chosen is None else _work(run, version, known, chosen, reader, authors)
 
 
-def _work(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User) -> Work:
+def _work(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, user: User, authors: Judged) -> Work:
     return Work(
         key=f"run-behaviours:{run.pk}:{version.pk}:{source.key}:{outcome}:{user.pk}",
         record=RunBehaviours,
-        state=partial(_state, run, version, source, user),
+        state=partial(_state, run, version, source, user, authors),
         compute=partial(_computed, run, version, source, outcome, user),
         task=ANALYSE_RUN,
         arguments=(run.pk, version.pk, source.key, outcome, user.pk),
@@ -171,10 +199,10 @@ def _work(run: Run, version: CodebookVersion, source: Source, outcome: Outcome, 
     )
 
 
-def _state(run: Run, version: CodebookVersion, source: Source, user: User) -> State:
+def _state(run: Run, version: CodebookVersion, source: Source, user: User, authors: Judged) -> State:
     if source.suggests:
         return suggested.state(run, version, source.key, user)
-    return background.state_of(_readable(run, user).filter(_by(source), codebook_version=version))
+    return authors[version.pk, source.key][1]
 
 
 def _computed(

@@ -72,44 +72,44 @@ def readable(user: User) -> QuerySet[Label]:
     return labels.filter(judgment__in=judgments.values("pk")) if withheld else labels
 
 
+def placed(labels: QuerySet[Label]) -> QuerySet[Label]:
+    """With the name of the game and the seat that each is about, `of_game` and `of_seat`, newest first."""
+    seat = Coalesce(
+        "seat", Cast(_entry("movers", F("turn")), IntegerField()), "judgment__seat", output_field=IntegerField()
+    )
+    return labels.annotate(of_game=_of_game("game", CharField()), of_seat=seat).order_by("-judgment", "pk")
+
+
 def of_filter(chosen: dict[str, Any], labels: QuerySet[Label]) -> QuerySet[Label]:
     """Return those of the labels that the cleaned values of a `LabelFilter` select, newest first."""
-    labels = labels.annotate(
-        of_game=_of_game("game", CharField()),
-        of_seat=Coalesce(
-            "seat",
-            Cast(_entry("movers", F("turn")), IntegerField()),
-            "judgment__seat",
-            output_field=IntegerField(),
-        ),
-    )
+    selected: Any = placed(labels)
     if chosen.get("label"):
         codebook, name = chosen["label"]
-        labels = labels.filter(name=name)
-        labels = labels.filter(judgment__codebook_version__codebook__name=codebook) if codebook else labels
+        selected = selected.filter(name=name)
+        selected = selected.filter(judgment__codebook_version__codebook__name=codebook) if codebook else selected
     if chosen.get("value"):
-        labels = labels.filter(_has_value(chosen["value"]))
+        selected = selected.filter(_has_value(chosen["value"]))
     if chosen.get("q"):
-        labels = labels.filter(_says(chosen["q"]))
+        selected = selected.filter(_says(chosen["q"]))
     if chosen.get("game"):
-        labels = labels.filter(of_game=chosen["game"])
+        selected = selected.filter(of_game=chosen["game"])
     if chosen.get("role"):
-        labels = labels.annotate(of_role=_entry("roles", F("of_seat"))).filter(of_role=chosen["role"])
+        selected = selected.annotate(of_role=_entry("roles", F("of_seat"))).filter(of_role=chosen["role"])
     if chosen.get("outcome"):
         name, value = OUTCOMES[chosen["outcome"]]
-        labels = labels.annotate(outcome=_entry(name, F("of_seat"))).filter(outcome=value)
+        selected = selected.annotate(outcome=_entry(name, F("of_seat"))).filter(outcome=value)
     ranges = {
         "judgment__episode__run": chosen.get("run"),
         "judgment__episode__step__gte": chosen.get("first"),
         "judgment__episode__step__lte": chosen.get("last"),
         "judgment__target__queue": chosen.get("queue"),
     }
-    labels = labels.filter(**{name: value for name, value in ranges.items() if value is not None})
+    selected = selected.filter(**{name: value for name, value in ranges.items() if value is not None})
     if chosen.get("by"):
-        labels = labels.filter(AUTHOR_OF[chosen["by"]])
+        selected = selected.filter(AUTHOR_OF[chosen["by"]])
     if chosen.get("about"):
-        labels = labels.filter(ABOUT_OF[chosen["about"]])
-    return labels.order_by("-judgment", "pk")
+        selected = selected.filter(ABOUT_OF[chosen["about"]])
+    return selected
 
 
 OUTCOMES = {

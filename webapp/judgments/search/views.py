@@ -27,13 +27,13 @@ from webapp.judgments.annotating.turns import TurnLine
 from webapp.judgments.display import ShownValue
 from webapp.judgments.models import JudgedGame, Label, LabelledGame, SavedSearch, role_at
 from webapp.judgments.search import services
-from webapp.judgments.search.filters import AUTHORS, OUTCOMES, PLACES, LabelFilter, offered_labels
+from webapp.judgments.search.filters import AUTHORS, OUTCOMES, PLACES, LabelFilter, offered_labels, placed
 from webapp.judgments.search.quotes import Quote, quotes
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.scenarios.models import StoredConversation
 
 PAGE = 25
-MOST_LISTED = 10_000
+MOST_LISTED = 5_000
 """Labels that the page counts and lists."""
 MOST_ROWS = 100_000
 """Rows of a file."""
@@ -66,7 +66,7 @@ def search(request: HttpRequest) -> HttpResponse:
     keys = list(matches.values_list("pk", *kinds)[: MOST_LISTED + 1])
     listed = [key[0] for key in keys[:MOST_LISTED]]
     page = Paginator(listed, PAGE).get_page(integer(request, "page", 1, low=1))
-    rows = matches.filter(pk__in=list(page)).select_related(
+    rows = placed(Label.objects.filter(pk__in=list(page))).select_related(
         "judgment__codebook_version__codebook",
         "judgment__match",
         "judgment__judge",
