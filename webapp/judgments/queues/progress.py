@@ -22,10 +22,13 @@ from webapp.judgments.naming import numbers_in
 from webapp.judgments.queues.gold import Accuracy, accuracies
 from webapp.judgments.results import analyses, withheld
 from webapp.judgments.results.background import Analysis, State
+from webapp.judgments.results.withheld import Awaited
 
 BREAK = timedelta(minutes=10)
 """A gap between two judgments from which on the annotator took a break: it is no active time."""
 MOST_QUEUES = 20
+FEW = 500
+"""Targets whose keys a query names."""
 NO_GOLD = Accuracy(0, 0)
 
 
@@ -297,14 +300,12 @@ def own_queues(user: User) -> list[OwnQueue]:
     named = Queue.objects.annotated_by(user).select_related("codebook_version__codebook")
     queues = list(named.order_by("-created_at")[:MOST_QUEUES])
     awaited = withheld.awaited_by(user)
-    left = _left([queue for queue in queues if queue.pk in awaited.queues], user)
+    left = _left(queues, awaited, user)
     skipped: dict[int, list[Target]] = defaultdict(list)
     if Assignment.objects.filter(annotator=user).exclude(skipped="").exists():
         for target in Target.objects.filter(queue__in=queues).skipped_by(user):
             skipped[target.queue_id].append(target)
-    judgments = Judgment.everything.filter(target__queue__in=queues, author=user, decides=False)
-    judgments = judgments.consented(of="target__")
-    work = _work(judgments, "target__queue", dict(_counted(judgments, "target__queue")))
+    work, states = _own_work(queues, awaited, user)
     rounds = {row.queue_id: row for row in Qualification.objects.filter(queue__in=queues, annotator=user)}
     return [
         OwnQueue(
@@ -315,7 +316,7 @@ def own_queues(user: User) -> list[OwnQueue]:
             per_hour=work[queue.pk].per_hour,
             agreement=None
             if queue.pk in awaited.queues
-            else analyses.of_queue(queue, "similarity", user, awaited=awaited),
+            else analyses.of_queue(queue, "similarity", user, awaited=awaited, state=states[queue.pk]),
             in_training=queue.qualification_items > 0 and not (queue.pk in rounds and rounds[queue.pk].passed),
             failed=queue.pk in rounds and not (rounds[queue.pk].passed or rounds[queue.pk].by_owner),
         )
@@ -323,9 +324,35 @@ def own_queues(user: User) -> list[OwnQueue]:
     ]
 
 
-def _left(queues: Sequence[Queue], user: User) -> dict[int, int]:
+def _own_work(queues: Sequence[Queue], awaited: Awaited, user: User) -> tuple[Mapping[int, Work], Mapping[int, State]]:
+    """A person's work by queue; and of queues of which nothing is awaited the state of all annotators' judgments, read
+    with it.
+    """
+    rows = Judgment.everything.filter(author__isnull=False, decides=False).consented(of="target__")
+    own = rows.filter(target__queue__in=queues, author=user)
+    done = [queue for queue in queues if queue.pk not in awaited.queues]
+    latest = {"newest": Max("pk"), "last": Max("updated_at")}
+    groups = _counted(rows.filter(target__queue__in=done), "target__queue", "author", **latest) if done else []
+    counts = {queue: each for queue, author, each, *_ in groups if author == user.pk}
+    counts |= dict(_counted(own.exclude(target__queue__in=done), "target__queue")) if len(done) < len(queues) else {}
+    states: dict[int, State] = {}
+    for queue in done:
+        of_queue = [row for row in groups if row[0] == queue.pk]
+        states[queue.pk] = {
+            "count": sum(row[2].number for row in of_queue),
+            "newest": max((row[3] for row in of_queue), default=None),
+            "last": max((row[4] for row in of_queue), default=None),
+            "decisions": 0,
+        }
+    return _work(own, "target__queue", counts), states
+
+
+def _left(queues: Sequence[Queue], awaited: Awaited, user: User) -> dict[int, int]:
     """How many targets are open for a person in each of these queues: whatever is open is awaited, too."""
-    if not queues:
+    waiting = [queue for queue in queues if queue.pk in awaited.queues]
+    if not waiting:
         return {}
-    targets = Target.objects.filter(queue__in=queues).open_for(user).order_by()
+    targets = Target.objects.filter(queue__in=waiting).open_for(user).order_by()
+    if len(awaited.targets) <= FEW:
+        targets = targets.filter(pk__in=awaited.targets)  # the others of a large queue are not looked at
     return dict(targets.values_list("queue").annotate(number=Count("pk")))

@@ -45,7 +45,7 @@ NOTHING = Withheld()
 
 @dataclass(frozen=True)
 class Awaited:
-    """What a reader has yet to judge: in which `queues`, and which `seats` by the names of their games.
+    """What a reader has yet to judge: which `targets` of which `queues`, and which `seats` by the names of their games.
 
     A seat of None stands for the whole game. Equal names are the same game, as in `models.of_same_seat`: a game of this
     site and the conversations that copy it share its source, copies of a conversation the hash of its moves.
@@ -53,6 +53,7 @@ class Awaited:
 
     queues: frozenset[int] = frozenset()
     seats: Mapping[str, frozenset[int | None]] = field(default_factory=dict)
+    targets: frozenset[int] = frozenset()
 
     def among(self, rows: QuerySet[Any]) -> set[int]:
         """Return the keys of those targets or judgments that are about one of these seats."""
@@ -80,12 +81,14 @@ def _names(digest: str | None, source: str) -> Iterator[str]:
 def awaited_by(reader: User) -> Awaited:
     """Return what a reader has yet to judge; for most readers that is nothing."""
     rows = Target.objects.awaited_by(reader).order_by()
-    seats, queues = defaultdict[str, set[int | None]](set), set()
-    for queue, seat, *names in rows.values_list("queue", "seat", "conversation__episode_sha256", source_in_sql(F)):
+    seats, queues, targets = defaultdict[str, set[int | None]](set), set(), set()
+    columns = "pk", "queue", "seat", "conversation__episode_sha256", source_in_sql(F)
+    for target, queue, seat, *names in rows.values_list(*columns):
+        targets.add(target)
         queues.add(queue)
         for name in _names(*names):
             seats[name].add(seat)
-    return Awaited(frozenset(queues), {name: frozenset(each) for name, each in seats.items()})
+    return Awaited(frozenset(queues), {name: frozenset(each) for name, each in seats.items()}, frozenset(targets))
 
 
 def of_reader(queue: Queue, reader: User, awaited: Awaited | None = None) -> Withheld:
