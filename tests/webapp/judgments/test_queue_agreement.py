@@ -316,8 +316,8 @@ def test_the_tally_of_a_queue_has_the_state_of_its_judgments(researcher, annotat
         tally = progress.tally(queue, withdrawn=progress.tally_targets(queue).withdrawn)
         assert analyses.state_of_authors(queue, tally.state) == analyses.state_of_authors(queue)
         assert tally.numbers == numbers_in(queue.pk)
-        _, states = progress._own_work([queue], withheld.Awaited(), queue.owner)
-        assert states == {queue.pk: analyses.state_of_annotators(queue)}
+        _, of_queues = progress.own_work([queue], withheld.Awaited(), queue.owner)
+        assert of_queues == {queue.pk: analyses.state_of_annotators(queue)}
         states.append(tally.state)
         return tally
 

@@ -305,7 +305,7 @@ def own_queues(user: User) -> list[OwnQueue]:
     if Assignment.objects.filter(annotator=user).exclude(skipped="").exists():
         for target in Target.objects.filter(queue__in=queues).skipped_by(user):
             skipped[target.queue_id].append(target)
-    work, states = _own_work(queues, awaited, user)
+    work, states = own_work(queues, awaited, user)
     rounds = {row.queue_id: row for row in Qualification.objects.filter(queue__in=queues, annotator=user)}
     return [
         OwnQueue(
@@ -324,7 +324,7 @@ def own_queues(user: User) -> list[OwnQueue]:
     ]
 
 
-def _own_work(queues: Sequence[Queue], awaited: Awaited, user: User) -> tuple[Mapping[int, Work], Mapping[int, State]]:
+def own_work(queues: Sequence[Queue], awaited: Awaited, user: User) -> tuple[Mapping[int, Work], Mapping[int, State]]:
     """A person's work by queue; and of queues of which nothing is awaited the state of all annotators' judgments, read
     with it.
     """
