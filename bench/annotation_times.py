@@ -52,6 +52,8 @@ def _measure(arguments: Namespace) -> dict[str, Any]:
         begun = time.monotonic()
         seeded = annotation_seed.seed(arguments.items)
         seconds = time.monotonic() - begun
+        with import_module("django.db").connection.cursor() as cursor:
+            cursor.execute("VACUUM (ANALYZE)")  # as the database does by itself soon after; outside of a transaction
         results = import_module("webapp.judgments.results.analyses")
         analyses = {name: _worked(partial(results.compute, queue_id=seeded.queue, name=name)) for name in results.KINDS}
         analyses["emergence"] = _worked(partial(_behaviours, seeded))
