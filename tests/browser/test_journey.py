@@ -77,7 +77,9 @@ def launch_self_play(page: Page) -> str:
 def choose(page: Page, label: str, option: str) -> None:
     """Choose the option of a list that begins with a text."""
     box = page.get_by_label(label, exact=True)
-    box.select_option(label=next(text for text in box.locator("option").all_inner_texts() if text.startswith(option)))
+    offered = box.locator("option", has_text=re.compile(rf"^\s*{re.escape(option)}")).first
+    expect(offered).to_be_attached()  # a page that is still loading has no options
+    box.select_option(label=offered.inner_text())
 
 
 def watch_it_learn(page: Page, run: str) -> None:

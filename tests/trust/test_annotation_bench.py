@@ -67,7 +67,8 @@ def test_what_is_sent_about_a_target_of_somebody_else_or_of_later_does_not_bring
 
 def test_a_judgment_under_way_is_shown_again_where_it_is_refused(researcher, annotator, client_of):
     queue = made(researcher, [annotator], overlap=1)
-    target = reservations.offer(queue=queue, user=annotator)
+    target = reservations.offer(queue=queue, user=annotator).target
+    assert target is not None
     queues.pause(queue=queue)
     sent = {"target": target.pk, "reason": "my comment"}
     answer = client_of(annotator).post(reverse("judgments:annotate", args=[queue.pk]), sent)
