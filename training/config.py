@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from training import bases, games, phases, players, rewards, run_checks, suites
+from training.cluster.section import ClusterSection
 from training.engines.base import Sampling
 from training.engines.choice import choose
 from training.engines.remote.config import RemoteConfig
@@ -71,6 +72,7 @@ class RunConfig(Record):
     seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of all random numbers.")
     model: ModelSection = Field(default=ModelSection(), description="Which weights the run starts from.")
     engine: EngineSection = Field(default=EngineSection(), description="What samples the replies.")
+    cluster: ClusterSection = Field(default=ClusterSection(), description="Processes and GPUs.")
     sampling: SamplingSection = Field(default=SamplingSection(), description="How replies are sampled.")
     speaker: SpeakerSection = Field(default=SpeakerSection(), description="Who speaks, where models only advise.")
     teacher: TeacherSection = Field(default=TeacherSection(), description="Whose strategies the learner learns.")

@@ -55,6 +55,16 @@ def check_new(config: RunConfig) -> None:
         _check_settings(task.game, task.settings, f"suite.tasks.{place}", strict=True)
 
 
+def check_cluster(config: RunConfig) -> None:
+    """Raise `BadInput` for a run that cannot start on the processes and GPUs that it names; a plan may name them."""
+    if not config.cluster.alone:
+        raise BadInput(
+            "runs train in one process with one engine: leave the section out, or set engines = 1, learners = 1, "
+            "tensor_parallel = 1, lag = 0 and no address; `python -m training plan` shows what several would need",
+            "cluster",
+        )
+
+
 def _check_games(config: RunConfig) -> None:
     if (count := config.rollout.scenarios * config.rollout.games) > MOST_GAMES:
         raise BadInput(f"{count} games in a step are more than {MOST_GAMES}: lower it", "rollout.games")

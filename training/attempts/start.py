@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from training import samples, suites
+from training import run_checks, samples, suites
 from training.config import RunConfig, load, resolve
 from training.errors import BadInput
 from training.rundir import RunDir
@@ -19,6 +19,7 @@ def start(config: RunConfig, run_dir: RunDir, folder: Path) -> RunConfig:
     """Create `run_dir` and return its configuration; `folder` is the base of the configuration's relative paths."""
     if run_dir.attempts() or run_dir.config.exists():
         raise BadInput("the directory has a run already; `resume` it, or choose another", str(run_dir.root))
+    run_checks.check_cluster(config)
     config = resolve(config, folder)
 
     def copied(path: str, game: str) -> str:
@@ -46,7 +47,9 @@ def reopen(run_dir: RunDir) -> RunConfig:
     """Return the configuration of an existing run directory, resolved."""
     if not run_dir.config.is_file():
         raise BadInput("no config.json: not a run directory", str(run_dir.root))
-    return resolve(load(run_dir.config, stored=True), run_dir.root)
+    config = load(run_dir.config, stored=True)
+    run_checks.check_cluster(config)
+    return resolve(config, run_dir.root)
 
 
 def _take_in(path: str, run_dir: RunDir) -> str:

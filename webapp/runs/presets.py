@@ -41,6 +41,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "evaluate",
         "calibration",
         "engine",
+        "cluster",
         "model",
         "data",
         "judge",
@@ -66,6 +67,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "data": ("path",),
     "evaluate": ("path", "model", "opponent", "common"),
     "game": ("name",),
+    "cluster": ("address",),
 }
 
 

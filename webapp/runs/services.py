@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from training import bases, players, samples, suites
+from training import bases, players, run_checks, samples, suites
 from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
@@ -131,6 +131,7 @@ def _question_set(text: str, place: int) -> DatasetVersion | None:
 def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     _check_kind(config)
     _check_paths(config)
+    _check_cluster(config)
     for where, source in config.sources():
         if not of_learner(source):
             _check_opponent(source, where)
@@ -181,6 +182,14 @@ def _check_paths(config: RunConfig) -> None:
         raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
 
 
+def _check_cluster(config: RunConfig) -> None:
+    """Raise `BadInput` for a cluster named by its address: a worker that joined it would run what it sends."""
+    if config.cluster.address:
+        why = "workers join the cluster that their RAY_ADDRESS names; addresses are for the command line"
+        raise BadInput(why, "cluster.address")
+    run_checks.check_cluster(config)
+
+
 def _check_kind(config: RunConfig) -> None:
     """Raise `BadInput` for a section that this kind of run leaves unread: its files and players are not checked."""
     sections = (
@@ -191,6 +200,7 @@ def _check_kind(config: RunConfig) -> None:
         ("train", "calibration.sets", config.calibration.sets),
         ("train", "teacher.source", config.teacher.source),
         ("train", "reward.labels", config.reward.labels),
+        ("train", "cluster", not config.cluster.alone),
     )
     for kind, where, value in sections:
         if value and config.kind != kind:

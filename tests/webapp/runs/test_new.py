@@ -13,6 +13,7 @@ from tests.webapp.runs.making import make_checkpoint, make_episode, make_run, un
 from training.cli import main
 from training.config import CONFIGS, RunConfig
 from training.dataset import DatasetLine
+from training.errors import BadInput
 from training.opponent_sections import Opponent
 from webapp.core import queue
 from webapp.runs import presets, services
@@ -99,6 +100,24 @@ def test_a_wrong_value_is_marked_on_its_field_and_nothing_starts(client, base):
     assert response.status_code == 400
     assert list(errors(response)) == ['["learn", "lr"]']
     assert Run.objects.count() == 0
+
+
+def test_the_form_has_the_processes_of_a_run_but_no_address(client, base):
+    data = filled(client)
+    assert [field for field in data if '"cluster"' in field] == [
+        f'config-["cluster", "{name}"]' for name in ("engines", "learners", "tensor_parallel", "lag")
+    ]
+    response = send(client, {**data, 'config-["cluster", "engines"]': "6"})
+    assert response.status_code == 400
+    assert "runs train in one process" in str(errors(response)["__all__"])
+    assert Run.objects.count() == 0
+
+
+def test_a_worker_joins_no_cluster_that_a_configuration_names(researcher):
+    config = RunConfig.from_dict({"cluster": {"address": "192.0.2.1:6379"}})
+    with pytest.raises(BadInput, match="RAY_ADDRESS") as caught:
+        services.create_run(owner=researcher, config=config)
+    assert caught.value.where == "cluster.address"
 
 
 def test_errors_of_the_whole_configuration_are_marked_too(client, base):

@@ -1,0 +1,87 @@
+"""The section `cluster`: its words, what stays in one process, and where a run on several is refused."""
+
+import json
+
+import pytest
+
+from training import config as configs
+from training import run_checks
+from training.attempts.start import reopen, start
+from training.cluster.section import ClusterSection
+from training.config import RunConfig, load, parse
+from training.errors import BadInput
+from training.rundir import RunDir
+
+
+def test_auto_is_stored_as_zero(tmp_path):
+    file = tmp_path / "run.toml"
+    file.write_text('[cluster]\nengines = "auto"\nlearners = "auto"\n')
+    section = load(file).cluster
+    assert (section.engines, section.learners) == (0, 0)
+    assert RunConfig.from_dict({"cluster": section.to_dict()}).cluster == section
+
+
+def test_without_the_section_a_run_stays_in_one_process():
+    assert parse({}).cluster.alone
+    assert parse({"cluster": {"engines": 1, "lag": 0}}).cluster.alone
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"engines": 2}, {"engines": 0}, {"learners": 2}, {"tensor_parallel": 2}, {"lag": 1}, {"address": "head:6379"}],
+    ids=str,
+)
+def test_whatever_needs_more_is_not_alone_and_is_refused_at_the_start(tmp_path, changes):
+    config = parse({"cluster": changes})  # it is read, so that it can be planned
+    assert not config.cluster.alone
+    with pytest.raises(BadInput, match="one process") as caught:
+        run_checks.check_cluster(config)
+    assert caught.value.where == "cluster"
+    with pytest.raises(BadInput, match="one process"):
+        start(config, RunDir(tmp_path / "run"), tmp_path)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_stored_run_on_several_processes_is_not_resumed_in_one(tmp_path):
+    run_dir = RunDir(tmp_path)
+    start(parse({}), run_dir, tmp_path)
+    stored = json.loads(run_dir.config.read_text())
+    assert reopen(run_dir).cluster.alone
+    run_dir.config.write_text(json.dumps({**stored, "cluster": {"engines": 2}}))
+    with pytest.raises(BadInput, match="one process"):
+        reopen(run_dir)
+
+
+def test_configurations_of_earlier_releases_have_no_such_section():
+    earlier = {name: value for name, value in RunConfig().to_dict().items() if name != "cluster"}
+    assert parse(earlier) == RunConfig()
+
+
+@pytest.mark.parametrize(
+    "changes, where, why",
+    [
+        ({"engines": "many"}, "cluster.engines", "valid integer"),
+        ({"engines": -1}, "cluster.engines", "greater than or equal to 0"),
+        ({"learners": 1.0}, "cluster.learners", "valid integer"),
+        ({"tensor_parallel": "auto"}, "cluster.tensor_parallel", "valid integer"),
+        ({"lag": 5}, "cluster.lag", "less than or equal to 4"),
+        ({"address": "head 6379"}, "cluster.address", "match pattern"),
+    ],
+)
+def test_a_wrong_value_is_named(changes, where, why):
+    with pytest.raises(BadInput) as caught:
+        parse({"cluster": changes})
+    assert caught.value.where == where
+    assert why in caught.value.why
+
+
+def test_the_schema_has_numbers_with_bounds():
+    fields = configs.schema()["$defs"]["ClusterSection"]["properties"]
+    assert {name: field["type"] for name, field in fields.items()} == {
+        "engines": "integer", "learners": "integer", "tensor_parallel": "integer", "address": "string",
+        "lag": "integer",
+    }  # fmt: skip
+    assert fields["lag"]["maximum"] == 4
+    assert ClusterSection().to_dict() == {
+        "engines": 1, "learners": 1, "tensor_parallel": 1, "address": "", "lag": 0,
+    }  # fmt: skip
