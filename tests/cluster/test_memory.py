@@ -1,0 +1,220 @@
+"""The arithmetic: by hand for `tiny`, and against what PyTorch saves and has in memory at once."""
+
+from __future__ import annotations
+
+import weakref
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from tests.cluster.decoders import TINY, decoder, shape
+from training.cluster import memory
+from training.cluster.memory import GIB, Line, Memory
+from training.config import parse
+from training.learn import models
+from training.learn.policy import Policy
+
+FLAT = {"name": "omar", "advantage": "group_relative"}  # without value heads
+
+
+def sizes(needed):
+    return {line.name: line.bytes for line in needed.lines}
+
+
+def config(**sections):
+    return parse({"method": FLAT, **sections})
+
+
+def test_all_weights_of_tiny_by_hand():
+    learn = {"lora": False, "tokens_per_batch": 1000, "logits_chunk": 100}
+    assert sizes(memory.learner(config(learn=learn), TINY, 1)) == {
+        "weights": 4 * 779_136,
+        "gradients": 4 * 779_136,
+        "moments of AdamW": 8 * 779_136,
+        "frozen reference": 4 * 779_136,  # of the KL divergence
+        "step of AdamW": 4 * 779_136,
+        # 6 · 128 (two norms: input, normalised, output) + 4 · 320 (MLP) + 2 · 128 + 2 · 64 (attention) numbers of 4
+        # bytes, and 4 + 2 statistics: 4 · 2438 bytes per token and layer
+        "activations": 1000 * 3 * 9752,
+        "gradients of activations": 1000 * (3 * 4 * 320 + 8 * 128),
+        "last states": 1000 * 16 * 128,
+        "logits": 100 * 2048 * 4 * 3,
+        "output head": 4 * 2048 * 128,
+        "CUDA and libraries": GIB,
+    }
+
+
+def test_two_ranks_share_what_is_always_there_and_gather_what_they_compute_with():
+    learn = {"lora": False, "kl": "none", "kl_measured": False, "autocast": True, "tokens_per_batch": 1000}
+    one, two = (sizes(memory.learner(config(learn=learn), TINY, ranks)) for ranks in (1, 2))
+    for name in ("weights", "gradients", "moments of AdamW", "step of AdamW"):
+        assert two[name] * 2 == one[name]
+    assert "frozen reference" not in one
+    # autocast converts 3 · 172,032 weights of linear layers; ranks gather two layers, embeddings and the last norm
+    assert one["converted weights"] == 2 * 3 * 172_032
+    assert "converted weights" not in two
+    assert two["gathered weights"] == 2 * (2 * 172_288 + 262_272)
+    assert two["gathered gradients"] == 6 * (172_288 + 262_272)
+    # 4 · 128 float32 numbers of the norms, 5 · 128 inputs of linear layers and the rest in bfloat16
+    assert one["activations"] == two["activations"] == 1000 * 3 * (2048 + 1280 + 2 * (1280 + 384) + 24)
+
+
+def test_adapters_of_tiny_by_hand():
+    learn = {"lora": {"rank": 4}, "dtype": "bfloat16", "tokens_per_batch": 1000, "recompute": True}
+    found = sizes(memory.learner(config(learn=learn), TINY, 1))
+    adapters = 3 * (1024 + 2 * 768 + 1024 + 3 * 1792)
+    assert found["frozen weights"] == 2 * 779_136
+    assert found["adapters"] == 2 * 4 * adapters
+    assert found["gradients"] == 4 * adapters
+    assert found["moments of AdamW"] == 8 * adapters
+    assert "frozen reference" not in found  # the weights without adapters are
+    assert found["inputs of layers"] == 1000 * 3 * 2 * 128
+    # 2 · 128 inputs of norms, and in float32 the inputs of 7 adapters (5 · 128, 320, 128) and their 7 · 4 outputs; in
+    # bfloat16 gate, its activation and up, queries, keys, values and the output of attention
+    each = 4 * (2 * 128 + 5 * 128 + 320 + 128 + 28) + 2 * (3 * 320 + 2 * 128 + 2 * 64) + 24
+    assert found["activations of one layer"] == 1000 * each
+
+
+@pytest.mark.parametrize(
+    "sections, line, count",
+    [
+        ({"learn": {"lora": False, "kl": "none", "kl_measured": False}}, "frozen reference", 0),
+        (
+            {"learn": {"lora": False, "kl": "none", "kl_measured": False, "critic": {"features": "start"}}},
+            "frozen reference",
+            4 * 779_136,
+        ),
+        ({"learn": {"lora": False, "epochs": 2}}, "copy to take a step back", 12 * 779_136),
+        ({"learn": {"lora": False, "tokens_per_update": 10_000}}, "copy to take a step back", 12 * 779_136),
+        ({"learn": {"lora": False}}, "copy to take a step back", 0),
+        ({"learn": {"lora": False, "ent_coef": 0.1, "logits_chunk": 10}}, "logits", 10 * 2048 * 4 * 5),
+        ({"learn": {"logits_chunk": 10}}, "logits", 10 * 2048 * 4 * 4),
+        ({"method": {"name": "omar"}}, "value heads", 2 * 4 * 8 * 128**2),
+        ({"method": FLAT}, "value heads", 0),
+    ],
+)
+def test_what_a_setting_costs(sections, line, count):
+    assert sizes(memory.learner(config(**sections), TINY, 1)).get(line, 0) == count
+
+
+def test_an_engine_by_hand():
+    found = sizes(
+        memory.engine(config(engine={"dtype": "bfloat16", "cache_gib": 2.5, "max_running": 10}), TINY, others=2)
+    )
+    assert found == {
+        "weights": 2 * 779_136,
+        "key-value cache": 5 * GIB // 2,
+        "engines of other models": 2 * (2 * 779_136 + 5 * GIB // 2),
+        "prompts that are read": 4096 * 2 * (3 * 320 + 4 * 128),
+        "logits": 10 * 2048 * 4 * 4,
+        "CUDA and vLLM": 3 * GIB // 2,
+    }
+    halved = sizes(memory.engine(config(cluster={"tensor_parallel": 2}), TINY))
+    assert halved["weights"] == 2 * 779_136
+    assert halved["key-value cache"] == GIB
+
+
+def test_of_what_is_never_there_at_once_the_larger_counts():
+    lines = [Line(when, size, "", when) for when, size in
+             (("always", 100), ("pass", 10), ("logits", 5), ("layer", 7), ("step", 16))]  # fmt: skip
+    assert Memory(tuple(lines)).total == 100 + 10 + 7
+    assert Memory((*lines[:4], Line("", 18, "", "step"))).total == 100 + 18
+    assert Memory((Line("", 76 * GIB, ""),)).fits(80)
+    assert not Memory((Line("", 76 * GIB + 1, ""),)).fits(80)
+
+
+LEARN = [
+    {"lora": False},
+    {"lora": False, "autocast": True},
+    {"lora": {"rank": 8}},
+    {"lora": {"rank": 8}, "dtype": "bfloat16"},
+    {"lora": {"rank": 8}, "dtype": "bfloat16", "autocast": True},
+    {"lora": {"rank": 8}, "autocast": True},
+]
+
+
+def policy_of(family, learn, layers=3):
+    dtype = torch.bfloat16 if learn.lora is not None and learn.dtype == "bfloat16" else torch.float32
+    model = decoder(family, layers=layers).to(dtype)
+    if learn.lora is not None:
+        model = models.adapt(model, learn.lora).eval()
+    return Policy(model, None, [], learn, temperature=1.0)
+
+
+def saved_by_a_layer(family, learn, tokens):
+    """The bytes that PyTorch saves for the backward pass of one layer, without parameters and copies of them."""
+
+    def saved(layers):
+        policy = policy_of(family, learn, layers)
+        parameters = {p.untyped_storage().data_ptr() for p in policy.model.parameters()}
+        storages = {}
+
+        def keep(tensor):
+            if tokens in tensor.shape and tensor.untyped_storage().data_ptr() not in parameters:
+                storages[tensor.untyped_storage().data_ptr()] = tensor  # alive, so that no address is used twice
+            return tensor
+
+        ids = torch.arange(tokens)[None] % 2048
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            policy.hidden(ids)
+        return sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
+
+    return saved(2) - saved(1)
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3"])
+@pytest.mark.parametrize("learn", LEARN, ids=str)
+def test_a_layer_keeps_what_pytorch_saves(family, learn):
+    run, tokens = config(learn=learn), 64
+    expected = saved_by_a_layer(family, run.learn, tokens)
+    assert memory.layer_activations(run, shape(family)) * tokens == expected
+
+
+class Peak(TorchDispatchMode):
+    """Counts the bytes of storages that operations make while they are alive, and their peak."""
+
+    def __init__(self, known):
+        super().__init__()
+        self.alive, self.now, self.peak = {tensor.untyped_storage()._cdata for tensor in known}, 0, 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        result = operation(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor) and tensor.untyped_storage()._cdata not in self.alive:
+                self._add(tensor.untyped_storage())
+        return result
+
+    def _add(self, storage):
+        name, size = storage._cdata, storage.nbytes()
+        self.alive.add(name)
+        self.now += size
+        self.peak = max(self.peak, self.now)
+
+        def gone():
+            self.alive.discard(name)
+            self.now -= size
+
+        weakref.finalize(storage, gone)
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3"])
+@pytest.mark.parametrize("recompute", [False, True], ids=["kept", "recomputed"])
+@pytest.mark.parametrize("learn", [*LEARN, {"lora": False, "ent_coef": 0.1}], ids=str)
+def test_a_pass_needs_at_most_what_is_planned_and_not_much_less(family, recompute, learn):
+    """Weights, gradients and moments are there before; what is planned for the pass is compared with its peak."""
+    tokens = 512
+    run = config(learn={**learn, "recompute": recompute, "tokens_per_batch": tokens, "logits_chunk": 128})
+    policy = policy_of(family, run.learn)
+    for parameter in policy.trained.values():
+        parameter.grad = torch.zeros_like(parameter)
+    known = [*policy.model.parameters(), *policy.model.buffers(), *(p.grad for p in policy.trained.values())]
+    ids = torch.arange(tokens)[None] % 2048
+    with Peak(known) as peak:
+        hidden = policy.hidden(ids)
+        logp, entropy = policy.logprobs(hidden[0, :-1], ids[0, 1:], entropy_grad=run.learn.ent_coef > 0)
+        (-logp.mean() - run.learn.ent_coef * entropy.mean()).backward()
+    lines = memory.learner(run, shape(family), 1).lines
+    planned = Memory(tuple(line for line in lines if line.when not in ("always", "step"))).total
+    assert 0.98 < planned / peak.peak < 1.35

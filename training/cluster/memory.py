@@ -1,0 +1,266 @@
+"""The memory that one process of a training run needs on its GPU, line by line, each with its formula in words.
+
+It is arithmetic for Transformers' Llama, Qwen2 and Qwen3 layers with flash attention, under AdamW in float32. What a
+layer keeps for the backward pass is counted tensor by tensor; the tests compare it with what PyTorch saves. Sharded
+numbers are those of `fully_shard`: every layer is gathered for its own pass, and the embeddings and the output head
+stay gathered from the forward to the backward pass.
+
+Not counted: the states that value heads learn from, 4·hidden bytes for each place of a step where a value is learned,
+and classifiers of labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from training.cluster.shapes import ModelShape
+    from training.config import RunConfig
+
+GIB = 2**30
+SIZES = {"float32": 4, "bfloat16": 2}
+MARGIN = 0.05
+"""The share of a GPU's memory that a plan leaves free: PyTorch's allocator rounds blocks up and cannot use every gap
+between them. A margin, not a measurement."""
+LEARNER_OVERHEAD = GIB
+"""CUDA's context with torch's kernels (about 0.5 GiB), workspaces of matrix products and buffers of NCCL."""
+ENGINE_OVERHEAD = 3 * GIB // 2
+"""CUDA's context (about 0.5 GiB), and what vLLM logs as memory outside of torch (0.2 to 0.4 GiB) and of its CUDA
+graphs (0.1 to 0.4 GiB), rounded up."""
+READ_TOKENS = 4096
+"""Least number of tokens that the engine reads in one step (`training.engines.local.vllm_core`)."""
+PREFETCHED = 2
+"""Gathered layers at once: the one that computes, and the next, whose weights arrive meanwhile."""
+MOST_FEATURES = 1024
+"""Widest input of a ridge head (`training.learn.critic`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One part of a process's memory in bytes. `when` it is there: always; during a forward and a backward pass, or in
+    these only while logits or while one layer is computed; or while the optimizer steps.
+    """
+
+    name: str
+    bytes: int
+    formula: str
+    when: Literal["always", "pass", "logits", "layer", "step"] = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """All lines of a process. Of what is never there at the same time, only the largest counts."""
+
+    lines: tuple[Line, ...]
+
+    @property
+    def total(self) -> int:
+        """The most bytes that are needed at once."""
+        always, whole, logits, layer, step = (
+            sum(line.bytes for line in self.lines if line.when == when)
+            for when in ("always", "pass", "logits", "layer", "step")
+        )
+        return always + max(whole + max(logits, layer), step)
+
+    def fits(self, gib: float) -> bool:
+        """Whether a GPU with so many GiB has room for it, and for the margin."""
+        return self.total <= gib * GIB * (1 - MARGIN)
+
+
+def both(first: Memory, second: Memory) -> Memory:
+    """Return the memory of two processes on one GPU."""
+    return Memory((*first.lines, *second.lines))
+
+
+def learner(config: RunConfig, shape: ModelShape, ranks: int) -> Memory:
+    """Return the memory of one of `ranks` learner ranks."""
+    lines = (*_weights(config, shape, ranks), *_pass(config, shape, ranks), *_critic(config, shape))
+    overhead = Line("CUDA and libraries", LEARNER_OVERHEAD, "context, workspaces, NCCL: 1 GiB")
+    return Memory((*(line for line in lines if line.bytes), overhead))
+
+
+def _adapters(config: RunConfig, shape: ModelShape) -> int:
+    lora = config.learn.lora
+    return 0 if lora is None else shape.adapter_parameters(lora.rank, lora.targets)
+
+
+def _share(count: int, ranks: int) -> int:
+    return -(-count // ranks)
+
+
+def _over(ranks: int) -> str:
+    return f", over {ranks} ranks" if ranks > 1 else ""
+
+
+def _weights(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
+    """What is there all the time: weights, gradients, the optimizer's moments, copies; and the optimizer's step."""
+    learn, whole = config.learn, shape.parameters
+    adapters, over = _adapters(config, shape), _over(ranks)
+    trained = whole if learn.lora is None else adapters
+    if learn.lora is None:
+        yield Line("weights", _share(4 * whole, ranks), f"4 bytes × {whole:,} parameters{over}")
+    else:
+        size = SIZES[learn.dtype]
+        yield Line("frozen weights", _share(size * whole, ranks), f"{size} bytes × {whole:,} parameters{over}")
+        yield Line(
+            "adapters", _share(8 * adapters, ranks), f"2 × 4 bytes × {adapters:,}: as they are, and as they began{over}"
+        )
+    yield Line("gradients", _share(4 * trained, ranks), f"4 bytes × {trained:,} trained parameters{over}")
+    yield Line("moments of AdamW", _share(8 * trained, ranks), f"8 bytes × {trained:,} trained parameters{over}")
+    if copies := _references(config):
+        words = "4 bytes × parameters" if copies == 1 else "2 models × 4 bytes × parameters"
+        yield Line("frozen reference", _share(4 * copies * whole, ranks), f"{words}{over}")
+    if _takes_back(config):
+        yield Line(
+            "copy to take a step back", _share(12 * trained, ranks), f"weights and moments, 12 bytes × trained{over}"
+        )
+    words = f"intermediates of all parameters at once, 4 bytes × trained{over}"
+    yield Line("step of AdamW", _share(4 * trained, ranks), words, "step")
+
+
+def _phases(config: RunConfig) -> list[RunConfig]:
+    return [config.of_phase(place) for place in range(max(1, len(config.phases)))]
+
+
+def _references(config: RunConfig) -> int:
+    """How many frozen models are kept beside the policy; one with adapters is its own reference."""
+    if config.learn.lora is not None or not any(part.learn.keeps_reference for part in _phases(config)):
+        return 0
+    another = any(phase.reference != "start" for phase in config.phases)
+    return 2 if another and config.learn.critic.features == "start" else 1
+
+
+def _takes_back(config: RunConfig) -> bool:
+    """Whether a step of several updates keeps what it began with."""
+    return config.learn.restart or any(not part.learn.single_update for part in _phases(config))
+
+
+def _pass(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
+    """What forward and backward passes need at most, at `learn.tokens_per_batch` tokens."""
+    learn, tokens = config.learn, config.learn.tokens_per_batch
+    compute, stored = compute_size(config), stored_size(config)
+    outer, layer = shape.outer_parameters, shape.layer_parameters
+    if ranks > 1:
+        gathered = PREFETCHED * layer + outer
+        words = f"{compute} bytes × ({PREFETCHED} layers + embeddings and head)"
+        yield Line("gathered weights", compute * gathered, words, "pass")
+        if learn.lora is None:
+            words = f"({compute} + 4) bytes × (1 layer + embeddings and head), before and while they are reduced"
+            yield Line("gathered gradients", (compute + 4) * (layer + outer), words, "pass")
+    elif compute < stored:
+        count = shape.linear_parameters * (1 if learn.recompute and learn.lora is not None else shape.layers)
+        words = f"{compute} bytes × {count:,} weights of linear layers, which autocast converts"
+        yield Line("converted weights", compute * count, words, "pass")
+    each = layer_activations(config, shape)
+    if learn.recompute:
+        kept = stored * shape.hidden
+        words = f"{tokens:,} tokens × {shape.layers} layers × {kept:,} bytes"
+        yield Line("inputs of layers", tokens * shape.layers * kept, words, "pass")
+        yield Line("activations of one layer", tokens * each, f"{tokens:,} tokens × {each:,} bytes", "layer")
+    else:
+        words = f"{tokens:,} tokens × {shape.layers} layers × {each:,} bytes"
+        yield Line("activations", tokens * shape.layers * each, words, "pass")
+    width = 3 * compute * shape.intermediate + 2 * 4 * shape.hidden
+    words = f"{tokens:,} tokens × (3 × {compute} bytes × {shape.intermediate:,} + 2 × 4 × {shape.hidden:,})"
+    yield Line("gradients of activations", tokens * width, words, "layer")
+    words = f"{tokens:,} tokens × 4 × 4 bytes × {shape.hidden:,}: last norm, and the states before the tokens"
+    yield Line("last states", 16 * tokens * shape.hidden, words, "pass")
+    yield from _logits(config, shape)
+
+
+def compute_size(config: RunConfig) -> int:
+    """Return the bytes of a number in matrix products."""
+    return 2 if config.learn.autocast else stored_size(config)
+
+
+def stored_size(config: RunConfig) -> int:
+    """Return the bytes of a weight; all trained weights are float32."""
+    return 4 if config.learn.lora is None else SIZES[config.learn.dtype]
+
+
+def layer_activations(config: RunConfig, shape: ModelShape) -> int:
+    """Return the bytes per token that one layer keeps for the backward pass.
+
+    These are the inputs of both norms, in float32; what the norms normalised (where their weights learn); the inputs of
+    the linear layers; queries, keys, values and the output of attention; gate, its activation, up and their product;
+    one number per head of the softmax, and one per norm. Under autocast each linear layer converts its input for
+    itself; adapters in float32 on weights in bfloat16 convert it back.
+    """
+    hidden, inner, query, key = shape.hidden, shape.intermediate, shape.query, shape.key
+    statistics = 4 * (shape.heads + 2 + (shape.heads + shape.kv_heads) * shape.head_norms)
+    normed = (query + key) * shape.head_norms
+    lora, size = config.learn.lora, compute_size(config)
+    attention, mlp = size * (2 * query + 2 * key), size * 4 * inner
+    if lora is None:
+        norms = 4 * 4 * hidden + (4 + size) * normed
+        inputs = 2 * 5 * hidden if config.learn.autocast else 4 * 2 * hidden
+        return statistics + norms + inputs + attention + mlp
+    norms = 4 * 2 * hidden + 4 * normed
+    if config.learn.autocast:
+        return statistics + norms + 2 * (5 * hidden + query + 7 * lora.rank) + attention + mlp
+    if size == 4:
+        return statistics + norms + 4 * (2 * hidden + 7 * lora.rank) + attention + mlp
+    inputs = 4 * (5 * hidden + inner + query + 7 * lora.rank)
+    return statistics + norms + inputs + attention + size * 3 * inner
+
+
+def _logits(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
+    """What `training.learn.head` has in memory at once, for a chunk of positions."""
+    learn, vocabulary = config.learn, shape.vocabulary
+    chunk = min(learn.logits_chunk, learn.tokens_per_batch)
+    copies = 5 if learn.ent_coef > 0 else 3 if learn.lora is None else 4  # the entropy, too, then has a gradient
+    words = f"{chunk:,} positions × {vocabulary:,} tokens × 4 bytes × {copies}: logits, log-probabilities, gradients"
+    yield Line("logits", chunk * vocabulary * 4 * copies, words, "logits")
+    head, compute = vocabulary * shape.hidden, compute_size(config)
+    size = (compute if compute < stored_size(config) else 0) + (4 if learn.lora is None else 0)
+    words = f"{size} bytes × {head:,} weights of the output head: converted, and a chunk's gradient"
+    yield Line("output head", size * head, words, "logits")
+
+
+def _critic(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
+    """The value heads of all phases: their buffers, weights and moments, and what solving them needs."""
+    names = {name for part in _phases(config) for name in part.method.build().needs.critic}
+    section, hidden = config.learn.critic, shape.hidden
+    if section.kind == "ridge":
+        width = min(hidden, MOST_FEATURES)
+        projection = 4 * width * hidden if hidden > width else 0
+        each = 4 * 8 * width**2 + projection
+        words = f"4 × 8 bytes × {width:,}²: moments, and three matrices while they are solved"
+        words += f"; 4 bytes × {width:,} × {hidden:,}: projection" if projection else ""
+    else:
+        weights = hidden + 1 if section.kind == "linear" else section.hidden * (hidden + 2) + 1
+        each = 16 * weights + 24 * hidden
+        words = f"16 bytes × {weights:,} weights with gradients and moments, 24 × {hidden:,} of statistics"
+    yield Line("value heads", len(names) * each, f"{len(names)} × ({words})")
+
+
+def engine(config: RunConfig, shape: ModelShape, others: int = 0) -> Memory:
+    """Return the memory of an engine on each of its GPUs; `others` are engines of other models, such as opponents."""
+    section, parts = config.engine, config.cluster.tensor_parallel
+    size, over = SIZES[section.dtype], f", over {parts} GPUs" if parts > 1 else ""
+    weights, cache = _share(size * shape.parameters, parts), round(section.cache_gib * GIB)
+    longest = min(section.window or shape.window, shape.window)
+    tokens = max(longest, READ_TOKENS)
+    width = size * (3 * _share(shape.intermediate, parts) + 4 * shape.hidden)
+    running = section.max_running
+    lines = [
+        Line("weights", weights, f"{size} bytes × {shape.parameters:,} parameters{over}"),
+        Line("key-value cache", cache, f"engine.cache_gib = {section.cache_gib:g}, on each GPU"),
+        Line(
+            "prompts that are read",
+            tokens * width,
+            f"{tokens:,} tokens of a step × {width:,} bytes of one layer",
+        ),
+        Line(
+            "logits",
+            running * shape.vocabulary * 4 * 4,
+            f"{running:,} replies × {shape.vocabulary:,} tokens × 4 bytes × 4: logits, log-probabilities, sorting",
+        ),
+        Line("CUDA and vLLM", ENGINE_OVERHEAD, "context, CUDA graphs, workspaces: 1.5 GiB"),
+    ]
+    if others:
+        words = f"{others} × (weights + cache), as large as the learner's"
+        lines.insert(2, Line("engines of other models", others * (weights + cache), words))
+    return Memory(tuple(lines))
