@@ -1,0 +1,301 @@
+"""Which process runs on which GPU, and whether it fits: `plan` chooses what a configuration leaves open.
+
+On one GPU everything shares it. On more, learner ranks come first, side by side, so that they are on as few nodes as
+possible; engines take the other GPUs. The start values are one learner rank for every four GPUs, or as many as the
+memory needs: tune them by who waits for whom. Raises `BadInput` with the field, and the arithmetic in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from training.cluster import memory
+from training.cluster.memory import GIB, MARGIN, Memory
+from training.cluster.section import AUTO, MOST_PROCESSES, ClusterSection
+from training.errors import BadInput
+from training.sections import LoraConfig
+
+if TYPE_CHECKING:
+    from training.cluster.shapes import ModelShape
+    from training.config import RunConfig
+
+Gpu = tuple[int, int]
+"""A node and the number of a GPU on it, both from 0."""
+FOR_ONE_LEARNER = 4
+"""GPUs for which `auto` takes one learner rank: sampling takes several times as long as learning."""
+SMALLEST_BATCH = 64
+"""Least value of `learn.tokens_per_batch`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where every process is. The driver is on node 0 and needs no GPU of its own.
+
+    `learners` are the GPUs of the ranks, `engines` those of each engine, `spare` those that nothing uses. `shared`: the
+    learner and the engine are on one GPU. `section` has the numbers that were chosen.
+    """
+
+    section: ClusterSection
+    learners: tuple[Gpu, ...]
+    engines: tuple[tuple[Gpu, ...], ...]
+    spare: tuple[Gpu, ...]
+    shared: bool
+    learner: Memory
+    engine: Memory
+
+    @property
+    def processes(self) -> Iterator[tuple[str, int, tuple[int, ...], Memory | None]]:
+        """Every process: its name, node, GPUs, and the memory that it needs on each of them."""
+        yield "driver", 0, (), None
+        for number, (node, gpu) in enumerate(self.learners):
+            yield f"learner {number}", node, (gpu,), self.learner
+        for number, gpus in enumerate(self.engines):
+            yield f"engine {number}", gpus[0][0], tuple(gpu for _, gpu in gpus), self.engine
+
+
+class DoesNotFit(BadInput):
+    """A process needs more memory than its GPU has: `process` says which, `memory` why, `advice` what would fit."""
+
+    def __init__(self, process: str, needed: Memory, gib: float, where: str, advice: tuple[str, ...]) -> None:
+        lines = "; ".join(f"{line.name} {line.bytes / GIB:.2f} GiB ({line.formula})" for line in needed.lines)
+        fits = f"it would fit with {', or with '.join(advice)}" if advice else "no setting that is tried here fits it"
+        super().__init__(
+            f"{process} needs {needed.total / GIB:.1f} GiB, and of a GPU with {gib:g} GiB {gib * (1 - MARGIN):.1f} "
+            f"are planned: {lines}. {fits[0].upper()}{fits[1:]}",
+            where,
+        )
+        self.process, self.memory, self.advice = process, needed, advice
+
+
+def plan(
+    config: RunConfig, shape: ModelShape, gpus: int, memory_gib: float, gpus_per_node: int = 8, *, others: int = 0
+) -> Layout:
+    """Return the layout of a training run on so many GPUs of `memory_gib` each.
+
+    `others` are models that play beside the learner, each in an engine of its own. Raises `BadInput`, and `DoesNotFit`.
+    """
+    section = config.cluster
+    _check_tensor_parallel(config, shape, min(gpus, gpus_per_node))
+    learner_of = partial(memory.learner, config, shape)
+    engine = memory.engine(config, shape, others)
+    if section.alone or gpus == 1:
+        return _shared(config, shape, gpus, memory_gib, gpus_per_node, others)
+    if not engine.fits(memory_gib):
+        advice = _advice(config, ENGINE_CHANGES, lambda each: memory.engine(each, shape, others).fits(memory_gib))
+        advice += _parallel(config, shape, memory_gib, min(gpus, gpus_per_node), others)
+        raise DoesNotFit("an engine", engine, memory_gib, "engine", tuple(advice))
+    learners = _learners(section, learner_of, gpus, memory_gib)
+    least = learner_of(learners)
+    if not least.fits(memory_gib):
+        advice = _advice(config, LEARNER_CHANGES, lambda each: memory.learner(each, shape, learners).fits(memory_gib))
+        raise DoesNotFit(
+            _name(learners), least, memory_gib, "cluster.learners",
+            (*_more_ranks(section, learner_of, learners, gpus, memory_gib), *advice),
+        )  # fmt: skip
+    engines = _engines(section, learners, gpus, gpus_per_node)
+    every = [divmod(number, gpus_per_node) for number in range(gpus)]
+    used = {*every[:learners], *(gpu for group in engines for gpu in group)}
+    return Layout(
+        section.model_copy(update={"learners": learners, "engines": len(engines)}),
+        tuple(every[:learners]),
+        tuple(engines),
+        tuple(gpu for gpu in every if gpu not in used),
+        shared=False,
+        learner=least,
+        engine=engine,
+    )
+
+
+def _name(learners: int) -> str:
+    return "the learner" if learners == 1 else f"each of {learners} learner ranks"
+
+
+def _count(number: int, noun: str) -> str:
+    """Return so many of something; of what is chosen there is at least one."""
+    return f"at least 1 {noun}" if number == AUTO else f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _check_tensor_parallel(config: RunConfig, shape: ModelShape, on_node: int) -> None:
+    parts, where = config.cluster.tensor_parallel, "cluster.tensor_parallel"
+    if parts == 1:
+        return
+    if config.engine.name == "transformers":
+        raise BadInput("only vLLM splits a model over GPUs: set engine.name = vllm, or 1 here", where)
+    if shape.heads % parts:
+        raise BadInput(f"{parts} does not divide the {shape.heads} attention heads of {shape.name}", where)
+    if on_node % parts:
+        raise BadInput(f"{parts} does not divide the {on_node} GPUs of a node, and an engine lies on one node", where)
+
+
+def _shared(config: RunConfig, shape: ModelShape, gpus: int, gib: float, gpus_per_node: int, others: int) -> Layout:
+    """Return the layout in which one GPU has everything."""
+    section = config.cluster
+    for name in ("learners", "engines"):
+        if getattr(section, name) > 1:
+            raise BadInput(f"{getattr(section, name)} are more than there are GPUs: 1", f"cluster.{name}")
+    learner, engine = memory.learner(config, shape, 1), memory.engine(config, shape, others)
+    together = memory.both(learner, engine)
+    if not together.fits(gib):
+
+        def fits(each: RunConfig) -> bool:
+            return memory.both(memory.learner(each, shape, 1), memory.engine(each, shape, others)).fits(gib)
+
+        advice = _advice(config, LEARNER_CHANGES + ENGINE_CHANGES, fits)
+        if learner.fits(gib) and engine.fits(gib):
+            advice.insert(0, "2 GPUs, one for the learner and one for the engine")
+        raise DoesNotFit("learner and engine on one GPU", together, gib, "cluster", tuple(advice))
+    spare = tuple(divmod(number, gpus_per_node) for number in range(1, gpus))
+    chosen = section.model_copy(update={"learners": 1, "engines": 1})
+    return Layout(chosen, ((0, 0),), (((0, 0),),), spare, shared=True, learner=learner, engine=engine)
+
+
+def _learners(section: ClusterSection, learner_of: Callable[[int], Memory], gpus: int, gib: float) -> int:
+    """Return the number of learner ranks, as given or chosen; chosen ranks leave the engines their GPUs."""
+    wanted = max(section.engines, 1) * section.tensor_parallel
+    given = section.learners
+    if given + wanted > gpus:
+        parts = f" of {section.tensor_parallel} GPUs each" if section.tensor_parallel > 1 else ""
+        ranks, engines = _count(given, "learner rank"), _count(section.engines, "engine")
+        where = "cluster.learners" if given > gpus else "cluster.engines"
+        raise BadInput(f"{ranks} and {engines}{parts} are more than there are GPUs: {gpus}", where)
+    if given != AUTO:
+        return given
+    most = gpus - wanted
+    if most < 1:
+        engines = _count(section.engines, "engine")
+        raise BadInput(f"{engines} and at least 1 learner rank are more than there are GPUs: {gpus}", "cluster.engines")
+    least = next((ranks for ranks in range(1, most + 1) if learner_of(ranks).fits(gib)), most)
+    return min(max(least, gpus // FOR_ONE_LEARNER, 1), most)
+
+
+def _engines(section: ClusterSection, learners: int, gpus: int, gpus_per_node: int) -> list[tuple[Gpu, ...]]:
+    """Return the GPUs of each engine: what the learners leave of each node, in groups that lie on one node."""
+    groups: list[tuple[Gpu, ...]] = []
+    for first in range(0, gpus, gpus_per_node):
+        free = range(max(first, learners), min(first + gpus_per_node, gpus))
+        for place in range(0, len(free) - section.tensor_parallel + 1, section.tensor_parallel):
+            numbers = free[place : place + section.tensor_parallel]
+            groups.append(tuple(divmod(number, gpus_per_node) for number in numbers))
+    wanted = section.engines
+    if len(groups) < max(wanted, 1):
+        raise BadInput(
+            f"{max(wanted, 1)} engines of {section.tensor_parallel} GPUs on one node find room for {len(groups)} "
+            f"beside {learners} learner ranks on {gpus} GPUs",
+            "cluster.engines",
+        )
+    return groups[: wanted or len(groups)]
+
+
+Change = tuple[str, Callable[["RunConfig"], "RunConfig | None"]]
+"""Advice in words with {} for the value, and the configuration that follows it; None if it is followed already."""
+
+
+def _changed(config: RunConfig, section: str, **values: Any) -> RunConfig | None:
+    before = getattr(config, section)
+    after = before.model_copy(update=values)
+    return None if after == before else config.model_copy(update={section: after})
+
+
+def _lora(config: RunConfig) -> RunConfig | None:
+    if config.learn.lora is not None:
+        return _changed(config, "learn", dtype="bfloat16")
+    return _changed(config, "learn", lora=LoraConfig(), dtype="bfloat16")
+
+
+LEARNER_CHANGES: tuple[Change, ...] = (
+    ("learn.recompute = true", lambda config: _changed(config, "learn", recompute=True)),
+    ("learn.autocast = true", lambda config: _changed(config, "learn", autocast=True)),
+    ('LoRA adapters on weights with learn.dtype = "bfloat16"', _lora),
+)
+ENGINE_CHANGES: tuple[Change, ...] = (
+    ('engine.dtype = "bfloat16"', lambda config: _changed(config, "engine", dtype="bfloat16")),
+    (
+        "engine.max_running = 16",
+        lambda config: _changed(config, "engine", max_running=min(16, config.engine.max_running)),
+    ),
+    ("engine.cache_gib = 1", lambda config: _changed(config, "engine", cache_gib=min(1.0, config.engine.cache_gib))),
+)
+
+
+def _advice(config: RunConfig, changes: tuple[Change, ...], fits: Callable[[RunConfig], bool]) -> list[str]:
+    """Return which changes make it fit: each by itself, or, where none does, with the fewest others."""
+    options: dict[str, RunConfig] = {}
+    for words, change in changes:
+        if (changed := change(config)) is not None:
+            options[words] = changed
+    smaller = _smaller_batch(config, fits) if changes != ENGINE_CHANGES else ""
+    for count in range(1, len(options) + 1):
+        found = []
+        for names in combinations(options, count):
+            together: RunConfig | None = config
+            for words, change in changes:
+                if words in names and together is not None:
+                    together = change(together)
+            if together is not None and fits(together):
+                found.append(" and ".join(names))
+        if found or smaller:
+            return [*found, *([smaller] if smaller else [])]
+    return [smaller] if smaller else []
+
+
+def _smaller_batch(config: RunConfig, fits: Callable[[RunConfig], bool]) -> str:
+    """Return the largest power of two that fits as `learn.tokens_per_batch`; empty if none does."""
+    tokens = 2 ** (config.learn.tokens_per_batch - 1).bit_length() // 2
+    while tokens >= SMALLEST_BATCH:
+        changed = _changed(config, "learn", tokens_per_batch=tokens)
+        if changed is not None and fits(changed):
+            return f"learn.tokens_per_batch = {tokens}"
+        tokens //= 2
+    return ""
+
+
+def _more_ranks(
+    section: ClusterSection, learner_of: Callable[[int], Memory], ranks: int, gpus: int, gib: float
+) -> Iterator[str]:
+    """Yield the least number of further ranks with which a rank fits, and what else must change for them."""
+    parts = section.tensor_parallel
+    for more in range(ranks + 1, MOST_PROCESSES + 1):
+        if learner_of(more).fits(gib):
+            words = f"cluster.learners = {more}"
+            if more + parts > gpus:
+                yield f"{words} on at least {more + parts} GPUs"
+            elif more + section.engines * parts > gpus:
+                yield f"{words} and cluster.engines = {(gpus - more) // parts}"
+            else:
+                yield words
+            return
+
+
+def _parallel(config: RunConfig, shape: ModelShape, gib: float, on_node: int, others: int) -> Iterator[str]:
+    """Yield the least `tensor_parallel` with which an engine fits."""
+    for parts in range(config.cluster.tensor_parallel + 1, on_node + 1):
+        if shape.heads % parts == 0 and on_node % parts == 0:
+            changed = _changed(config, "cluster", tensor_parallel=parts)
+            if changed is not None and memory.engine(changed, shape, others).fits(gib):
+                yield f"cluster.tensor_parallel = {parts}"
+                return
+
+
+def as_dict(layout: Layout) -> Mapping[str, Any]:
+    """Return the layout as JSON data: the section, every process with its place, memory line by line, spare GPUs."""
+    return {
+        "cluster": layout.section.to_dict(),
+        "shared": layout.shared,
+        "processes": [
+            {"name": name, "node": node, "gpus": list(gpus), "bytes": 0 if needed is None else needed.total}
+            for name, node, gpus, needed in layout.processes
+        ],
+        "spare": [{"node": node, "gpu": gpu} for node, gpu in layout.spare],
+        "memory": {"learner": lines(layout.learner), "engine": lines(layout.engine)},
+    }
+
+
+def lines(needed: Memory) -> list[dict[str, Any]]:
+    """Return the lines of a process's memory as JSON data."""
+    return [
+        {"name": line.name, "bytes": line.bytes, "when": line.when, "formula": line.formula} for line in needed.lines
+    ]
