@@ -62,6 +62,8 @@ TEMPERATURE = partial(number, above=0, high=5)
 REPLY = partial(whole, low=1, high=32768)
 TOP_K = partial(whole, low=0, high=1_000_000)
 LANES = partial(whole, low=1, high=256)
+GPUS = partial(whole, low=1, high=8192)
+GIB = partial(number, above=0, high=4096)
 SHARE = partial(number, above=0, high=1)
 
 
@@ -139,6 +141,18 @@ def _suite(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--games", type=COUNT, metavar="N", help="games at each seat in every task (as in the suite)")
     parser.add_argument("--seed", type=SEED, metavar="S", help="random seed (as in the suite)")
+
+
+def _plan(parser: ArgumentParser) -> None:
+    parser.add_argument("config", type=Path, metavar="CONFIG.toml", help="the configuration (TOML, or JSON)")
+    parser.add_argument("--gpus", type=GPUS, required=True, metavar="N", help="GPUs of all nodes together")
+    parser.add_argument("--gpus-per-node", type=GPUS, default=8, metavar="N", help="GPUs of each node (8)")
+    parser.add_argument("--memory", type=GIB, default=80.0, metavar="GIB", help="memory of each GPU in GiB (80)")
+    parser.add_argument(
+        "--shape",
+        metavar="SHAPE",
+        help="plan for a model of this shape in place of the configuration's: 0.6b, 4b, 7b, or a config.json",
+    )
 
 
 def _resume(parser: ArgumentParser) -> None:
@@ -340,6 +354,7 @@ COMMANDS: tuple[tuple[str, str, str, Callable[[ArgumentParser], None]], ...] = (
         "runs",
         partial(_run, kind="eval"),
     ),
+    ("plan", "plan which process of a training run gets which GPU, and whether it fits", "plan", _plan),
     ("suite", "evaluation suite: a model against many opponents in many games", "runs", _suite),
     (
         "nashconv",

@@ -1,0 +1,122 @@
+"""`python -m training plan`: the layout and the arithmetic as tables and JSON, and exit code 2 where nothing fits."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from training.cli import main
+from training.cluster.shapes import SHAPES
+from training.config import load
+
+QUICK = "training/configs/omar/quick.toml"
+
+
+def planned(capsys, *words, code=0):
+    assert main(["plan", *words, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A configuration that trains all weights of a large model."""
+    file = tmp_path / "large.toml"
+    file.write_text('[learn]\nlora = false\nautocast = true\nrecompute = true\n[engine]\ndtype = "bfloat16"\n')
+    return file
+
+
+def test_a_configuration_without_the_section_gets_its_lines(capsys, large):
+    found = planned(capsys, str(large), "--gpus", "8", "--shape", "4b")
+    assert found["fits"] is True
+    assert (found["model"], found["parameters"], found["memory_gib"]) == ("qwen3-4b", 4_022_468_096, 80)
+    assert found["toml"] == "[cluster]\nlearners = 2\nengines = 6"
+    assert [each["name"] for each in found["processes"]] == [
+        "driver", "learner 0", "learner 1", *(f"engine {number}" for number in range(6)),
+    ]  # fmt: skip
+    large.write_text(large.read_text() + found["toml"])
+    assert (load(large).cluster.learners, load(large).cluster.engines) == (2, 6)
+    again = planned(capsys, str(large), "--gpus", "8", "--shape", "4b")
+    assert again["toml"] == ""
+    assert again["processes"] == found["processes"]
+
+
+def test_the_tables_have_every_process_and_line(capsys, large):
+    assert main(["plan", str(large), "--gpus", "16", "--gpus-per-node", "4", "--shape", "7b"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "qwen2.5-7b, 7,615,616,512 parameters; 16 GPUs of 80 GiB on 4 nodes"
+    words = [line.split() for line in lines]
+    assert ["driver", "0", "-", "-"] in words
+    assert ["learner", "3", "0", "3"] in [line[:4] for line in words]
+    assert ["engine", "11", "3", "3"] in [line[:4] for line in words]
+    # 4 bytes × 7,615,616,512 over 4 ranks = 7.09 GiB; 2 bytes × as many = 14.19 GiB
+    assert "weights 7.09 GiB 4 bytes × 7,615,616,512 parameters, over 4 ranks" in [" ".join(line) for line in words]
+    assert "weights 14.19 GiB 2 bytes × 7,615,616,512 parameters" in [" ".join(line) for line in words]
+    assert lines[-3:] == ["[cluster]", "learners = 4", "engines = 12"]
+
+
+def test_what_does_not_fit_says_why_and_what_would(capsys, large):
+    found = planned(capsys, str(large), "--gpus", "2", "--shape", "7b", code=2)
+    assert (found["fits"], found["process"]) == (False, "the learner")
+    assert found["error"]["kind"] == "input"
+    assert found["error"]["where"] == "cluster.learners"
+    weights = next(line for line in found["memory"] if line["name"] == "weights")
+    assert weights["bytes"] == 4 * 7_615_616_512
+    assert found["advice"][0] == "cluster.learners = 3 on at least 4 GPUs"
+    assert main(["plan", str(large), "--gpus", "2", "--shape", "7b"]) == 2
+    shown = capsys.readouterr().out
+    assert "Memory of the learner:" in shown
+    assert "Does not fit: the learner needs " in shown
+    assert "- cluster.learners = 3 on at least 4 GPUs" in shown
+
+
+def test_gpus_that_are_left_over_are_named(capsys, large):
+    large.write_text(large.read_text() + "[cluster]\nlearners = 1\nengines = 1\nlag = 1\n")
+    assert main(["plan", str(large), "--gpus", "4", "--shape", "0.6b"]) == 0
+    assert "Left over: GPU 2 of node 0, 3 of node 0" in capsys.readouterr().out
+
+
+def test_one_gpu_is_shared(capsys):
+    assert main(["plan", QUICK, "--gpus", "1", "--shape", "0.6b", "--memory", "60"]) == 0
+    assert "Together on one GPU: " in capsys.readouterr().out
+
+
+def test_other_models_are_counted(capsys, tmp_path):
+    file = tmp_path / "run.toml"
+    sources = ["past", "smollm2-135m", "smollm2-135m", "random", "http://127.0.0.1:1/v1 m"]
+    entries = "".join(f'[[opponents]]\nsource = "{source}"\n' for source in sources)
+    file.write_text(f"{entries}[rollout]\npast_loaded = 2\n")
+    memory = planned(capsys, str(file), "--gpus", "1", "--shape", "0.6b")["memory"]["engine"]
+    others = next(line for line in memory if line["name"] == "engines of other models")
+    assert others["formula"].startswith("3 × ")  # two past selves and one base model
+
+
+@pytest.mark.parametrize(
+    "words, where, why",
+    [
+        ([QUICK, "--gpus", "8", "--shape", "8b"], "--shape", "neither one of 0.6b, 4b, 7b nor a config.json"),
+        ([QUICK, "--gpus", "0"], "--gpus", "0 is not between 1 and 8192"),
+        ([QUICK, "--gpus", "1", "--memory", "0"], "--memory", "not above 0"),
+        (["training/configs/sft/quick.toml", "--gpus", "1"], "kind", "only training runs are planned"),
+        (["none.toml", "--gpus", "1"], "none.toml", "cannot be read"),
+    ],
+)
+def test_wrong_words_are_named(capsys, words, where, why):
+    error = planned(capsys, *words, code=2)["error"]
+    assert error["where"] == where
+    assert why in error["why"]
+
+
+def test_it_loads_neither_torch_nor_ray():
+    code = (
+        "import sys; from training.cli import main\n"
+        f"code = main(['plan', {QUICK!r}, '--gpus', '8', '--shape', '0.6b'])\n"
+        "sys.exit(code or any(name in sys.modules for name in ('torch', 'transformers', 'vllm', 'ray')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+def test_the_shapes_that_it_offers_are_those_there_are(capsys):
+    with pytest.raises(SystemExit):
+        main(["plan", "--help"])
+    assert f"{', '.join(SHAPES)}, or a config.json" in " ".join(capsys.readouterr().out.split())
