@@ -17,7 +17,14 @@ from training.config import RunConfig
 from training.errors import BadInput
 from training.opponent_sections import PAST, SPEAKER, of_learner
 
-WHEN = {"always": "", "pass": "in passes", "logits": "in passes, (a)", "layer": "in passes, (b)", "step": "(c)"}
+WHEN = {
+    "always": "",
+    "pass": "in passes",
+    "logits": "in passes, (a)",
+    "head": "in passes, (b)",
+    "layer": "in passes, (c)",
+    "step": "(d)",
+}
 """What the table says about lines that are not always there."""
 
 
@@ -119,5 +126,5 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]], total: int) -> list[st
         table.append(f"  {row['name']:{width}}{row['bytes'] / GIB:8.2f} GiB{when}  {row['formula']}")
     table.append(f"  {'at most':{width}}{total / GIB:8.2f} GiB")
     if any(row["when"] != "always" for row in rows):
-        table.append("  Passes take the larger of (a) and (b); (c) comes after them, without what passes need.")
+        table.append("  Of (a), (b) and (c) only the largest counts; (d) comes after passes, without what they need.")
     return table

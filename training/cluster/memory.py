@@ -40,13 +40,13 @@ MOST_FEATURES = 1024
 @dataclass(frozen=True, slots=True)
 class Line:
     """One part of a process's memory in bytes. `when` it is there: always; during a forward and a backward pass, or in
-    these only while logits or while one layer is computed; or while the optimizer steps.
+    these only while logits, the gradient of the output head or one layer are computed; or while the optimizer steps.
     """
 
     name: str
     bytes: int
     formula: str
-    when: Literal["always", "pass", "logits", "layer", "step"] = "always"
+    when: Literal["always", "pass", "logits", "head", "layer", "step"] = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class Memory:
     @property
     def total(self) -> int:
         """The most bytes that are needed at once."""
-        always, whole, logits, layer, step = (
+        always, whole, logits, head, layer, step = (
             sum(line.bytes for line in self.lines if line.when == when)
-            for when in ("always", "pass", "logits", "layer", "step")
+            for when in ("always", "pass", "logits", "head", "layer", "step")
         )
-        return always + max(whole + max(logits, layer), step)
+        return always + max(whole + max(logits, head, layer), step)
 
     def fits(self, gib: float) -> bool:
         """Whether a GPU with so many GiB has room for it, and for the margin."""
@@ -167,7 +167,7 @@ def _pass(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
     yield Line("gradients of activations", tokens * width, words, "layer")
     words = f"{tokens:,} tokens × 4 × 4 bytes × {shape.hidden:,}: last norm, and the states before the tokens"
     yield Line("last states", 16 * tokens * shape.hidden, words, "pass")
-    yield from _logits(config, shape)
+    yield from _logits(config, shape, ranks)
 
 
 def compute_size(config: RunConfig) -> int:
@@ -206,17 +206,30 @@ def layer_activations(config: RunConfig, shape: ModelShape) -> int:
     return statistics + norms + inputs + attention + size * 3 * inner
 
 
-def _logits(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
-    """What `training.learn.head` has in memory at once, for a chunk of positions."""
+def _logits(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
+    """What `training.learn.head` has in memory at once, for a chunk of positions.
+
+    The gradients of all chunks at the output head are added up. Where it is tied to the embeddings, the sum waits for
+    theirs until the end of the pass. Of several ranks, the sum is among the gathered gradients.
+    """
     learn, vocabulary = config.learn, shape.vocabulary
     chunk = min(learn.logits_chunk, learn.tokens_per_batch)
     copies = 5 if learn.ent_coef > 0 else 3 if learn.lora is None else 4  # the entropy, too, then has a gradient
     words = f"{chunk:,} positions × {vocabulary:,} tokens × 4 bytes × {copies}: logits, log-probabilities, gradients"
     yield Line("logits", chunk * vocabulary * 4 * copies, words, "logits")
     head, compute = vocabulary * shape.hidden, compute_size(config)
-    size = (compute if compute < stored_size(config) else 0) + (4 if learn.lora is None else 0)
-    words = f"{size} bytes × {head:,} weights of the output head: converted, and a chunk's gradient"
-    yield Line("output head", size * head, words, "logits")
+    if ranks == 1 and compute < stored_size(config):
+        words = f"{compute} bytes × {head:,} weights, converted for a chunk"
+        yield Line("converted output head", compute * head, words, "logits")
+    if learn.lora is not None:
+        return
+    size = 4 if ranks == 1 else compute
+    words = f"2 × {size} bytes × {head:,} weights: its gradient, and the next sum"
+    yield Line("output head of a chunk", 2 * size * head, words, "head")
+    if ranks == 1:
+        words = f"4 bytes × {head:,} weights: the sum of the chunks"
+        for when in ("pass",) if shape.tied else ("logits", "head"):
+            yield Line("gradient of the output head", 4 * head, words, when)
 
 
 def _critic(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
