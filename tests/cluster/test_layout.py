@@ -5,8 +5,8 @@ import pytest
 from tests.cluster.decoders import TINY
 from training.cluster import memory
 from training.cluster.layout import DoesNotFit, as_dict, plan
-from training.cluster.shapes import SHAPES
-from training.config import parse
+from training.cluster.shapes import SHAPES, of_model
+from training.config import CONFIGS, load, parse
 from training.errors import BadInput
 
 AUTO = {"engines": "auto", "learners": "auto"}
@@ -204,3 +204,14 @@ def test_nothing_is_advised_that_does_not_help():
     error = refused(config(AUTO), SHAPES["7b"], 8, 2)
     assert error.advice == ()
     assert "no setting that is tried here fits it" in error.why.lower()
+
+
+@pytest.mark.parametrize("name, gpus, learners, engines", [("8_gpus", 8, 2, 6), ("32_gpus", 32, 8, 24)])
+def test_the_shipped_configurations_fit_their_gpus(name, gpus, learners, engines):
+    run = load(CONFIGS / "omar" / f"werewolf_{name}.toml")
+    layout = plan(run, of_model(run.model.base), gpus, 80, others=run.rollout.past_loaded)
+    assert (len(layout.learners), len(layout.engines), layout.spare) == (learners, engines, ())
+    chosen = plan(
+        run.model_copy(update={"cluster": config(AUTO).cluster}), of_model(run.model.base), gpus, 80, others=1
+    )
+    assert (chosen.learners, chosen.engines) == (layout.learners, layout.engines)

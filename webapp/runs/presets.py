@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from training import config as configs
-from training import games, samples
+from training import games, run_checks, samples
 from training.config import CONFIGS, RunConfig
 from training.errors import BadInput
 from training.opponent_sections import MIRROR, LeagueSection, Opponent
@@ -231,6 +231,20 @@ PRESETS: dict[str, Preset] = {
         "epo/household.toml",
         {"name": "EPO in the household"},
     ),
+    "werewolf-8-gpus": Preset(
+        "OMAR on Werewolf with 8 GPUs",
+        "All weights of Qwen3-4B learn to play the wolves, on 2 learner ranks with 6 engines. Needs 8 GPUs of 80 GiB. "
+        "Its effect has not been measured.",
+        "omar/werewolf_8_gpus.toml",
+        {"name": "Werewolf with 8 GPUs"},
+    ),
+    "werewolf-32-gpus": Preset(
+        "OMAR on Werewolf with 4 × 8 GPUs",
+        "All weights of Qwen2.5-7B learn to play the wolves, on 8 learner ranks with 24 engines. Needs 4 nodes, each "
+        "with 8 GPUs of 80 GiB. Its effect has not been measured.",
+        "omar/werewolf_32_gpus.toml",
+        {"name": "Werewolf with 4 × 8 GPUs"},
+    ),
     "werewolf-sft": Preset(
         "Cold start on Werewolf",
         "Supervised learning on games of Werewolf, recorded ones or a dataset that scripted players have written "
@@ -257,6 +271,20 @@ PRESETS: dict[str, Preset] = {
         },
     ),
 }  # fmt: skip
+
+
+@functools.cache
+def startable() -> Mapping[str, Preset]:
+    """The presets that pages offer: all but those for more processes and GPUs than runs can have here."""
+    return {name: preset for name, preset in PRESETS.items() if _startable(preset)}
+
+
+def _startable(preset: Preset) -> bool:
+    try:
+        run_checks.check_cluster(RunConfig.from_dict(preset.config()))
+    except BadInput:
+        return False
+    return True
 
 
 def training_for(game: str, base: str) -> str:

@@ -60,6 +60,20 @@ def test_every_shipped_configuration_is_a_preset_and_the_page_starts_the_same_ru
     assert {name for preset in files.values() for name in preset.changes} == {"name"}
 
 
+def test_presets_for_more_gpus_than_a_run_can_have_are_not_offered_and_say_why_at_the_start(client, base):
+    query = "?preset=werewolf-8-gpus"
+    Checkpoint.objects.create(name="qwen3-4b", kind="base", base="qwen3-4b", path="/models/qwen3-4b")
+    response = client.get(reverse("runs:new") + query)
+    offered = response.context["presets"]
+    assert {*presets.PRESETS} - {*offered} == {"werewolf-8-gpus", "werewolf-32-gpus"}
+    assert "OMAR on Werewolf with 8 GPUs" not in response.content.decode()
+    assert response.context["form"].start.initial["place"] == "gpu"
+    refused = send(client, untouched(response.context["form"]), query)
+    assert refused.status_code == 400
+    assert "runs train in one process" in str(errors(refused))
+    assert Run.objects.count() == 0
+
+
 EPO = [name for name in presets.PRESETS if name.startswith("epo-")]
 
 

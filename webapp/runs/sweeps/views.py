@@ -57,7 +57,9 @@ def new(request: HttpRequest) -> HttpResponse:
                 )
         except BadInput as error:
             form.blame(error)
-    trained = [(name, each.title) for name, each in presets.PRESETS.items() if each.config()["kind"] == Run.Kind.TRAIN]
+    trained = [
+        (name, each.title) for name, each in presets.startable().items() if each.config()["kind"] == Run.Kind.TRAIN
+    ]
     context = {"form": form, "title": title, "paths": template.paths(), "preview": preview, "presets": trained}
     context |= {"quota": _quota(user), "preset": request.GET.get("preset", "quick")}
     return render(request, "runs/sweep_new.html", context, status=400 if form.errors else 200)

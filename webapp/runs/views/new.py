@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from training import config as configs
+from training.cluster.section import ClusterSection
 from training.config import RunConfig
 from training.errors import BadInput
 from training.reward_section import MOST_LABELS
@@ -60,7 +61,7 @@ def new(request: HttpRequest) -> HttpResponse:
                     messages.warning(request, f"Reward: {label.warning}.")
             return redirect("runs:detail", run.pk)
     status = 400 if sent and not redrawn else 200
-    context = {"form": form, "presets": presets.PRESETS, "preset": "" if source else preset, "source": source}
+    context = {"form": form, "presets": presets.startable(), "preset": "" if source else preset, "source": source}
     context |= {"exploited": exploited, "labels_measured": _measured(config)}
     judge = {"judge": config["judge"] is not None, "may_judge": "judge" in presets.SECTIONS[config["kind"]]}
     opponents = {"opponents": len(config["opponents"]), "most_opponents": presets.MOST_OPPONENTS}
@@ -106,6 +107,8 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
         initial["place"] = "gpu" if source.queue == "train-gpu" else "cpu"
     elif preset in presets.PRESETS:
         config = presets.PRESETS[preset].config()
+        if not ClusterSection.from_dict(config["cluster"]).alone:
+            initial["place"] = "gpu"
     else:
         raise Http404
     config = _with_additions(request, config)
