@@ -12,10 +12,10 @@ def item(layout, number=0, **credit):
     return Item(trace(layout), (number, 0), TraceCredit(**{k: np.array(v, dtype=float) for k, v in credit.items()}))
 
 
-def test_cut_bounds_the_padded_size():
-    items = [item("." * n) for n in (10, 3, 7, 2, 10, 40)]
+def test_cut_bounds_the_tokens_of_a_pass():
+    items = [item("." * n) for n in (10, 3, 7, 2, 11, 40)]
     groups = cut(items, 20)
-    assert [[len(i) for i in group] for group in groups] == [[40], [10, 10], [7, 3], [2]]
+    assert [[len(i) for i in group] for group in groups] == [[40], [11, 7, 2], [10, 3]]
 
 
 def test_updates_hold_every_item_once_and_depend_on_the_seed_only():
@@ -53,8 +53,10 @@ def test_a_pass_picks_scored_tokens_with_their_streams():
     two = item(".00", 1, ppo=[9, 3, 4])
     row.old = np.array([0, -0.5, 0, -0.25])
     [batch] = batches([two, row], 100, "token_mean")
-    assert batch.ids.tolist() == [[0, 1, 2, 3], [0, 1, 2, 0]]
-    assert list(zip(batch.rows.tolist(), batch.at.tolist(), strict=True)) == [(0, 1), (0, 3), (1, 1), (1, 2)]
+    assert batch.ids.tolist() == [[0, 1, 2, 3, 0, 1, 2]]
+    assert batch.layout.positions.tolist() == [[0, 1, 2, 3, 0, 1, 2]]
+    assert batch.at.tolist() == [1, 3, 5, 6]
+    assert batch.before.tolist() == [0, 2, 4, 5]
     assert batch.targets.tolist() == [1, 3, 1, 2]
     assert batch.streams["ppo"].tolist() == [2, -1, 3, 4]
     assert batch.streams["ppo_weight"].tolist() == [0.25] * 4
@@ -86,6 +88,6 @@ def test_value_places_share_one_normaliser_per_head():
         value_mask={"turn": np.array([False, True, False]), "token": np.array([True, True, False])},
     )
     [batch] = batches([row, item(".0", 1)], 100, "token_mean")
-    rows, at, targets, weights = batch.values["token"]
-    assert (rows.tolist(), at.tolist(), targets.tolist(), weights.tolist()) == ([0, 0], [0, 1], [1, 2], [0.5, 0.5])
-    assert batch.values["turn"][3].tolist() == [1.0]
+    at, targets, weights = batch.values["token"]
+    assert (at.tolist(), targets.tolist(), weights.tolist()) == ([0, 1], [1, 2], [0.5, 0.5])
+    assert [numbers.tolist() for numbers in batch.values["turn"]] == [[1], [3.0], [1.0]]

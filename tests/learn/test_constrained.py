@@ -130,7 +130,7 @@ def test_the_gradients_of_all_replies_cancel(policy, listed):
     sizes = []
     for item in listed:
         [batch] = batches([item], 4096, "token_mean")
-        hidden = policy.hidden(batch.ids)[batch.rows, batch.at - 1]
+        hidden = policy.hidden(batch.ids, layout=batch.layout)[0, batch.at - 1]
         logp = policy.logprobs(hidden, batch.targets, choices=batch.choices)[0].sum()
         slopes = torch.autograd.grad(logp.exp(), weights)
         sizes.append(max(float(slope.abs().max()) for slope in slopes))

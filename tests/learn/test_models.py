@@ -6,6 +6,7 @@ import json
 
 import pytest
 import torch
+from transformers import MambaConfig, MambaForCausalLM
 
 from tests.toy_models import write_random_llama
 from training import bases
@@ -20,6 +21,12 @@ LORA = LoraConfig(rank=4, alpha=8)
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     return write_random_llama(tmp_path_factory.mktemp("base") / "toy")
+
+
+def test_a_model_that_carries_a_state_from_token_to_token_is_refused():
+    model = MambaForCausalLM(MambaConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, state_size=2))
+    with pytest.raises(BadInput, match="mamba models cannot be trained here"):
+        models.refuse_unpackable(model)
 
 
 def test_targets_that_the_model_lacks_are_wrong_input(base):

@@ -11,7 +11,6 @@ from training.learn import checkpoint
 from training.learn import policy as policies
 from training.learn.choices import Choices
 from training.learn.head import logprobs
-from training.learn.rows import packed, padded
 from training.run_sections import LearnSection
 
 
@@ -339,12 +338,6 @@ def test_restore_refuses_what_does_not_fit(base):
     busy = with_busy_adapters(make(base))
     policy.restore(busy.tensors())
     assert all(torch.equal(a, b) for a, b in zip(policy.trained.values(), busy.trained.values(), strict=True))
-
-
-def test_padded_ids():
-    from tests.learn.test_batch import item
-
-    assert padded(packed([item(".."), item(".")])).tolist() == [[0, 1], [0, 0]]
 
 
 def test_a_checkpoint_with_value_heads_of_the_earlier_form_still_loads(base, caplog):

@@ -1,4 +1,4 @@
-"""Rows with branches: their layout by hand, and the same loss and gradients as whole sequences in rows of their own."""
+"""Packed rows: their layout by hand, and the numbers and gradients of whole sequences in passes of their own."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,8 @@ from tests.methods.episodes import trace
 from tests.toy_models import write_random_llama
 from training.attempts.progress import Progress
 from training.learn.batch import Item, batches, cut
-from training.learn.rows import layout, packed, padded
+from training.learn.forward import measure
+from training.learn.rows import layout, packed, token_ids
 from training.learn.update import Updater
 from training.records import Trace, TraceCredit
 from training.rundir import AttemptDir
@@ -30,30 +31,32 @@ def probe(tokens, prefix, trajectory=(0, 0), nll=()):
     return Item(branch, trajectory, TraceCredit(nll=np.array(nll, dtype=float) if len(nll) else None))
 
 
-def test_a_row_is_a_trace_and_its_branches_each_behind_its_prefix():
+def test_a_row_is_traces_each_before_its_branches():
     head, first, second = Item(trace("..0"), (0, 0)), probe([7, 8], 1), probe([9], 3)
     head.branches = [first, second]
     alone = Item(trace("..00"), (1, 0))
-    parts = packed([head, alone])
-    # the branches begin where the longer of the two traces ends
-    assert [(part.row, part.first, part.prefix) for part in parts] == [(0, 0, 0), (0, 4, 1), (0, 6, 3), (1, 0, 0)]
-    assert padded(parts).tolist() == [[0, 1, 2, 0, 7, 8, 9], [0, 1, 2, 3, 0, 0, 0]]
-    assert [part.before(np.array([0, 1])).tolist() for part in parts[1:3]] == [[0, 4], [2, 6]]
-    positions, seen = layout(parts)
-    assert positions.tolist() == [[0, 1, 2, 3, 1, 2, 3], [0, 1, 2, 3, 4, 5, 6]]
-    assert seen.shape == (2, 1, 3, 7)  # from there on
-    assert seen[0, 0].int().tolist() == [
-        [1, 0, 0, 0, 1, 0, 0],  # the first token, and itself
-        [1, 0, 0, 0, 1, 1, 0],
-        [1, 1, 1, 0, 0, 0, 1],  # the whole trace, without padding and without the other branch
+    parts = packed([alone, head])
+    assert [(part.first, part.start, part.prefix) for part in parts] == [(0, 0, 0), (4, 4, 0), (7, 4, 1), (9, 4, 3)]
+    assert token_ids(parts).tolist() == [[0, 1, 2, 3, 0, 1, 2, 7, 8, 9]]
+    # the first token of a branch is predicted from the last of its prefix, in column 4 and 6
+    assert [part.before(np.array([0, 1])).tolist() for part in parts[2:]] == [[4, 7], [6, 9]]
+    positions, segments = layout(parts)
+    assert positions.tolist() == [[0, 1, 2, 3, 0, 1, 2, 1, 2, 3]]
+    assert segments.lengths == (4, 6)
+    assert segments.bounds.tolist() == [0, 4, 10]
+    assert segments.masks[0] is None
+    assert segments.masks[1].int().tolist() == [
+        [
+            [
+                [1, 0, 0, 1, 0, 0],  # the first token, and itself
+                [1, 0, 0, 1, 1, 0],
+                [1, 1, 1, 0, 0, 1],  # the whole trace, without the other branch
+            ]
+        ]
     ]
-    assert seen[1, 0].any(dim=1).all(), "a row of padding that sees nothing would not be a number"
-    assert layout(packed([alone])) is None
     assert (head.width, alone.width) == (6, 4)
-    assert [len(group) for group in cut([head, alone], 14)] == [2]  # two rows of 4 + 3
-    assert [len(group) for group in cut([head, alone], 13)] == [1, 1]
-    long = Item(trace("." * 8), (2, 0))
-    assert cut([alone, long, head], 1) == [[head], [long], [alone]]
+    assert [len(group) for group in cut([head, alone], 10)] == [2]
+    assert [len(group) for group in cut([head, alone], 9)] == [1, 1]
 
 
 def learning(seed=4):
@@ -83,7 +86,7 @@ def learning(seed=4):
 
 
 def unpacked(heads):
-    """The same credit on whole sequences, each with its prefix repeated, as rows of their own."""
+    """The same credit on whole sequences, each with its prefix repeated."""
     for head in heads:
         yield Item(head.trace, head.trajectory, head.credit)
         for branch in head.branches:
@@ -112,17 +115,18 @@ def base(tmp_path_factory):
     [{}, {"recompute": True}, {"lora": None}, {"lora": None, "recompute": True}, {"critic": {"features": "start"}}],
     ids=str,
 )
-def test_a_packed_row_teaches_what_rows_of_their_own_teach(base, settings, how, tmp_path):
+def test_a_packed_row_teaches_what_passes_of_their_own_teach(base, settings, how, tmp_path):
     settings = {"critic_backbone": "lora" in settings, **settings}
     policy = make(base, **settings)
-    wanted, apart = gradients(policy, list(unpacked(learning())), how, tmp_path)
+    wanted, apart = gradients(policy, list(unpacked(learning())), how, tmp_path, size=1)  # each sequence is a pass
     got, together = gradients(policy, learning(), how, tmp_path)
     assert got.keys() == wanted.keys()
     assert any(gradient.abs().max() > 1e-3 for gradient in wanted.values())
     for name, gradient in wanted.items():
         torch.testing.assert_close(got[name], gradient, rtol=1e-4, atol=1e-5)
+    assert apart.pop("kl") == 0, "of passes without a sampled token; of the others no reference is known"
     assert together == pytest.approx(apart, rel=1e-4, abs=1e-6)
-    in_two, _ = gradients(policy, learning(), how, tmp_path, size=12)  # each row is a pass
+    in_two, _ = gradients(policy, learning(), how, tmp_path, size=24)  # two passes
     for name, gradient in wanted.items():
         torch.testing.assert_close(in_two[name], gradient, rtol=1e-4, atol=1e-5)
 
@@ -132,9 +136,7 @@ def test_every_token_of_a_packed_row_has_the_log_probability_of_its_whole_sequen
     heads = learning()
     [batch] = batches(heads, PASS, "token_mean")
     with torch.no_grad():
-        logp, _ = policy.logprobs(
-            policy.hidden(batch.ids, layout=batch.layout)[batch.rows, batch.before], batch.targets
-        )
+        logp, _ = policy.logprobs(policy.hidden(batch.ids, layout=batch.layout)[0, batch.before], batch.targets)
     expected = []
     for item in unpacked(heads):  # the model's own logits, without masks, positions or batches
         ids = torch.tensor(item.trace.tokens)[None]
@@ -166,3 +168,29 @@ def test_an_update_learns_from_a_branch_alone(base, tmp_path):
     assert metrics["ppo_loss"] == 0
     assert likelihood() > before + 0.5
     assert head.branches[0].entropy[0] == 0 < head.branches[0].entropy[1]
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_what_credit_reads_is_that_of_separate_passes(base, autocast):
+    """Values at every token, log-probabilities and those of the reference, of seven traces in one row."""
+    policy = make(base, autocast=autocast)
+    with torch.no_grad():
+        for number, parameter in enumerate([*policy.trained.values(), *policy.critic.parameters()]):
+            parameter.add_(0.01 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number)))
+    rows = [item for seed in (1, 2, 3) for item in unpacked(learning(seed)) if item.sampled.any()]
+    lengths = sum(map(len, rows))
+    together, passes = measure(policy, rows, old=True, reference=True), []
+    numbers = [(item.old, item.reference) for item in rows]
+    apart = [measure(policy, [item], old=True, reference=True)[0] for item in rows]
+    measure(policy, rows, old=False, reference=False, beat=passes.append)
+    assert passes == [lengths], "tokens are counted, and there are no others"
+    near = 0.05 if autocast else 1e-5
+    for item, (old, reference), values, expected in zip(rows, numbers, together, apart, strict=True):
+        assert np.ptp(item.old[item.mask("sampled")]) > 0
+        np.testing.assert_allclose(old, item.old, atol=near)
+        np.testing.assert_allclose(reference, item.reference, atol=near)
+        assert not np.allclose(item.old, item.reference, atol=1e-4)
+        for head in ("turn", "token"):
+            assert len(values[head]) == len(item)
+            assert np.ptp(values[head]) > 0.01
+            np.testing.assert_allclose(values[head], expected[head], atol=near)

@@ -369,8 +369,8 @@ def test_more_passes_of_the_critic_fit_its_heads_and_leave_the_policy_alone(base
     )
     [whole] = list(batches(items(), 10_000, "token_mean"))
     with torch.no_grad():
-        hidden = plain.hidden(whole.ids)
-    rows = {name: (hidden[r, at], targets) for name, (r, at, targets, _) in whole.values.items()}
+        hidden = plain.hidden(whole.ids, layout=whole.layout)
+    rows = {name: (hidden[0, at], targets) for name, (at, targets, _) in whole.values.items()}
     for _ in range(6):
         optimizer.zero_grad()
         for name, (states, targets) in rows.items():

@@ -1,8 +1,8 @@
-"""From traces with credit to padded batches that fit the memory: what one forward pass sees.
+"""From traces with credit to packed rows that fit the memory: what one forward pass sees.
 
 An `Item` is one trace with everything the loss reads, token by token. `updates` groups items into optimiser updates,
 `batches` cuts an update into forward passes of bounded size; the weights of every term are set over the whole update,
-so that it makes no difference how it is cut. An item with branches is one row of a pass (`training.learn.rows`).
+so that it makes no difference how it is cut. The items of a pass form one row (`training.learn.rows`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 
 from training.learn.choices import Choices, choices_at
 from training.learn.losses import Aggregate, averaging
-from training.learn.rows import Layout, Part, layout, packed, padded
+from training.learn.rows import Layout, Part, layout, packed, token_ids
 from training.records import Trace, TraceCredit
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Item:
 
     `old` are the trainer's log-probabilities before the update, `reference` those of the reference; None where
     they are not needed. `entropy` is the policy's before each token, in nats, from the first pass of the update.
-    `branches` are the items whose traces come after a prefix of this one; they are read in the same row. `offline`:
+    `branches` are the items whose traces come after a prefix of this one; they stand behind it in the row. `offline`:
     nobody sampled the trace, which is a teacher's text, so that the sampler's log-probabilities are not known.
     """
 
@@ -55,7 +55,7 @@ class Item:
 
     @property
     def width(self) -> int:
-        """The number of tokens of its row: its own, and those of its branches."""
+        """The number of tokens that it has in a row: its own, and those of its branches."""
         return len(self) + sum(len(branch) for branch in self.branches)
 
     @property
@@ -97,40 +97,38 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One forward pass. `ids` are (B, L), padded on the right; `rows`, `at` pick the N scored tokens, in row order.
+    """One forward pass over a packed row. `ids` are (1, T); `at` are the columns of the N scored tokens, in order.
 
-    `before` are the places in the same rows of the states from which the tokens are predicted. `streams[name]` are (N,)
-    float32 tensors; `values[head]` = (rows, positions, targets, weights) of the M places where a value is learned.
-    `items` are what the rows were made from, each followed by its branches. `layout` is None without branches.
-    `choices` are the allowed ids of those of the N tokens whose decoding was limited, None where none was.
+    `before` are the columns of the states from which these tokens are predicted. `streams[name]` are (N,) float32
+    tensors; `values[head]` = (columns, targets, weights) of the M places where a value is learned. `items` are what the
+    row was made from, each followed by its branches. `choices` are the allowed ids of those of the N tokens whose
+    decoding was limited, None where none was.
     """
 
     ids: Tensor
-    rows: Tensor
     at: Tensor
     before: Tensor
     streams: Mapping[str, Tensor]
-    values: Mapping[str, tuple[Tensor, Tensor, Tensor, Tensor]]
+    values: Mapping[str, tuple[Tensor, Tensor, Tensor]]
     items: tuple[Item, ...]
-    layout: Layout | None = None
+    layout: Layout
     choices: Choices | None = None
 
     @property
     def targets(self) -> Tensor:
         """The scored tokens' ids, (N,)."""
-        return self.ids[self.rows, self.at]
+        return self.ids[0, self.at]
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on `device`."""
         return Batch(
             self.ids.to(device),
-            self.rows.to(device),
             self.at.to(device),
             self.before.to(device),
             {name: stream.to(device) for name, stream in self.streams.items()},
             {head: tuple(t.to(device) for t in parts) for head, parts in self.values.items()},  # type: ignore[misc]
             self.items,
-            None if self.layout is None else self.layout.to(device),
+            self.layout.to(device),
             None if self.choices is None else self.choices.to(device),
         )
 
@@ -184,21 +182,20 @@ def _merged(groups: Sequence[tuple[int, list[Item]]], most: int) -> list[list[It
 
 
 def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:
-    """Return the items in groups whose padded size is at most `tokens` (a longer row is alone).
+    """Return the items in groups of at most `tokens` tokens, branches included (a longer item is alone).
 
-    Rows with branches come first, then long ones: what has no branches would be padded by those of the others.
+    Each joins the first group with room for it, long ones first, so that the groups are full and therefore few.
     """
     groups: list[list[Item]] = []
-    for item in sorted(items, key=lambda item: (bool(item.branches), item.width), reverse=True):
-        if groups and _padded_size([*groups[-1], item]) <= tokens:
-            groups[-1].append(item)
-        else:
-            groups.append([item])
+    rooms: list[int] = []
+    for item in sorted(items, key=lambda item: item.width, reverse=True):
+        place = next((n for n, room in enumerate(rooms) if item.width <= room), len(groups))
+        if place == len(groups):
+            groups.append([])
+            rooms.append(tokens)
+        groups[place].append(item)
+        rooms[place] -= item.width
     return groups
-
-
-def _padded_size(group: Sequence[Item]) -> int:
-    return len(group) * (max(map(len, group)) + max(item.width - len(item) for item in group))
 
 
 def batches(items: Sequence[Item], tokens: int, how: Aggregate) -> list[Batch]:
@@ -217,10 +214,10 @@ def batches(items: Sequence[Item], tokens: int, how: Aggregate) -> list[Batch]:
             weights[id(item)][term] = row
     heads = sorted({head for item in everything for head in item.credit.value_mask})
     counts = {h: sum(int(i.credit.value_mask[h].sum()) for i in everything if h in i.credit.value_mask) for h in heads}
-    return [_pad(group, weights, counts) for group in cut(items, tokens)]
+    return [_pack(group, weights, counts) for group in cut(items, tokens)]
 
 
-def _pad(group: Sequence[Item], weights: Mapping[int, Mapping[str, Floats]], counts: Mapping[str, int]) -> Batch:
+def _pack(group: Sequence[Item], weights: Mapping[int, Mapping[str, Floats]], counts: Mapping[str, int]) -> Batch:
     parts = packed(group)
     scored = [np.flatnonzero(part.item.scored()) for part in parts]
     streams: dict[str, list[Floats]] = {}
@@ -228,8 +225,7 @@ def _pad(group: Sequence[Item], weights: Mapping[int, Mapping[str, Floats]], cou
         for name, stream in _streams(part.item, weights[id(part.item)]).items():
             streams.setdefault(name, []).append(stream[places])
     return Batch(
-        padded(parts),
-        torch.from_numpy(np.repeat([part.row for part in parts], [len(places) for places in scored])),
+        token_ids(parts),
         torch.from_numpy(np.concatenate([part.first + places for part, places in zip(parts, scored, strict=True)])),
         torch.from_numpy(np.concatenate([part.before(places) for part, places in zip(parts, scored, strict=True)])),
         {name: torch.from_numpy(np.concatenate(each)).float() for name, each in streams.items()},
@@ -256,20 +252,16 @@ def _streams(item: Item, weights: Mapping[str, Floats]) -> dict[str, Floats]:
     }
 
 
-def _values(parts: Sequence[Part], head: str, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    rows, places, targets = [], [], []
+def _values(parts: Sequence[Part], head: str, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    columns, targets = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     for part in parts:
-        if head not in part.item.credit.value_mask:
-            continue
-        at = np.flatnonzero(part.item.credit.value_mask[head])
-        rows.append(np.full(len(at), part.row))
-        places.append(part.first + at)
-        targets.append(part.item.credit.value_targets[head][at])
-    none = np.zeros(0)
-    at = np.concatenate([*places, none.astype(np.int64)])
+        if head in part.item.credit.value_mask:
+            at = np.flatnonzero(part.item.credit.value_mask[head])
+            columns.append(part.first + at)
+            targets.append(part.item.credit.value_targets[head][at])
+    at = np.concatenate(columns)
     return (
-        torch.from_numpy(np.concatenate([*rows, none.astype(np.int64)])),
         torch.from_numpy(at),
-        torch.from_numpy(np.concatenate([*targets, none])).float(),
+        torch.from_numpy(np.concatenate(targets)).float(),
         torch.full((len(at),), 1.0 / count),
     )

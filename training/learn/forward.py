@@ -11,12 +11,13 @@ import torch
 from training.learn.batch import Item, cut
 from training.learn.choices import choices_at
 from training.learn.policy import Policy
-from training.learn.rows import packed, padded
+from training.learn.rows import layout, packed, token_ids
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
+    from training.learn.rows import Part
     from training.records import Floats
 
 
@@ -36,40 +37,42 @@ def measure(
     """
     values: dict[int, dict[str, Floats]] = {id(item): {} for item in items}
     for group in cut(items, policy.learn.tokens_per_batch):
-        ids = padded(packed(group)).to(policy.device)
+        parts = packed(group)
+        ids, row = token_ids(parts).to(policy.device), layout(parts).to(policy.device)
         if old or policy.critic:
-            hidden = policy.hidden(ids)
-            states = policy.features(ids, hidden) if policy.critic else hidden
+            hidden = policy.hidden(ids, layout=row)
+            states = policy.features(ids, hidden, row) if policy.critic else hidden
             for head in policy.critic.names:
-                for item, row in zip(group, _numbers(policy.critic.value(head, states)), strict=True):
-                    values[id(item)][head] = row[: len(item)]
+                read = _numbers(policy.critic.value(head, states[0]))
+                for part in parts:
+                    values[id(part.item)][head] = read[part.columns]
             if old:
-                for item, row in zip(group, _sampled(policy, group, ids, hidden), strict=True):
-                    item.old = row
+                for part, logprobs in zip(parts, _sampled(policy, parts, ids, hidden), strict=True):
+                    part.item.old = logprobs
         if reference:
             with policy.as_reference() as model:
-                hidden = policy.hidden(ids, model)
-                for item, row in zip(group, _sampled(policy, group, ids, hidden, model), strict=True):
-                    item.reference = row
-        beat(sum(len(item) for item in group))
+                hidden = policy.hidden(ids, model, row)
+                for part, logprobs in zip(parts, _sampled(policy, parts, ids, hidden, model), strict=True):
+                    part.item.reference = logprobs
+        beat(ids.shape[1])
     return [values[id(item)] for item in items]
 
 
 def _sampled(
-    policy: Policy, group: Sequence[Item], ids: Tensor, hidden: Tensor, model: PreTrainedModel | None = None
+    policy: Policy, parts: Sequence[Part], ids: Tensor, hidden: Tensor, model: PreTrainedModel | None = None
 ) -> list[Floats]:
-    """Return per item the log-probabilities of its sampled tokens, 0 elsewhere (and at forced tokens)."""
-    places = [np.flatnonzero(item.mask("sampled")) for item in group]
-    rows = torch.from_numpy(np.repeat(np.arange(len(group)), [len(at) for at in places])).to(ids.device)
-    at = torch.from_numpy(np.concatenate(places)).to(ids.device)
-    choices = choices_at([item.trace for item in group], places)
+    """Return for each part the log-probabilities of its sampled tokens, 0 elsewhere (and at forced tokens)."""
+    places = [np.flatnonzero(part.item.mask("sampled")) for part in parts]
+    at = np.concatenate([part.first + each for part, each in zip(parts, places, strict=True)])
+    columns = torch.from_numpy(at).to(ids.device)
+    choices = choices_at([part.item.trace for part in parts], places)
     on_device = None if choices is None else choices.to(ids.device)
-    logp, _ = policy.logprobs(hidden[rows, at - 1], ids[rows, at], choices=on_device, model=model)
-    logprobs = [np.zeros(len(item)) for item in group]
-    for row, where, part in zip(
+    logp, _ = policy.logprobs(hidden[0, columns - 1], ids[0, columns], choices=on_device, model=model)
+    logprobs = [np.zeros(len(part.item)) for part in parts]
+    for row, where, sampled in zip(
         logprobs, places, np.split(_numbers(logp), np.cumsum([len(p) for p in places])[:-1]), strict=True
     ):
-        row[where] = part
+        row[where] = sampled
     return logprobs
 
 

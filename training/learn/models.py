@@ -91,6 +91,12 @@ def refuse_unusual_logits(model: PreTrainedModel) -> None:
         raise BadInput(f"models with {', '.join(unusual)} cannot be trained here", "model.base")
 
 
+def refuse_unpackable(model: PreTrainedModel) -> None:
+    """Raise `BadInput` for a model whose layers would mix the sequences of a packed row."""
+    if getattr(model, "_is_stateful", False) or not getattr(model, "_supports_attention_backend", False):
+        raise BadInput(f"{model.config.model_type} models cannot be trained here: sequences share a row", "model.base")
+
+
 @torch.no_grad()
 def merged_weights(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Tensor]]:
     """Yield (Hugging Face parameter name, detached tensor) with adapters merged, one layer at a time.

@@ -54,6 +54,7 @@ class Policy:
         self.model, self.tokenizer, self.learn, self.temperature = model, tokenizer, learn, temperature
         self.inner = models.plain(model)
         models.refuse_unusual_logits(self.inner)
+        models.refuse_unpackable(self.inner)
         config: Any = self.inner.config
         self.device: torch.device = self.inner.device
         self.critic = Critic(heads, config.hidden_size, learn, derive(seed, "critic")).to(self.device)
@@ -128,11 +129,11 @@ class Policy:
             parameter.data, self._adapters[name] = self._adapters[name], parameter.data
 
     def hidden(self, ids: Tensor, model: PreTrainedModel | None = None, layout: Layout | None = None) -> Tensor:
-        """Return the last hidden states, (B, L, H). Padding is on the right, so causal attention needs no mask.
-
-        Rows with branches need their `layout`.
-        """
-        more = {} if layout is None else {"position_ids": layout.positions, "attention_mask": layout.seen}
+        """Return the last hidden states, (B, L, H), of a packed row (B = 1), or of rows that are a sequence each."""
+        more: dict[str, Any] = {}
+        if layout is not None:  # without a mask, Transformers would make one of T × T from the positions
+            more = {"position_ids": layout.positions, "attention_mask": torch.ones_like(ids)}
+            more["segments"] = layout.segments
         with self._precision():
             states: Tensor = (model or self.inner).base_model(input_ids=ids, use_cache=False, **more).last_hidden_state
         return states

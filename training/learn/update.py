@@ -149,7 +149,7 @@ class Updater:
         policy, learn = self.policy, self.learn
         with torch.set_grad_enabled(on):
             hidden = policy.hidden(batch.ids, layout=batch.layout)
-            before = hidden[batch.rows, batch.before]
+            before = hidden[0, batch.before]
             grad = on and learn.ent_coef > 0
             logp, entropy = policy.logprobs(before, batch.targets, choices=batch.choices, entropy_grad=grad)
         if not bool(torch.isfinite(logp).all()):
@@ -174,8 +174,8 @@ class Updater:
         features = self.policy.features(batch.ids, hidden, batch.layout)
         fresh = self._read_items.isdisjoint(map(id, batch.items))
         self._read_items.update(map(id, batch.items))
-        for name, (rows, at, targets, weights) in batch.values.items():
-            states = features[rows, at]
+        for name, (at, targets, weights) in batch.values.items():
+            states = features[0, at]
             if fresh:
                 self._rows.setdefault(name, []).append((states.detach().float(), targets))
             error = (weights * losses.value(critic.value(name, states), targets)).sum()

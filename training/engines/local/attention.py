@@ -125,8 +125,11 @@ def _packed(
         first, last = last, last + length
         if masks[number] is None and attention_mask is not None:
             masks[number] = attention_mask[..., first:last, first:last]
-    each = zip(*parts, masks, strict=True)
-    return torch.cat([attention(module, *part, dropout, scaling, **options)[0] for part in each], dim=1)
+    outputs = [
+        attention(module, queries, keys, values, mask, dropout, scaling, **options)[0]
+        for queries, keys, values, mask in zip(*parts, masks, strict=True)
+    ]
+    return torch.cat(outputs, dim=1)
 
 
 def _varlen(query: Tensor, key: Tensor, value: Tensor, segments: Segments, scaling: float | None) -> Tensor:
