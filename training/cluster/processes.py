@@ -1,0 +1,375 @@
+"""The Ray of a run: one of its own on this machine, or an operator's cluster that it joins.
+
+A Ray of the run's own listens on the loopback interface alone, asks every caller for a random token, sends no
+statistics of use, has no dashboard, and ends with the driver within seconds, also if that is killed (its two agents,
+which hold no model, within about a minute). `BadInput`: the address is wrong, or a node cannot run what the driver
+runs. `OutsideError`: Ray did not start, or did not answer in time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import platform
+import queue
+import secrets
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from training.environment import visible
+from training.errors import BadInput, OutsideError, ParleyError
+
+log = logging.getLogger(__name__)
+
+ROOT = Path(__file__).resolve().parents[2]
+LONGEST_FOLDER = 40
+"""Longest path of Ray's folder: those of its sockets are 66 characters longer, and the system takes 107."""
+PREFIX = "parley-ray-"
+FIELD = "cluster.address"
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else Ray replaces 127.0.0.1 by an address that others can reach
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # a process without a GPU sees none
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One machine of the cluster: Ray's id of it, its name and address, and how many GPUs Ray may give away there."""
+
+    id: str
+    name: str
+    address: str
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """What must be the same on all nodes."""
+
+    ray: str
+    python: str
+
+
+class Cluster:
+    """A Ray that this process is connected to. Use as a context manager, or call `stop`."""
+
+    def __init__(self, address: str, folder: Path | None) -> None:
+        self.address = address
+        self._folder = folder  # of a Ray of the run's own
+
+    @property
+    def joined(self) -> bool:
+        """Whether it is an operator's cluster, which goes on after the run."""
+        return self._folder is None
+
+    def nodes(self) -> list[Node]:
+        """Return the machines that are alive, the driver's own or head first."""
+        import ray
+
+        alive = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+        nodes = [
+            Node(
+                id=node["NodeID"],
+                name=node["NodeManagerHostname"],
+                address=node["NodeManagerAddress"],
+                gpus=int(node["Resources"].get("GPU", 0)),
+            )
+            for node in alive
+        ]
+        head = {node["NodeID"] for node in alive if "node:__internal_head__" in node["Resources"]}
+        return sorted(nodes, key=lambda node: (node.id not in head, node.name, node.id))
+
+    def stop(self) -> None:
+        """Leave the cluster; a Ray of the run's own ends, and its folder is deleted. May be called twice."""
+        import ray
+
+        with _signals_kept():
+            ray.shutdown()
+        if self._folder is not None:
+            _use_token(None)
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def start(address: str = "", *, gpus: int | None = None, timeout_s: float = 120.0) -> Cluster:
+    """Join the Ray at `address`, or else at RAY_ADDRESS; without either start one on this machine.
+
+    `gpus`: how many GPUs a Ray of the run's own may give away; None = all that it finds. Its processes end with the
+    thread that calls this, which should be the main one. `timeout_s` is how long an operator's cluster may take.
+    """
+    import_ray()
+    if wanted := address or os.environ.get("RAY_ADDRESS", ""):
+        return _join(wanted, timeout_s)
+    return _start(gpus)
+
+
+def import_ray() -> Any:
+    """Import Ray with the settings that it reads at import; raise `BadInput` where it is not installed."""
+    for name, value in _QUIET.items():
+        if name != "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER":
+            os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError as error:
+        raise BadInput(f"Ray cannot be imported ({error}): run `make setup`", "cluster") from error
+    return ray
+
+
+def _start(gpus: int | None) -> Cluster:
+    _delete_folders_of_dead_drivers()
+    folder = _folder()
+    token = folder / "token"
+    token.touch(mode=0o600)
+    token.write_text(secrets.token_hex(32))
+    _use_token(token)
+    cluster = Cluster("local", folder)
+    options: dict[str, Any] = {
+        "address": "local",
+        "num_cpus": 1,  # Ray would start a worker for each; ours need none
+        "num_gpus": gpus,
+        "include_dashboard": False,
+        "_node_ip_address": "127.0.0.1",
+        "_temp_dir": str(folder),
+    }
+    try:
+        with _environment(), _loopback():
+            _connect(options, f"Ray did not start on {socket.gethostname()}")
+    except ParleyError:
+        cluster.stop()
+        raise
+    cluster.address = _address()
+    return cluster
+
+
+def _join(address: str, timeout_s: float) -> Cluster:
+    deadline = time.monotonic() + timeout_s
+    _check_address(address, min(timeout_s, 10.0))
+    cluster = Cluster(address, None)
+    local = address.rpartition(":")[0] in ("localhost", "127.0.0.1")
+    try:
+        with _loopback() if local else contextlib.nullcontext():
+            _connect_in_time({"address": address}, timeout_s, f"the Ray at {address} did not answer")
+        _check_nodes(cluster, deadline)
+    except ParleyError:
+        cluster.stop()
+        raise
+    return cluster
+
+
+def _check_address(address: str, timeout_s: float) -> None:
+    host, _, port = address.rpartition(":")
+    if "://" in address or not host or not port.isdigit():
+        raise BadInput(f"{address!r} is not the HOST:PORT of a Ray, such as 10.0.0.5:6379", FIELD)
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s).close()
+    except (OSError, OverflowError) as error:
+        raise BadInput(f"no Ray answers at {address}: {error}", FIELD) from error
+
+
+def _connect(options: Mapping[str, Any], late: str) -> None:
+    """Connect to Ray in this thread: the processes that Ray starts end with the thread that started them."""
+    ray = import_ray()
+    try:
+        with _signals_kept(), _silent():
+            ray.init(configure_logging=False, log_to_driver=True, **options)
+    except Exception as error:  # whatever Ray, gRPC or the system raise here
+        if "ersion mismatch" in str(error):
+            raise BadInput(f"{options['address']} runs other versions: {_one_line(error)}", FIELD) from error
+        raise OutsideError(f"{late}: {type(error).__name__}: {_one_line(error)}") from error
+
+
+def _connect_in_time(options: Mapping[str, Any], timeout_s: float, late: str) -> None:
+    """Connect to a Ray that is there already, in a thread, so that the wait is bounded."""
+    outcome: queue.SimpleQueue[ParleyError | None] = queue.SimpleQueue()
+
+    def connect() -> None:
+        try:
+            _connect(options, late)
+        except ParleyError as error:
+            outcome.put(error)
+        else:
+            outcome.put(None)
+
+    threading.Thread(target=connect, name="ray-init", daemon=True).start()
+    try:
+        error = outcome.get(timeout=timeout_s)
+    except queue.Empty:
+        raise OutsideError(f"{late} within {timeout_s:.0f} s") from None
+    if error is not None:
+        raise error
+
+
+def _check_nodes(cluster: Cluster, deadline: float) -> None:
+    """Raise unless every node has the driver's versions, and this checkout; a node that is full is asked as well."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    expected = versions()
+    probe = ray.remote(num_cpus=0, max_retries=0)(versions)
+    nodes = cluster.nodes()
+    asked = [
+        probe.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False)).remote()
+        for node in nodes
+    ]
+    for node, answer in zip(nodes, asked, strict=True):
+        where = f"node {node.name} ({node.address}) of {cluster.address}"
+        try:
+            found = ray.get(answer, timeout=max(1.0, deadline - time.monotonic()))
+        except ray.exceptions.GetTimeoutError as error:
+            raise OutsideError(f"{where} did not run a first task in time") from error
+        except ray.exceptions.RayError as error:
+            raise BadInput(f"{where} cannot run Parley: {_one_line(error)}", FIELD) from error
+        check_versions(found, expected, where)
+
+
+def versions() -> _Versions:
+    """Return the versions of this process."""
+    import ray
+
+    return _Versions(ray.__version__, platform.python_version())
+
+
+def check_versions(found: _Versions, expected: _Versions, where: str) -> None:
+    """Raise `BadInput` naming what differs from the driver's versions."""
+    pairs = (("Ray", found.ray, expected.ray), ("Python", found.python, expected.python))
+    for name, theirs, ours in pairs:
+        if theirs != ours:
+            raise BadInput(f"{where} has {name} {theirs}, this process {ours}: they must be the same", FIELD)
+
+
+def _address() -> str:
+    import ray
+
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def _use_token(file: Path | None) -> None:
+    """Let Ray ask for the token in a file, and send it; None = as the environment says that Parley was started in."""
+    from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
+
+    for name, value in {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(file)}.items():
+        if file is not None:
+            _BEFORE.setdefault(name, os.environ.get(name))
+            os.environ[name] = value
+        elif (before := _BEFORE.pop(name, None)) is not None:
+            os.environ[name] = before
+        else:
+            os.environ.pop(name, None)
+    Config.initialize("")  # Ray read the variables when it was imported
+    AuthenticationTokenLoader.instance().reset_cache()
+
+
+_BEFORE: dict[str, str | None] = {}
+"""What the variables about tokens were before a Ray of the run's own was started."""
+
+
+@contextlib.contextmanager
+def _environment() -> Iterator[None]:
+    """Hide secrets from what Ray starts meanwhile, and let it find Parley's modules."""
+    before = dict(os.environ)
+    hidden = before.keys() - visible(before).keys()
+    for name in hidden:
+        del os.environ[name]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), before.get("PYTHONPATH"))))
+    try:
+        yield
+    finally:
+        os.environ.update({name: before[name] for name in hidden})
+        if "PYTHONPATH" in before:
+            os.environ["PYTHONPATH"] = before["PYTHONPATH"]
+        else:
+            del os.environ["PYTHONPATH"]
+
+
+@contextlib.contextmanager
+def _loopback() -> Iterator[None]:
+    """Let Ray use 127.0.0.1 as this node's address, which it otherwise replaces by one that others can reach."""
+    from ray._private import ray_constants
+
+    name = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+    before, constant = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
+    os.environ[name] = _QUIET[name]  # for the processes that Ray starts
+    ray_constants.ENABLE_RAY_CLUSTER = False  # Ray read the variable when it was imported
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = constant
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+@contextlib.contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Restore the handlers of signals, which Ray replaces by its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before: dict[signal.Signals, Callable[..., Any] | int | None] = {n: signal.getsignal(n) for n in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None and signal.getsignal(number) is not handler:
+                signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Keep Ray's notices about tokens and signal handlers off the log."""
+    logger = logging.getLogger("ray")
+    before, logger.level = logger.level, logging.ERROR
+    try:
+        yield
+    finally:
+        logger.level = before
+
+
+def _folder() -> Path:
+    """Return a new folder with a short path, named after this process."""
+    name = f"{PREFIX}{os.getpid()}-"
+    for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 (mkdtemp makes it private)
+        if len(parent) + len(name) + 9 <= LONGEST_FOLDER:
+            return Path(tempfile.mkdtemp(prefix=name, dir=parent))
+    raise OutsideError(f"there is no temporary folder with a path short enough for Ray: {tempfile.gettempdir()}")
+
+
+def _delete_folders_of_dead_drivers() -> None:
+    """A driver that was killed could not delete its folder."""
+    for parent in {tempfile.gettempdir(), "/tmp"}:  # noqa: S108 (only folders with our name and of this user)
+        for folder in Path(parent).glob(f"{PREFIX}*-*"):
+            pid = folder.name.removeprefix(PREFIX).partition("-")[0]
+            with contextlib.suppress(OSError):
+                if pid.isdigit() and folder.stat().st_uid == os.getuid() and not _alive(int(pid)):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:500]
