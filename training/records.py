@@ -285,6 +285,28 @@ class Trace(Record):
         return self
 
 
+class ProcessStatus(Record):
+    """What one process of a run does at present; its driver makes this from what it last heard of it.
+
+    `state`: starting, serving, loading (weights) or lost. `device`: `cpu`, or `cuda` with the numbers of its node's
+    GPUs. `requests` are in flight; `waiting_s` is how long the process has had work without getting on, `silent_s` how
+    long it has not been heard, both in seconds. `restarts` counts how often it was started again.
+    """
+
+    name: str
+    node: str = ""
+    pid: int = 0
+    device: str = "cpu"
+    state: Literal["starting", "serving", "loading", "lost"] = "starting"
+    doing: str = ""
+    requests: int = 0
+    waiting_s: float = 0.0
+    silent_s: float = 0.0
+    rss_bytes: int = 0
+    gpu_bytes: int = 0
+    restarts: int = 0
+
+
 class ErrorRecord(Record):
     """Why an episode has no result: a failure outside the model, never a reward."""
 

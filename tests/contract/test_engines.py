@@ -1,4 +1,6 @@
-"""What every engine must do, over the registry and the table engine; log-probs against a second implementation."""
+"""What every engine must do, over the registry, a pool of two engines and the table engine; log-probs against a second
+implementation.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ import torch
 
 from tests.toy_models import write_random_llama
 from training import engines
+from training.cluster import processes
 from training.engines.base import Engine, SampleRequest, Sampling
 from training.engines.choice import choose
+from training.engines.pool import EnginePool, PoolOptions
 from training.engines.scripted import BigramEngine
 from training.errors import BadInput, EngineError
 
@@ -22,6 +26,7 @@ GAP = 1e-3
 """The bar between engine and trainer in float32 (nats)."""
 STOP = 2
 MODELS = [pytest.param(n, marks=pytest.mark.vllm) if n == "vllm" else n for n in engines.REGISTRY]
+POOL = pytest.param("pool", marks=pytest.mark.process)
 
 
 @dataclasses.dataclass
@@ -59,7 +64,10 @@ def model_case(name, folder):
         return logits
 
     def make():
-        return engines.make(name, folder, max_running=8, cache_gib=0.05, choices=True)
+        options = {"max_running": 8, "cache_gib": 0.05, "choices": True}
+        if name == "pool":
+            return EnginePool("transformers", folder, PoolOptions(engines=2, threads=1), **options)
+        return engines.make(name, folder, **options)
 
     return Case(make, make(), forward(plain), lambda: list(other.named_parameters()), forward(other))
 
@@ -75,17 +83,21 @@ def table_case():
     )
 
 
-@pytest.fixture(scope="module", params=[*MODELS, "bigram"])
+@pytest.fixture(scope="module", params=[*MODELS, POOL, "bigram"])
 def case(request, tmp_path_factory):
     name = request.param
     if name == "bigram":
         built = table_case()
     else:
+        if name == "pool":
+            cluster = processes.start()
         if name == "vllm":
             pytest.importorskip("vllm", reason="vLLM is not installed: neither its CPU nor its GPU build")
         built = model_case(name, write_random_llama(tmp_path_factory.mktemp("toy") / "model"))
     yield built
     asyncio.run(built.engine.close())
+    if name == "pool":
+        cluster.stop()
 
 
 def ask(index=0, **sampling):

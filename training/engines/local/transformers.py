@@ -81,6 +81,7 @@ class TransformersEngine:
         self._runner: asyncio.Task[None] | None = None
         self._loading = 0
         self._broken = ""
+        self.steps = 0  # forward passes; others see by it that the engine gets on
 
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample one continuation; see `Engine.sample`."""
@@ -187,6 +188,7 @@ class TransformersEngine:
             try:
                 with boundary(into=EngineError):
                     answers = summed_logprobs(self._model, [questions[at] for at in order[part]])
+                self.steps += 1
             except EngineError as error:
                 for at in order[part]:
                     asked[at].future.set_exception(EngineError(str(error)))
@@ -323,6 +325,7 @@ class TransformersEngine:
                 logits_to_keep=1,
             ).logits
         cache.lengths[rows] = ends
+        self.steps += 1
         return logits[:, -1]
 
     @torch.no_grad()

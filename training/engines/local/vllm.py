@@ -70,6 +70,7 @@ class VllmEngine:
         self._closed = False  # under the gate, so that no task is put behind the end of the inbox
         self._running: dict[str, _Task] = {}
         self._broken = ""
+        self.steps = 0  # of vLLM; others see by it that the engine gets on
         started: queue.SimpleQueue[int | ParleyError] = queue.SimpleQueue()
         on_cpu = options.device == "cpu"
         arguments = {
@@ -225,6 +226,7 @@ class VllmEngine:
         try:
             with _ALONE, boundary(into=EngineError):
                 finished = core.step()
+            self.steps += 1
         except EngineError as error:
             self._broken = f"vLLM failed earlier: {error}"
             for task in self._running.values():

@@ -1,0 +1,200 @@
+"""A pool of engines: the samples of one, also when engines die, hang or take weights; what it says of itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from tests.toy_models import write_random_llama
+from training import engines
+from training.cluster import processes
+from training.engines.base import SampleRequest, Sampling
+from training.engines.pool import EnginePool, PoolOptions
+from training.errors import BadInput, EngineError
+
+pytestmark = pytest.mark.process
+OPTIONS = {"max_running": 8, "cache_gib": 0.05}
+
+
+@pytest.fixture(scope="module")
+def ray_of_its_own():
+    with processes.start() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    return write_random_llama(tmp_path_factory.mktemp("toy") / "model")
+
+
+def pool_of(toy, **options):
+    return EnginePool("transformers", toy, PoolOptions(engines=2, threads=1, **options), **OPTIONS)
+
+
+def requests(count=12, max_tokens=60):
+    return [
+        SampleRequest([3 + (i + 7 * at) % 37 for at in range(20 + i)], Sampling(max_tokens=max_tokens), seed=i)
+        for i in range(count)
+    ]
+
+
+async def tokens(engine, asked):
+    return [sample.tokens for sample in await asyncio.gather(*(engine.sample(request) for request in asked))]
+
+
+async def until(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "this took too long"
+        await asyncio.sleep(0.05)
+
+
+def changed(engine):
+    return [(name, 1.3 * parameter.detach()) for name, parameter in engine._model.named_parameters()]
+
+
+async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_newest_weights(ray_of_its_own, toy):
+    """The first engine dies with requests in flight, then the other, so that the first must have the new weights."""
+    alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy)
+    try:
+        assert await tokens(pool, requests()) == await tokens(alone, requests())
+        weights = changed(alone)
+        await pool.load_weights(weights)
+        await alone.load_weights(weights)
+        expected = await tokens(alone, requests(max_tokens=200))
+        for victim in range(2):
+            before = pool.status()[victim]
+            running = asyncio.create_task(tokens(pool, requests(max_tokens=200)))
+            await until(lambda victim=victim: pool.status()[victim].requests > 2)
+            os.kill(before.pid, signal.SIGKILL)
+            assert await running == expected
+            await until(lambda: [status.state for status in pool.status()] == ["serving"] * 2)
+            after = pool.status()[victim]
+            assert after.restarts == 1
+            assert after.pid != before.pid
+        assert await tokens(pool, requests(max_tokens=200)) == expected
+    finally:
+        await pool.close()
+
+
+async def test_an_engine_that_hangs_is_named_ended_and_started_again(ray_of_its_own, toy):
+    """A stopped process has requests and gets on with nothing; those of the other engine are answered."""
+    pool = pool_of(toy, silence_s=3.0)
+    try:
+        expected = await tokens(pool, requests())
+        [first, _] = pool.status()
+        os.kill(first.pid, signal.SIGSTOP)
+        answers = await asyncio.gather(*(pool.sample(request) for request in requests()), return_exceptions=True)
+        errors = {str(answer) for answer in answers if isinstance(answer, EngineError)}
+        assert len(errors) == 1
+        assert f"engine 0 on {first.node} samples since" in errors.pop()
+        answered = [at for at, answer in enumerate(answers) if not isinstance(answer, EngineError)]
+        assert 3 <= len(answered) < 12
+        assert [answers[at].tokens for at in answered] == [expected[at] for at in answered]
+        await until(lambda: pool.status()[0].state == "serving")
+        assert await tokens(pool, requests()) == expected
+        assert not psutil.pid_exists(first.pid)
+    finally:
+        await pool.close()
+
+
+async def test_what_it_says_of_its_engines(ray_of_its_own, toy):
+    pool = pool_of(toy)
+    try:
+        await until(lambda: all(status.rss_bytes for status in pool.status()))
+        first, second = pool.status()
+        assert (first.name, second.name) == ("engine 0", "engine 1")
+        assert {first.node, second.node} == {os.uname().nodename}
+        for status in (first, second):
+            assert "ray::EngineActor" in " ".join(psutil.Process(status.pid).cmdline())
+            assert (status.state, status.doing, status.requests) == ("serving", "waits for requests", 0)
+            assert (status.device, status.waiting_s, status.gpu_bytes, status.restarts) == ("cpu", 0.0, 0, 0)
+            assert status.silent_s < 5
+            assert 50e6 < status.rss_bytes < 5e9
+        running = asyncio.create_task(tokens(pool, requests(12, 200)))
+        await until(lambda: sum(status.requests for status in pool.status()) == 12)
+        assert [status.doing for status in pool.status()] == ["samples"] * 2
+        await running
+        assert not any(status.requests for status in pool.status())
+    finally:
+        await pool.close()
+
+
+async def test_after_weights_that_end_too_early_nothing_is_sampled(ray_of_its_own, toy):
+    alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy)
+    try:
+
+        def broken():
+            yield changed(alone)[0]
+            raise RuntimeError("out of weights")
+
+        with pytest.raises(RuntimeError, match="out of weights"):
+            await pool.load_weights(broken())
+        with pytest.raises(EngineError, match="the weights are incomplete"):
+            await pool.sample(requests()[0])
+    finally:
+        await pool.close()
+
+
+async def test_weights_larger_than_a_chunk_arrive_whole(ray_of_its_own, toy, monkeypatch):
+    alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy)
+    try:
+        weights = changed(alone)
+        monkeypatch.setattr("training.engines.chunks.cut.__defaults__", (10_001,))
+        assert max(tensor.nbytes for _, tensor in weights) > 3 * 10_001
+        await pool.load_weights(weights)
+        await alone.load_weights(weights)
+        assert await tokens(pool, requests()) == await tokens(alone, requests())
+    finally:
+        await pool.close()
+
+
+def test_it_serves_one_event_loop_after_another_and_refuses_what_cannot_be_made(ray_of_its_own, toy, tmp_path):
+    with pytest.raises(BadInput, match="nothing-here"):
+        EnginePool("transformers", tmp_path / "nothing-here", PoolOptions(engines=2))
+    with pytest.raises(EngineError, match=r"engine 0 did not start within 1 s; it needs 8 GPU, and 0 are free"):
+        EnginePool("transformers", toy, PoolOptions(gpus=8, start_s=1.0))
+    pool = pool_of(toy)
+    first = asyncio.run(tokens(pool, requests()))
+    assert asyncio.run(tokens(pool, requests())) == first
+    asyncio.run(pool.close())
+    with pytest.raises(EngineError, match="closed"):
+        asyncio.run(pool.sample(requests()[0]))
+
+
+async def test_the_last_engine_that_cannot_be_started_again_is_named(ray_of_its_own, tmp_path):
+    folder = write_random_llama(tmp_path / "model")
+    pool = EnginePool("transformers", folder, PoolOptions(engines=1, start_s=12.0), **OPTIONS)
+    try:
+        (folder / "config.json").unlink()
+        os.kill(pool.status()[0].pid, signal.SIGKILL)
+        with pytest.raises(EngineError, match=r"engine 0, the last one, could not be started again within 12 s: "):
+            await pool.sample(requests()[0])
+        assert pool.status()[0].state == "lost"
+    finally:
+        await pool.close()
+
+
+@pytest.mark.vllm
+async def test_two_vllm_engines_sample_as_one(ray_of_its_own, toy):
+    pytest.importorskip("vllm", reason="vLLM is not installed: neither its CPU nor its GPU build")
+    alone = engines.make("vllm", toy, **OPTIONS)
+    pool = EnginePool("vllm", toy, PoolOptions(engines=2, threads=1), **OPTIONS)
+    try:
+        model = engines.make("transformers", toy, **OPTIONS)
+        weights = changed(model)
+        for engine in (alone, pool):
+            await engine.load_weights(weights)
+        together = await asyncio.gather(*(pool.sample(request) for request in requests(24)))
+        expected = [await alone.sample(request) for request in requests(24)]
+        assert [sample.tokens for sample in together] == [sample.tokens for sample in expected]
+        for sample, other in zip(together, expected, strict=True):
+            assert sample.logprobs == pytest.approx(other.logprobs, abs=1e-4)  # rounding differs with the batch
+    finally:
+        await pool.close()
+        await alone.close()
