@@ -78,7 +78,9 @@ def test_gpus_that_are_left_over_are_named(capsys, large):
 
 def test_one_gpu_is_shared(capsys):
     assert main(["plan", QUICK, "--gpus", "1", "--shape", "0.6b", "--memory", "60"]) == 0
-    assert "Together on one GPU: " in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Together on one GPU: " in shown
+    assert "Note: flash attention needs half precision" in shown
 
 
 def test_other_models_are_counted(capsys, tmp_path):

@@ -15,6 +15,7 @@ from transformers import (
 )
 
 from training.cluster.shapes import ModelShape
+from training.engines.local.attention import BLOCKED
 
 CLASSES: dict[str, tuple[Any, Any]] = {
     "llama": (LlamaConfig, LlamaForCausalLM),
@@ -24,11 +25,14 @@ CLASSES: dict[str, tuple[Any, Any]] = {
 
 
 def decoder(family: str, *, layers: int = 3, **changes: Any) -> PreTrainedModel:
-    """Return a model: hidden 120, MLP 304, 6 heads of 16 in 2 groups, 2048 tokens."""
+    """Return a model: hidden 120, MLP 304, 6 heads of 16 in 2 groups, 2048 tokens.
+
+    In bfloat16 `attn_implementation="sdpa"` keeps what a packed row keeps on a GPU, in one call.
+    """
     config, model = CLASSES[family]
     sizes = {"hidden_size": 120, "intermediate_size": 304, "num_attention_heads": 6, "num_key_value_heads": 2}
     sizes |= {"head_dim": 16, "vocab_size": 2048, "num_hidden_layers": layers, "tie_word_embeddings": True}
-    made: PreTrainedModel = model(config(**{**sizes, **changes}, attn_implementation="sdpa"))
+    made: PreTrainedModel = model(config(**{"attn_implementation": BLOCKED, **sizes, **changes}))
     return made.eval()
 
 

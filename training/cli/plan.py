@@ -10,7 +10,7 @@ from typing import Any
 from training import config as configs
 from training import players
 from training.cli import WRONG_INPUT
-from training.cluster import layout, shapes
+from training.cluster import layout, memory, shapes
 from training.cluster.memory import GIB, MARGIN
 from training.cluster.section import AUTO, ClusterSection
 from training.config import RunConfig
@@ -43,6 +43,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         "gpus": arguments.gpus,
         "gpus_per_node": arguments.gpus_per_node,
         "memory_gib": arguments.memory,
+        "notes": memory.notes(config, shape),
     }
     try:
         planned = layout.plan(
@@ -94,6 +95,7 @@ def show(result: dict[str, Any]) -> str:
     if not result["fits"]:
         name = result["process"]
         lines += _table(name, result["memory"], result["bytes"])
+        lines += _notes(result["notes"])
         advice = result["advice"]
         lines += ["", f"Does not fit: {name} needs {result['bytes'] / GIB:.1f} GiB of {planned:.1f}."]
         return "\n".join([*lines, *(["It would fit with:", *(f"- {each}" for each in advice)] if advice else [])])
@@ -107,10 +109,15 @@ def show(result: dict[str, Any]) -> str:
         lines += ["", *_table(title, result["memory"][name], totals[name])]
     if result["shared"]:
         lines += ["", f"Together on one GPU: {(totals['learner'] + totals['engine']) / GIB:.1f} GiB."]
+    lines += _notes(result["notes"])
     if result["spare"]:
         names = ", ".join(f"{each['gpu']} of node {each['node']}" for each in result["spare"])
         lines += ["", f"Left over: GPU {names}"]
     return "\n".join([*lines, *(["", "For the configuration:", "", result["toml"]] if result["toml"] else [])])
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    return ["", *(f"Note: {note}." for note in notes)] if notes else []
 
 
 def _count(number: int, noun: str) -> str:

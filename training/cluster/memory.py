@@ -5,8 +5,7 @@ layer keeps for the backward pass is counted tensor by tensor; the tests compare
 numbers are those of `fully_shard`: every layer is gathered for its own pass, and the embeddings and the output head
 stay gathered from the forward to the backward pass.
 
-Not counted: the states that value heads learn from, 4·hidden bytes for each place of a step where a value is learned,
-and classifiers of labels.
+Not counted: what `notes` says of a configuration, and classifiers of labels.
 """
 
 from __future__ import annotations
@@ -36,6 +35,8 @@ PREFETCHED = 2
 MOST_FEATURES = 1024
 """Widest input of a ridge head (`training.learn.critic`)."""
 
+When = Literal["always", "pass", "logits", "head", "layer", "step"]
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -46,7 +47,7 @@ class Line:
     name: str
     bytes: int
     formula: str
-    when: Literal["always", "pass", "logits", "head", "layer", "step"] = "always"
+    when: When = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +187,14 @@ def layer_activations(config: RunConfig, shape: ModelShape) -> int:
     These are the inputs of both norms, in float32; what the norms normalised (where their weights learn); the inputs of
     the linear layers; queries, keys, values and the output of attention; gate, its activation, up and their product;
     one number per head of the softmax, and one per norm. Under autocast each linear layer converts its input for
-    itself; adapters in float32 on weights in bfloat16 convert it back.
+    itself; adapters in float32 on weights in bfloat16 convert it back. In float32 the traces of a packed row are
+    attended to one by one, and their outputs are there beside that of the row.
     """
     hidden, inner, query, key = shape.hidden, shape.intermediate, shape.query, shape.key
     statistics = 4 * (shape.heads + 2 + (shape.heads + shape.kv_heads) * shape.head_norms)
     normed = (query + key) * shape.head_norms
     lora, size = config.learn.lora, compute_size(config)
-    attention, mlp = size * (2 * query + 2 * key), size * 4 * inner
+    attention, mlp = size * ((2 if size == 2 else 3) * query + 2 * key), size * 4 * inner
     if lora is None:
         norms = 4 * 4 * hidden + (4 + size) * normed
         inputs = 2 * 5 * hidden if config.learn.autocast else 4 * 2 * hidden
@@ -204,6 +206,29 @@ def layer_activations(config: RunConfig, shape: ModelShape) -> int:
         return statistics + norms + 4 * (2 * hidden + 7 * lora.rank) + attention + mlp
     inputs = 4 * (5 * hidden + inner + query + 7 * lora.rank)
     return statistics + norms + inputs + attention + size * 3 * inner
+
+
+def notes(config: RunConfig, shape: ModelShape) -> list[str]:
+    """Return what the plan of this configuration does not count, in words."""
+    found, tokens = [], config.learn.tokens_per_batch
+    longest = min(config.engine.window or shape.window, shape.window)
+    if longest > tokens:
+        found.append(
+            f"a trace may have {longest:,} tokens (engine.window), more than learn.tokens_per_batch = {tokens:,}: it "
+            "is a pass by itself, which needs more than is planned"
+        )
+    if compute_size(config) == 4:
+        found.append(
+            "flash attention needs half precision: other kernels may keep scores, which grow with the square of a "
+            "trace's length and are not counted; learn.autocast = true avoids them"
+        )
+    if any(part.method.build().needs.critic for part in _phases(config)):
+        each = 4 * shape.hidden * 100_000 / GIB
+        found.append(
+            f"{each:.2f} GiB for every 100,000 places of a step where a value is learned are not counted: the states "
+            "that value heads learn from"
+        )
+    return found
 
 
 def _logits(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
@@ -228,7 +253,8 @@ def _logits(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
     yield Line("output head of a chunk", 2 * size * head, words, "head")
     if ranks == 1:
         words = f"4 bytes × {head:,} weights: the sum of the chunks"
-        for when in ("pass",) if shape.tied else ("logits", "head"):
+        moments: tuple[When, ...] = ("pass",) if shape.tied else ("logits", "head")
+        for when in moments:
             yield Line("gradient of the output head", 4 * head, words, when)
 
 
