@@ -1,1 +1,4 @@
-"""Past one process: the section of a configuration, shapes of models, and what fits where. No torch, no Ray."""
+"""Past one process: the section of a configuration, shapes of models, what fits where, and the start of Ray.
+
+Importing it imports neither torch nor Ray.
+"""
