@@ -23,7 +23,7 @@ from bench.learning import Update
 from bench.recorded_conversations import ParleySampler, RecordedRequest, conditions, use_threads
 from bench.trl_side import Grpo, per_pass
 from training.engines.base import Sample, SampleRequest, Weights
-from training.learn import sync
+from training.learn import models
 from training.learn.batch import Item
 from training.methods.omar import OmarConfig
 from training.players.model import ModelPlayer
@@ -82,7 +82,7 @@ def _ours(sampler: ParleySampler, update: Update) -> Reading:
     learning = update.step(_credited(episodes))
     crediting = time.perf_counter() - began - learning
     began = time.perf_counter()
-    sampler.loop.run_until_complete(sync.push(update.policy, sampler.engine))
+    sampler.loop.run_until_complete(sampler.engine.load_weights(models.merged_weights(update.policy.model)))
     syncing = time.perf_counter() - began
     seconds = {"sampling": sampling, "credit": crediting, "learning": learning, "sync": syncing}
     parts = {"sampling": sampling, "credit": crediting, **update.parts, "sync": syncing}

@@ -159,7 +159,7 @@ def test_before_its_first_fit_a_head_says_the_mean_of_its_targets():
     # a token's target is its turn's advantage over that mean, and these have the mean 0
     rollouts, method = two_games()
     heads = critic(names=("turn", "token"))
-    begin_critic(rollouts, heads, method)
+    heads.begin(begin_critic(rollouts, heads.unfitted, method))
     states = torch.randn(5, SIZE)
     assert heads.value("turn", states).tolist() == pytest.approx([0.5625] * 5)
     assert heads.value("token", states).tolist() == pytest.approx([0.0] * 5, abs=1e-7)
@@ -181,7 +181,7 @@ def test_a_head_that_was_fitted_does_not_begin_again_with_another(kind):
         replace(game, scored=replace(game.scored, values={"turn": [np.full(6, 0.25)], "token": [np.zeros(6)]}))
         for game in rollouts
     ]
-    begin_critic(rollouts, heads, method)
+    heads.begin(begin_critic(rollouts, heads.unfitted, method))
     assert heads.value("turn", states).tolist() == before
     assert all(game.scored.values["turn"][0].tolist() == [0.25] * 6 for game in rollouts)
     # turn advantages 0.5 - 0.25, 1 - 0.25 and 0, 0.5 - 0.25 are the targets of their tokens: the mean is 0.3125

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -132,8 +132,18 @@ class Batch:
             None if self.choices is None else self.choices.to(device),
         )
 
+    def silenced(self) -> Batch:
+        """Return the batch with weight 0 for every term, without values: it is read for nothing."""
+        streams = {
+            name: torch.zeros_like(stream) if name.endswith("_weight") else stream
+            for name, stream in self.streams.items()
+        }
+        return replace(self, streams=streams, values={}, items=())
+
     def note_entropy(self, entropy: Tensor) -> None:
         """Keep the entropy (N,) at the scored tokens with the items that have none yet."""
+        if not self.items:
+            return
         values = entropy.detach().double().cpu().numpy()
         scored = [item.scored() for item in self.items]
         parts = np.split(values, np.cumsum([int(places.sum()) for places in scored])[:-1])

@@ -21,6 +21,7 @@ from safetensors.torch import load_file, save_file
 from training.bases import ModelInfo
 from training.errors import BadInput
 from training.learn import models
+from training.learn.ranks import part_like
 from training.rundir import AttemptDir
 from training.store import atomic_directory, verify_directory, write_json
 
@@ -113,12 +114,14 @@ def unpack_optimizer(
     """
     groups = list(data["groups"])[: len(optimizer.param_groups)]
     parameter_ids = {index for group in groups for index in group["params"]}
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Any]] = {int(index): dict(entries) for index, entries in data["numbers"].items()}
     for tensor_name, tensor in tensors.items():
         kind, _, rest = tensor_name.partition(".")
         if kind == name:
             index, _, entry = rest.partition(".")
-            state.setdefault(int(index), {})[entry] = tensor.clone()
+            like = parameters[int(index)] if int(index) in parameter_ids and tensor.dim() else tensor
+            state.setdefault(int(index), {})[entry] = part_like(like, tensor)
     state = {index: entries for index, entries in state.items() if index in parameter_ids}
     try:
         optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,10 @@ from training.labels.classifier import Labeller
 from training.learn import checkpoint, policy, scenarios
 from training.learn.checkpoint import TrainerState
 from training.learn.league import League
+from training.learn.learner import InProcess, Learner, Learners, Settings
 from training.learn.opponents import Opponents, folder_of
 from training.learn.policy import Policy
 from training.learn.scenarios import MixtureSampler
-from training.learn.update import Updater
 from training.learn.watchdog import Watchdog
 from training.methods import Method
 from training.opponent_sections import TEACHER
@@ -59,8 +59,7 @@ class TrainingContext:
 
     config: RunConfig
     run_dir: RunDir
-    policy: Policy
-    updater: Updater
+    learners: Learners
     active: RunConfig
     place: int
     method: Method
@@ -87,6 +86,7 @@ class TrainingContext:
             stack.push_async_callback(self.opponents.aclose)
             if self.judge is not None:
                 stack.push_async_callback(self.judge.close)
+            stack.callback(self.learners.close)
 
     async def enter(self, place: int) -> None:
         """Train by the phase at `place` from now on: method and watchdog are reset; optimizer and critic continue."""
@@ -109,16 +109,18 @@ class TrainingContext:
             raise BadInput(f"phase {name!r} cannot begin: {error.why}", error.where) from error
 
     def begin(self) -> None:
-        """Give policy and updater what the phase changes."""
+        """Give the learner what the phase changes."""
         before = sum(phase.steps for phase in self.config.phases[: self.place])
-        self.updater.begin(self.active.learn, before)
-        self.policy.critic.use(self.method.needs.critic)
-        if self.config.phases:
-            reference = self.config.phases[self.place].reference
-            try:
-                self.policy.refer(folder_of(self.config, self.run_dir, reference))
-            except BadInput as error:
-                raise BadInput(f"{reference!r} cannot be the reference: {error.why}", error.where) from error
+        settings = Settings(self.active.learn, before, tuple(self.method.needs.critic))
+        if not self.config.phases:
+            self.learners.begin(settings)
+            return
+        reference = self.config.phases[self.place].reference
+        try:
+            folder = folder_of(self.config, self.run_dir, reference)
+            self.learners.begin(replace(settings, refers=True, reference=folder))
+        except BadInput as error:
+            raise BadInput(f"{reference!r} cannot be the reference: {error.why}", error.where) from error
 
     def player(
         self, scenario: Scenario, seat: Seat, sampling: Sampling | None = None, *, random_moves: bool = False
@@ -131,7 +133,7 @@ class TrainingContext:
         places: dict[str, Any] = {
             "seat": seat,
             "names": scenario.seats,
-            "window": window_of(self.config.engine, used, self._longest),
+            "window": window_of(self.config.engine, used, self.learners.window),
             "version": lambda: self.engine_step,
         }
         if random_moves:
@@ -146,7 +148,7 @@ class TrainingContext:
         seats = [seat for seat, policy in enumerate(job.policies) if policy == TEACHER]
         if not seats or episode.error is not None:
             return episode
-        window = window_of(self.config.engine, self.config.sampling, self._longest)
+        window = window_of(self.config.engine, self.config.sampling, self.learners.window)
         try:
             made = traces(episode, self.chat, seats=seats, window=window, form=self.config.speaker)
         except EngineError as error:
@@ -158,11 +160,6 @@ class TrainingContext:
             for trace in made
         )
         return episode.model_copy(update={"traces": (*episode.traces, *moved)})
-
-    @property
-    def _longest(self) -> int:
-        """The largest number of tokens that the learner takes, prompt and reply together."""
-        return int(self.policy.inner.config.max_position_embeddings)
 
 
 def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -> TrainingContext:
@@ -182,16 +179,15 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     method = active.method.build()
     if latest and resumed:
         league.restore(resumed.data.get("league", ()), run_dir, latest[1], resumed.step)
-    model = _policy(config, active, device, latest[1] if latest else None)
-    chat = ChatTokenizer(model.tokenizer)
+    learners = InProcess(Learner(_policy(config, active, device, latest[1] if latest else None), config.seed))
+    chat = ChatTokenizer(learners.tokenizer)
     for start in {start.game: start for start in starts.scenarios}.values():
         check_choices(chat, config.sampling, start)
     remote_judge, labellers = judge(config), _labellers(config, device)
     context = TrainingContext(
         config=config,
         run_dir=run_dir,
-        policy=model,
-        updater=Updater(model, config.seed),
+        learners=learners,
         active=active,
         place=place,
         method=method,
@@ -213,7 +209,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     context.begin()
     context.player(starts.scenarios[0], 0)  # raises `BadInput` for replies that do not fit the window
     if origin := context.origin(step):
-        model.go_back(origin)
+        learners.go_back(origin)
     return context
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from training.learn.ranks import ALONE, Ranks
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -28,7 +30,7 @@ MOST_FEATURES = 1024
 """Widest input of a ridge head: its moments take 8·1024² bytes = 8 MiB, and a solution about a second of one core."""
 
 Rows = tuple["Tensor", "Tensor"]
-"""Features (N, H) and targets (N,) of one head, from one training step."""
+"""Features (N, H) and targets (N,) of one head, from this rank's part of one training step."""
 
 
 def _scale(variance: Tensor) -> Tensor:
@@ -94,25 +96,26 @@ class RidgeHead(nn.Module):
         self.mean_y.fill_(mean)
 
     @torch.no_grad()
-    def fit(self, states: Tensor, targets: Tensor) -> None:
-        """Add one step's rows, choose the strength of the penalty, and solve again."""
-        x, y = self._features(states).double(), targets.double()
+    def fit(self, states: Tensor, targets: Tensor, ranks: Ranks = ALONE) -> None:
+        """Add one step's rows, choose the strength of the penalty, and solve again, on all ranks alike."""
+        x, y = self._features(states, ranks).double(), targets.double()
         if self.count > 0:
             predictions = (x - self.mean_x) @ self.solutions.T + self.mean_y
-            self.errors.mul_(self.decay).add_(((predictions - y[:, None]) ** 2).sum(0))
+            self.errors.mul_(self.decay).add_(ranks.sum(((predictions - y[:, None]) ** 2).sum(0)))
             self.chosen.fill_(int(self.errors.argmin()))
         added = {"count": y.new_tensor(float(len(y))), "sum_x": x.sum(0), "sum_y": y.sum()}
         for name, moment in (added | {"cross": x.T @ x, "sum_xy": x.T @ y}).items():
-            getattr(self, name).mul_(self.decay).add_(moment)
+            getattr(self, name).mul_(self.decay).add_(ranks.sum(moment))
         self._solve()
 
-    def _features(self, states: Tensor) -> Tensor:
+    def _features(self, states: Tensor, ranks: Ranks) -> Tensor:
         """Return what is regressed on, (N, min(H, K)), for states (N, H); the first call sets the scale of states."""
         if not self.projected:
             return states
         if self.count == 0:
-            self.centre.copy_(states.mean(0))
-            self.spread.copy_(_scale(states.var(0, unbiased=False)))
+            count = ranks.count(len(states))
+            self.centre.copy_(ranks.sum(states.sum(0)) / count)
+            self.spread.copy_(_scale(ranks.sum(((states - self.centre) ** 2).sum(0)) / count))
         return ((states - self.centre) * self.spread) @ self.projection
 
     def _solve(self) -> None:
@@ -173,13 +176,13 @@ class GradientHead(nn.Module):
         self.mean_y.fill_(mean)
 
     @torch.no_grad()
-    def observe(self, states: Tensor, targets: Tensor) -> None:
-        """Add one step's rows to the running statistics."""
+    def observe(self, states: Tensor, targets: Tensor, ranks: Ranks = ALONE) -> None:
+        """Add one step's rows to the running statistics, on all ranks alike."""
         x, y = states.double(), targets.double()
         first = not bool(self.count > 0)
         added = {"count": y.new_tensor(float(len(y))), "sum_x": x.sum(0), "squares": (x**2).sum(0)}
         for name, moment in (added | {"sum_y": y.sum(), "squares_y": (y**2).sum()}).items():
-            getattr(self, name).mul_(self.decay).add_(moment)
+            getattr(self, name).mul_(self.decay).add_(ranks.sum(moment))
         mean = self.sum_x / self.count
         self.mean_x.copy_(mean)
         self.scale_x.copy_(_scale((self.squares / self.count - mean**2).clamp(min=0)))
@@ -236,17 +239,24 @@ class Critic(nn.Module):
         for name, mean in means.items():
             self._head(name).begin(mean)
 
-    def fit(self, rows: Mapping[str, Rows], rate: float) -> dict[str, float]:
-        """Learn from one step's rows; return `critic_grad_norm`, where there are gradients (mean over the passes)."""
+    def fit(self, rows: Mapping[str, Rows], rate: float, ranks: Ranks = ALONE) -> dict[str, float]:
+        """Learn from one step's rows; return `critic_grad_norm`, where there are gradients (mean over the passes).
+
+        Heads are the same on all ranks; each rank has rows of the same heads, which may be none.
+        """
+        counts = {name: ranks.count(len(targets)) for name, (_, targets) in rows.items()}
+        rows = {name: each for name, each in rows.items() if counts[name]}
         for name, (states, targets) in rows.items():
             head = self.heads[name]
             if isinstance(head, RidgeHead):
-                head.fit(states, targets)
+                head.fit(states, targets, ranks)
             elif isinstance(head, GradientHead):
-                head.observe(states, targets)
-        return self._descend(rows, rate) if self.optimizer and rows else {}
+                head.observe(states, targets, ranks)
+        return self._descend(rows, counts, rate, ranks) if self.optimizer and rows else {}
 
-    def _descend(self, rows: Mapping[str, Rows], rate: float) -> dict[str, float]:
+    def _descend(
+        self, rows: Mapping[str, Rows], counts: Mapping[str, int], rate: float, ranks: Ranks
+    ) -> dict[str, float]:
         assert self.optimizer is not None, "only heads with gradients descend"
         self.optimizer.param_groups[0]["lr"] = rate
         norm = 0.0
@@ -255,7 +265,11 @@ class Critic(nn.Module):
             for name, (states, targets) in rows.items():
                 head = self._head(name)
                 normalised_targets = (targets.float() - head.mean_y) / head.deviation_y
-                (0.5 * (head.normalised(states.float()) - normalised_targets) ** 2).mean().backward()
+                errors = (head.normalised(states.float()) - normalised_targets) ** 2
+                (0.5 * errors.sum() / counts[name]).backward()
+            for parameter in self.parameters():
+                if parameter.grad is not None:
+                    ranks.sum(parameter.grad)
             norm += float(nn.utils.clip_grad_norm_(self.parameters(), self.learn.max_grad_norm))
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)

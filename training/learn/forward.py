@@ -29,33 +29,39 @@ def measure(
     old: bool,
     reference: bool,
     beat: Callable[[int], None] = lambda tokens: None,
-) -> list[dict[str, Floats]]:
+) -> list[dict[str, Floats] | None]:
     """Return each item's values by head, read after every token; set `old` and `reference` where requested.
 
-    The items have no branches: those are read when they learn, and here nothing of them is asked for.
-    `beat` is called with the number of tokens of each pass; an exception that it raises ends the work.
+    Of several ranks each reads its part, and returns None for the others' items. The items have no branches: those are
+    read when they learn, and here nothing of them is asked for. `beat` is called with the number of tokens of each
+    pass; an error that it raises ends the work on all ranks.
     """
-    values: dict[int, dict[str, Floats]] = {id(item): {} for item in items}
-    for group in cut(items, policy.learn.tokens_per_batch):
+    ranks = policy.ranks
+    values: dict[int, dict[str, Floats]] = {}
+    most = ranks.limit(sum(map(len, items)), policy.learn.tokens_per_batch)
+    for group, counts in ranks.deal(cut(items, most)):
         parts = packed(group)
         ids, row = token_ids(parts).to(policy.device), layout(parts).to(policy.device)
+        noted = parts if counts else []
+        values |= {id(part.item): {} for part in noted}
         if old or policy.critic:
             hidden = policy.hidden(ids, layout=row)
             states = policy.features(ids, hidden, row) if policy.critic else hidden
             for head in policy.critic.names:
                 read = _numbers(policy.critic.value(head, states[0]))
-                for part in parts:
+                for part in noted:
                     values[id(part.item)][head] = read[part.columns]
             if old:
-                for part, logprobs in zip(parts, _sampled(policy, parts, ids, hidden), strict=True):
+                for part, logprobs in zip(noted, _sampled(policy, parts, ids, hidden), strict=False):
                     part.item.old = logprobs
         if reference:
             with policy.as_reference() as model:
                 hidden = policy.hidden(ids, model, row)
-                for part, logprobs in zip(parts, _sampled(policy, parts, ids, hidden, model), strict=True):
+                for part, logprobs in zip(noted, _sampled(policy, parts, ids, hidden, model), strict=False):
                     part.item.reference = logprobs
-        beat(ids.shape[1])
-    return [values[id(item)] for item in items]
+        with ranks.together():
+            beat(ids.shape[1] if counts else 0)
+    return [values.get(id(item)) for item in items]
 
 
 def _sampled(

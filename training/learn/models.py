@@ -20,6 +20,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from training import bases
 from training.engines.local.loading import load_full, load_tokenizer
 from training.errors import BadInput
+from training.learn.ranks import release, whole
 from training.sections import Dtype, LoraConfig
 
 if TYPE_CHECKING:
@@ -102,19 +103,21 @@ def merged_weights(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Te
     """Yield (Hugging Face parameter name, detached tensor) with adapters merged, one layer at a time.
 
     Sums are computed in float32 and returned in the dtype of the weights; tied weights are yielded once. Tensors
-    without an adapter share memory with the model: copy them to keep them beyond the next update.
+    without an adapter share memory with the model: copy them to keep them beyond the next update. Of several ranks all
+    must iterate: each tensor is gathered when it is yielded.
     """
     inner = plain(model)
+    release(inner)
     adapted = {name: layer for name, layer in inner.named_modules() if isinstance(layer, LoraLayer)}
     for name, parameter in inner.named_parameters():
         owner, _, kind = name.partition(".base_layer.")
         if kind == "weight" and owner in adapted:
             delta = adapted[owner].get_delta_weight(ADAPTER).float()
-            yield f"{owner}.weight", (parameter.float() + delta).to(parameter.dtype)
+            yield f"{owner}.weight", whole((parameter.float() + delta).to(parameter.dtype))
         elif kind:
-            yield f"{owner}.{kind}", parameter.detach()
+            yield f"{owner}.{kind}", whole(parameter.detach())
         elif ".lora_" not in name:
-            yield name, parameter.detach()
+            yield name, whole(parameter.detach())
 
 
 def save(

@@ -17,10 +17,11 @@ from peft import PeftModel
 
 from training import bases
 from training.errors import BadInput
-from training.learn import models
+from training.learn import models, ranks
 from training.learn.checkpoint import read
 from training.learn.critic import Critic
 from training.learn.head import logprobs
+from training.learn.ranks import ALONE, Ranks
 from training.run_sections import LearnSection
 from training.seeding import derive
 
@@ -37,7 +38,10 @@ log = logging.getLogger(__name__)
 
 
 class Policy:
-    """The model being trained, its critic (one value head for each of `heads`), and the reference of the KL."""
+    """The model being trained, its critic (one value head for each of `heads`), and the reference of the KL.
+
+    Of several `ranks` each has a shard of the weights; every method that reads or copies them is called on all.
+    """
 
     def __init__(
         self,
@@ -47,31 +51,33 @@ class Policy:
         learn: LearnSection,
         *,
         temperature: float,
-        reference: PreTrainedModel | None = None,
         base: str = "",
         seed: int = 0,
+        group: Ranks = ALONE,
     ) -> None:
         self.model, self.tokenizer, self.learn, self.temperature = model, tokenizer, learn, temperature
-        self.inner = models.plain(model)
+        self.inner, self.ranks = models.plain(model), group
         models.refuse_unusual_logits(self.inner)
         models.refuse_unpackable(self.inner)
         config: Any = self.inner.config
         self.device: torch.device = self.inner.device
         self.critic = Critic(heads, config.hidden_size, learn, derive(seed, "critic")).to(self.device)
-        self._start = reference
         self._base = base
+        self._start = self._frozen(base) if learn.lora is None and learn.keeps_reference else None
         self._reference: PreTrainedModel | None = None
         self._adapters: dict[str, Tensor] = {}
-        adapters = self.trained if isinstance(model, PeftModel) else {}
-        self._untrained = {name: parameter.detach().clone() for name, parameter in adapters.items()}
         if learn.recompute:
             self.inner.gradient_checkpointing_enable({"use_reentrant": False})
             self.inner.train()  # recomputing is a mode of training; no model here has dropout
             self.inner.enable_input_require_grads()
+        group.shard(self.inner, half=learn.autocast)
+        adapters = self.trained if isinstance(model, PeftModel) else {}
+        self._untrained = {name: parameter.detach().clone() for name, parameter in adapters.items()}
 
     @property
     def trained(self) -> dict[str, nn.Parameter]:
-        """The policy's trained parameters by name, without the critic's."""
+        """The policy's trained parameters by name, without the critic's; of several ranks the shards."""
+        ranks.release(self.inner)
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
 
     @contextmanager
@@ -110,7 +116,9 @@ class Policy:
         if isinstance(self.model, PeftModel):
             if checkpoint is not None:
                 tensors = read(checkpoint).tensors
-                self._adapters = {name: tensors[f"adapter.{name}"].to(self.device) for name in self.trained}
+                self._adapters = {name: parameter.detach().clone() for name, parameter in self.trained.items()}
+                for name, target in self._adapters.items():
+                    ranks.fill(target, tensors[f"adapter.{name}"])
             return
         reads = self.learn.reads_reference
         if self.learn.critic.features != "start" and (checkpoint is not None or not reads):
@@ -121,12 +129,17 @@ class Policy:
             self._reference = self._frozen(checkpoint)
 
     def _frozen(self, model: str | Path) -> PreTrainedModel:
-        return models.load(model, "float32", None, str(self.device))[0].requires_grad_(False)
+        frozen = models.load(model, "float32", None, str(self.device))[0].requires_grad_(False)
+        self.ranks.shard(frozen, half=self.learn.autocast)
+        return frozen
 
+    @torch.no_grad()
     def _swap_adapters(self) -> None:
         """Exchange the values of the policy's adapters with those of the reference."""
         for name, parameter in self.trained.items():
-            parameter.data, self._adapters[name] = self._adapters[name], parameter.data
+            kept = parameter.detach().clone()
+            parameter.copy_(self._adapters[name])
+            self._adapters[name] = kept
 
     def hidden(self, ids: Tensor, model: PreTrainedModel | None = None, layout: Layout | None = None) -> Tensor:
         """Return the last hidden states, (B, L, H), of a packed row (B = 1), or of rows that are a sequence each."""
@@ -135,8 +148,7 @@ class Policy:
             more = {"position_ids": layout.positions, "attention_mask": torch.ones_like(ids)}
             more["segments"] = layout.segments
         with self._precision():
-            states: Tensor = (model or self.inner).base_model(input_ids=ids, use_cache=False, **more).last_hidden_state
-        return states
+            return ranks.hidden_states(model or self.inner, input_ids=ids, **more)
 
     def _precision(self) -> AbstractContextManager[object]:
         return torch.autocast(self.device.type, torch.bfloat16) if self.learn.autocast else nullcontext()
@@ -147,6 +159,11 @@ class Policy:
             return hidden
         with torch.no_grad(), self.as_start() as model:
             return self.hidden(ids, model, layout)
+
+    def no_states(self) -> tuple[Tensor, Tensor]:
+        """Return features (0, H) and targets (0,): what a rank has read of a head that its part has nothing of."""
+        config: Any = self.inner.config
+        return torch.zeros((0, config.hidden_size), device=self.device), torch.zeros(0, device=self.device)
 
     def logprobs(
         self,
@@ -173,7 +190,10 @@ class Policy:
         )
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the tensors that a checkpoint stores beside the model folder: the critic, and unmerged adapters."""
+        """Return the tensors that a checkpoint stores beside the model folder: the critic, and unmerged adapters.
+
+        Those of adapters are the shards of this rank.
+        """
         tensors: dict[str, Tensor] = {f"critic.{name}": tensor for name, tensor in self.critic.state_dict().items()}
         if isinstance(self.model, PeftModel):
             tensors |= {f"adapter.{name}": p.detach() for name, p in self.trained.items()}
@@ -196,9 +216,10 @@ class Policy:
 
     def _copy(self, model: str | Path) -> None:
         """Take all weights of a model."""
-        former = dict(self._frozen(model).named_parameters())
+        former = dict(models.load(model, "float32")[0].named_parameters())
+        ranks.release(self.inner)
         for name, parameter in self.inner.named_parameters():
-            parameter.copy_(former[name])
+            ranks.fill(parameter, former[name])
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -216,7 +237,7 @@ class Policy:
             if name not in tensors or tensors[name].shape != target.shape:
                 field = "learn.critic" if part == "critic" else "learn.lora"
                 raise BadInput(f"the checkpoint does not fit this configuration: {name}", field)
-            target.copy_(tensors[name])
+            ranks.fill(target, tensors[name])
 
 
 def load(
@@ -228,6 +249,7 @@ def load(
     temperature: float,
     device: str,
     weights: str | None = None,
+    group: Ranks = ALONE,
 ) -> Policy:
     """Return the policy that starts from `base`: it trains new adapters on the merged weights, or all weights.
 
@@ -236,13 +258,10 @@ def load(
     full = learn.lora is None
     dtype = "float32" if full else learn.dtype  # bfloat16 weights would lose small updates to rounding
     model, tokenizer = models.load(weights if full and weights else base, dtype, None, device)
-    reference = None
     if learn.lora is not None:
         torch.manual_seed(derive(seed, "adapters"))
         model = models.adapt(model, learn.lora).eval()  # merged: no adapters yet
-    elif learn.keeps_reference:
-        reference = models.load(base, dtype, None, device)[0].requires_grad_(False)
-    return Policy(model, tokenizer, heads, learn, temperature=temperature, reference=reference, base=base, seed=seed)
+    return Policy(model, tokenizer, heads, learn, temperature=temperature, base=base, seed=seed, group=group)
 
 
 def saves_adapter_only(base: str, learn: LearnSection) -> bool:

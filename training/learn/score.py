@@ -17,9 +17,7 @@ import numpy as np
 from training.errors import OutsideError
 from training.learn.arguments import argument_masks
 from training.learn.batch import Item
-from training.learn.critic import Critic
-from training.learn.forward import measure
-from training.learn.policy import Policy
+from training.learn.learner import Learners
 from training.learn.update import BadStep
 from training.methods import Method
 from training.opponent_sections import TEACHER
@@ -29,6 +27,7 @@ from training.seeding import derive
 
 if TYPE_CHECKING:
     from training.records import Floats
+    from training.run_sections import LearnSection
 
 
 @dataclass(slots=True)
@@ -134,8 +133,14 @@ def rows(rollouts: Sequence[Rollout], *, imitates: bool = False) -> list[Item]:
     return read
 
 
-def measured(
-    rollouts: Sequence[Rollout], policy: Policy, needs: Needs, *, old: bool, beat: Callable[[int], None]
+async def measured(
+    rollouts: Sequence[Rollout],
+    learners: Learners,
+    needs: Needs,
+    learn: LearnSection,
+    *,
+    old: bool,
+    beat: Callable[[int], None],
 ) -> list[Item]:
     """Forward passes before credit: values and, where wanted, the trainer's and the reference's log-probabilities.
 
@@ -143,9 +148,8 @@ def measured(
     measured. A number that is not finite raises `BadStep`.
     """
     items = learnable(rollouts)
-    learn = policy.learn
     old = (old and not needs.imitates) or learn.kl == "k1"
-    values = measure(policy, items, old=old, reference=learn.reads_reference, beat=beat)
+    values = await learners.measure(items, old=old, reference=learn.reads_reference, beat=beat)
     by_item = {id(item): by_head for item, by_head in zip(items, values, strict=True)}
     for item in items:
         present = [row for row in (item.old, item.reference, *by_item[id(item)].values()) if row is not None]
@@ -157,7 +161,7 @@ def measured(
                 rollout, rollout.score, rollout.items, by_item, needs, learn.kl_coef if learn.kl == "k1" else 0.0
             )
             if needs.arguments:
-                decode = partial(policy.tokenizer.decode, skip_special_tokens=True)
+                decode = partial(learners.tokenizer.decode, skip_special_tokens=True)
                 rollout.scored = replace(rollout.scored, arguments=argument_masks(rollout.episode, decode))
     return items
 
@@ -216,13 +220,13 @@ def give_credit(rollouts: Sequence[Rollout], method: Method) -> None:
                     item.credit = trace
 
 
-def begin_critic(rollouts: Sequence[Rollout], critic: Critic, method: Method) -> None:
-    """Let heads that were never fitted predict the mean of their targets, in these episodes and from now on.
+def begin_critic(rollouts: Sequence[Rollout], unfitted: Sequence[str], method: Method) -> dict[str, float]:
+    """Let heads that were never fitted predict the mean of their targets in these episodes; return the means by head.
 
     A head's targets may depend on another head's values (a token's on its turn's), so this takes one pass per head.
     Fitted heads and the method's state stay as they were.
     """
-    state, unfitted = copy.deepcopy(method.state_dict()), critic.unfitted
+    state, means = copy.deepcopy(method.state_dict()), dict[str, float]()
     for _ in unfitted:
         give_credit(rollouts, method)
         method.load_state_dict(copy.deepcopy(state))
@@ -231,7 +235,6 @@ def begin_critic(rollouts: Sequence[Rollout], critic: Critic, method: Method) ->
             for head, mask in item.credit.value_mask.items():
                 targets.setdefault(head, []).append(item.credit.value_targets[head][mask])
         means = {h: float(np.concatenate(targets[h]).mean()) for h in unfitted if sum(map(len, targets.get(h, ())))}
-        critic.begin(means)
         for rollout in rollouts:
             if rollout.scored is not None:
                 constant = {
@@ -239,6 +242,7 @@ def begin_critic(rollouts: Sequence[Rollout], critic: Critic, method: Method) ->
                     for h, rows in rollout.scored.values.items()
                 }
                 rollout.scored = replace(rollout.scored, values=constant)
+    return means
 
 
 def _group(rollout: Rollout, needs: Needs) -> object:

@@ -11,14 +11,14 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from training import games, phases, rewards
 from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
 from training.errors import BadInput, DivergedError, OutsideError, boundary
-from training.learn import checkpoint, memory, playing, report, sync, unfinished
+from training.learn import checkpoint, playing, report, unfinished
 from training.learn.context import TrainingContext, build
 from training.learn.score import Rollout, begin_critic, give_credit, measured, rows
 from training.learn.update import BadStep
@@ -27,14 +27,9 @@ from training.rundir import RunDir
 from training.seeding import derive
 from training.store import read_lines
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 log = logging.getLogger(__name__)
 NO_GRADIENT = 1e-7
 """A smaller gradient norm is the rounding of equal numbers: such an update teaches nothing."""
-CRITIC = "critic_optimizer"
-"""What the critic's optimizer is called in a checkpoint."""
 UNWATCHED = "stop.kl_ceiling is not watched: without learn.kl and learn.kl_measured no KL divergence is measured"
 Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
 """Plays a head-to-head with the present weights; its numbers become an event."""
@@ -97,7 +92,7 @@ class Trainer:
         rollouts, metrics = await playing.play(self.context, self.progress, number, self._begun)
         reason = ""
         try:
-            metrics |= self._learned(rollouts, number)
+            metrics |= await self._learned(rollouts, number)
             self.bad_in_a_row = 0
         except BadStep as bad:
             reason = str(bad)
@@ -128,14 +123,13 @@ class Trainer:
         generators = checkpoint.pack_generators()
         await self.context.enter(self.context.place + 1)
         if origin := self.context.origin(self.step):
-            self.context.policy.go_back(origin)
-            self._take_learner(checkpoint.read(origin))
+            self.context.learners.go_back(origin)
             await self.sync(phases.weights_after(self.config.phases, self.step))
         checkpoint.unpack_generators(*generators)  # a resumed run has them from its checkpoint, after it has loaded
 
     async def sync(self, step: int) -> None:
         """Give the engine the present weights, which are those after training step `step`."""
-        await sync.push(self.context.policy, self.context.engine)
+        await self.context.learners.push(self.context.engine)
         self.context.engine_step = step
 
     def _end_early(self, why: str) -> str:
@@ -152,7 +146,7 @@ class Trainer:
         saved = RunDir(self.progress.attempt.root.parents[1]).steps()
         return max((each for each in saved if each <= step), default=None)
 
-    def _learned(self, rollouts: list[Rollout], number: int) -> dict[str, float]:
+    async def _learned(self, rollouts: list[Rollout], number: int) -> dict[str, float]:
         """Measure, credit, update; return metrics. `BadStep` and `StopRequested` leave the weights as they were."""
         context, began = self.context, time.monotonic()
         self.progress.phase("learning")
@@ -162,18 +156,18 @@ class Trainer:
             self.progress.check()
             self.progress.beat()
 
-        measured(rollouts, context.policy, context.method.needs, old=not single, beat=beat)
+        needs, learn = context.method.needs, context.active.learn
+        await measured(rollouts, context.learners, needs, learn, old=not single, beat=beat)
         if not any(any(item.trace.mask) for rollout in rollouts for item in (rollout.items or {}).values()):
             raise BadStep("no game of the step ended with a score and a sampled token")
-        if context.policy.critic and not context.policy.critic.fitted:
-            begin_critic(rollouts, context.policy.critic, context.method)
+        if unfitted := context.learners.unfitted:
+            context.learners.begin_critic(begin_critic(rollouts, unfitted, context.method))
         give_credit(rollouts, context.method)
         items = rows(rollouts, imitates=context.method.needs.imitates)
         if not items:
             raise BadStep("nothing was to be learned: the learner had no choice in any reply, and no text to predict")
         metrics = report.credit_metrics(rollouts)
-        metrics |= context.updater.run(context.updater.plan(items, number), number, self.progress)
-        memory.release()
+        metrics |= await context.learners.update(items, number, self.progress)
         self.effective += metrics.get("grad_norm", 0.0) > NO_GRADIENT and metrics["lr"] > 0
         seconds = time.monotonic() - began
         tokens = sum(item.width for item in items)
@@ -259,14 +253,7 @@ class Trainer:
         self.progress.phase("saving")
         context, folder = self.context, self.progress.attempt.checkpoint(self.step)
         info = context.info.model_copy(update={"step": self.step})
-        checkpoint.write(
-            folder,
-            context.policy.model,
-            context.policy.tokenizer,
-            info,
-            self._state(),
-            adapter_only=context.adapter_only,
-        )
+        context.learners.save(folder, info, self._state(), adapter_only=context.adapter_only)
         self.saved = self.step
         if self.config.rollout.keep_unfinished:
             unfinished.clear(context.run_dir, self.step)
@@ -276,15 +263,9 @@ class Trainer:
         checkpoint.prune(self.progress.attempt, self.config.learn.keep, protected)
 
     def _state(self) -> checkpoint.TrainerState:
-        optimizer, moments = checkpoint.pack_optimizer(self.context.updater.optimizer)
+        """Return the driver's part of a checkpoint's state."""
         generators, states = checkpoint.pack_generators()
-        critic: dict[str, Any] = {}
-        critic_moments: dict[str, Tensor] = {}
-        if self.context.policy.critic.optimizer:
-            critic, critic_moments = checkpoint.pack_optimizer(self.context.policy.critic.optimizer, CRITIC)
         rest = {
-            CRITIC: critic,
-            "optimizer": optimizer,
             "generators": generators,
             "method": self.context.method.state_dict(),
             "watchdog": self.context.watchdog.state_dict(),
@@ -292,20 +273,11 @@ class Trainer:
             "effective": self.effective,
             "league": self.context.league.state_dict(),
         }
-        return checkpoint.TrainerState(
-            self.step, rest, moments | critic_moments | states | self.context.policy.tensors()
-        )
-
-    def _take_learner(self, state: checkpoint.TrainerState) -> None:
-        """Take adapters, value heads and the optimizers' moments."""
-        self.context.policy.restore(state.tensors)
-        checkpoint.unpack_optimizer(self.context.updater.optimizer, state.data["optimizer"], state.tensors)
-        if self.context.policy.critic.optimizer and state.data.get(CRITIC):
-            checkpoint.unpack_optimizer(self.context.policy.critic.optimizer, state.data[CRITIC], state.tensors, CRITIC)
+        return checkpoint.TrainerState(self.step, rest, states)
 
     def _restore(self, state: checkpoint.TrainerState) -> None:
         origin = self.context.origin(state.step)
-        self._take_learner(checkpoint.read(origin) if origin else state)
+        self.context.learners.take(checkpoint.read(origin) if origin else state)
         if state.step not in phases.ends(self.config.phases)[:-1]:  # else a phase begins, with neither state
             self.context.method.load_state_dict(state.data["method"])
             self.context.watchdog.load_state_dict(state.data["watchdog"])

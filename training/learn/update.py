@@ -19,6 +19,7 @@ from training.errors import ParleyError
 from training.learn import losses
 from training.learn.batch import Batch, Item, batches, updates
 from training.learn.policy import Policy
+from training.learn.ranks import whole
 from training.seeding import derive
 
 if TYPE_CHECKING:
@@ -48,10 +49,13 @@ def learning_rate(learn: LearnSection, step: int, steps: int) -> float:
 
 
 class Updater:
-    """Holds the policy's optimizer, and lets the critic learn once a step from the states that the updates read."""
+    """Holds the policy's optimizer, and lets the critic learn once a step from the states that the updates read.
+
+    Of several ranks each is given the same items and reads its part of every update.
+    """
 
     def __init__(self, policy: Policy, seed: int) -> None:
-        self.policy, self.learn, self.seed = policy, policy.learn, seed
+        self.policy, self.learn, self.seed, self.ranks = policy, policy.learn, seed, policy.ranks
         self.weights = list(policy.trained.values())
         self.optimizer = torch.optim.AdamW(
             self.weights, lr=self.learn.lr, betas=self.learn.betas, weight_decay=self.learn.weight_decay
@@ -93,7 +97,8 @@ class Updater:
         rate, critic = self.rates(step)
         backup = self._keep() if len(plan) > 1 or self.learn.restart else None
         single = len(plan) == 1 or all(item.old is None for group in plan for item in group)
-        self._totals = {"lr": 0.0, "updates": float(len(plan))}
+        self._totals = {}
+        self._note("updates", float(len(plan)))
         self._rows.clear()
         self._read_items.clear()
         try:
@@ -104,7 +109,7 @@ class Updater:
                 if self.learn.anneal == "step" and self.policy_on(step):
                     rate = learning_rate(self.learn, number + 1, len(plan))
                     self.optimizer.param_groups[0]["lr"] = rate
-                self._add("lr", rate, 1 / len(plan))
+                self._note("lr", rate / len(plan))
                 self._update(group, step, single=single, progress=progress, share=1 / len(plan))
                 progress.beat(done=number + 1, of=len(plan))
             self._fit_critic(critic)
@@ -112,37 +117,41 @@ class Updater:
             self.optimizer.zero_grad(set_to_none=True)
             self._take_back(backup)
             raise
-        return self._totals
+        return self.ranks.totals(self._totals, largest=("gap_max",))
 
     def _update(self, group: Sequence[Item], step: int, *, single: bool, progress: Progress, share: float) -> None:
         self.optimizer.zero_grad(set_to_none=True)
-        for batch in batches(group, self.learn.tokens_per_batch, self.learn.aggregate):
-            progress.check()
-            loss = self._loss(batch.to(self.policy.device), on=self.policy_on(step), single=single, share=share)
-            if not bool(torch.isfinite(loss)):
-                raise BadStep("the loss is not finite")
+        most = self.ranks.limit(sum(item.width for item in group), self.learn.tokens_per_batch)
+        for batch, counts in self.ranks.deal(batches(group, most, self.learn.aggregate)):
+            one = (batch if counts else batch.silenced()).to(self.policy.device)
+            with self.ranks.together():
+                loss = self._loss(one, on=self.policy_on(step), single=single, share=share)
+                progress.check()  # only here: the other ranks wait for this one's part of the weights
+                if not bool(torch.isfinite(loss)):
+                    raise BadStep("the loss is not finite")
             if loss.requires_grad:
-                loss.backward()
+                (loss * self.ranks.world).backward()  # FSDP averages gradients over the ranks
             progress.beat()
         if any(p.grad is not None for p in self.weights):
-            norm = float(nn.utils.clip_grad_norm_(self.weights, self.learn.max_grad_norm))
+            norm = float(whole(nn.utils.clip_grad_norm_(self.weights, self.learn.max_grad_norm)))
             if not math.isfinite(norm):
                 raise BadStep("grad_norm is not finite")
-            self._add("grad_norm", norm, share)
+            self._note("grad_norm", norm * share)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
     def _fit_critic(self, rate: float) -> None:
         """Let the critic learn from the step's states, which the policy's updates have computed."""
-        critic = self.policy.critic
-        rows = {
-            name: (torch.cat([states for states, _ in parts]), torch.cat([targets for _, targets in parts]))
-            for name, parts in self._rows.items()
-        }
+        critic, none = self.policy.critic, self.policy.no_states()
+        rows = {}
+        for name in critic.names:
+            states, targets = zip(*self._rows.get(name, [none]), strict=True)
+            rows[name] = (torch.cat(states), torch.cat(targets))
         self._rows.clear()
-        self._totals |= critic.fit(rows, rate)
+        for name, number in critic.fit(rows, rate, self.ranks).items():
+            self._note(name, number)
         if critic.optimizer:
-            self._totals["critic_lr"] = rate
+            self._note("critic_lr", rate)
 
     def _loss(self, batch: Batch, *, on: bool, single: bool, share: float) -> Tensor:
         """Return the batch's part of the update's loss; on = the policy learns, too."""
@@ -152,8 +161,7 @@ class Updater:
             before = hidden[0, batch.before]
             grad = on and learn.ent_coef > 0
             logp, entropy = policy.logprobs(before, batch.targets, choices=batch.choices, entropy_grad=grad)
-        if not bool(torch.isfinite(logp).all()):
-            raise BadStep("a log-probability is not finite")
+        finite = bool(torch.isfinite(logp).all())
         old = logp.detach() if single else batch.streams["old"]
         terms = self._policy_terms(batch, logp, old, share)
         terms["entropy_bonus"] = -learn.ent_coef * (batch.streams["sampled_weight"] * entropy).sum()
@@ -163,13 +171,15 @@ class Updater:
         with torch.set_grad_enabled(on and learn.critic_backbone):
             value_loss = self._value_loss(batch, hidden, share)
         loss = loss + learn.vf_coef * value_loss
+        if not finite:  # only here: the other ranks wait where the starting model is read
+            raise BadStep("a log-probability is not finite")
         self._add("loss", loss.detach(), share)
         return loss
 
     def _value_loss(self, batch: Batch, hidden: Tensor, share: float) -> Tensor:
         """Return the value loss, and keep the states that the critic is fitted to; each trace counts once a step."""
         critic, total = self.policy.critic, hidden.new_zeros((), dtype=torch.float32)
-        if not batch.values:
+        if not batch.values and not (critic and self.ranks.many):  # other ranks may read the starting model
             return total
         features = self.policy.features(batch.ids, hidden, batch.layout)
         fresh = self._read_items.isdisjoint(map(id, batch.items))
@@ -209,13 +219,18 @@ class Updater:
         self._add("capped", (sampled * capped).sum(), share)
         self._add("gap_mean", (sampled[counted] * gap).sum(), share)
         self._totals["gap_max"] = max(self._totals.get("gap_max", 0.0), float(gap.max()) if len(gap) else 0.0)
-        if bool(streams["reference"][counted].isfinite().all()):
+        if batch.items and bool(streams["reference"][counted].isfinite().all()):
             self._add(
                 "kl",
                 (sampled[counted] * losses.kl("k3", logp.detach()[counted], streams["reference"][counted])).sum(),
                 share,
             )
         return terms
+
+    def _note(self, name: str, value: float) -> None:
+        """Add what all ranks know alike, so that the sum over the ranks has it once."""
+        if self.ranks.first:
+            self._add(name, value, 1.0)
 
     def _add(self, name: str, value: Tensor | float, share: float) -> None:
         self._totals[name] = self._totals.get(name, 0.0) + float(value) * share

@@ -77,7 +77,7 @@ class DuringCalibration:
 
     def _learner(self, trainer: Trainer) -> Agent:
         context, sampling = trainer.context, self.config.calibration_sampling
-        window = window_of(self.config.engine, sampling, int(context.policy.inner.config.max_position_embeddings))
+        window = window_of(self.config.engine, sampling, context.learners.window)
         start = bases.read_info(bases.resolve(self.config.model.base)).name
         title = f"{context.info.name} step {trainer.step}" if trainer.step else start
         return Agent(title, context.engine, context.chat, sampling, window)

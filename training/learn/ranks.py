@@ -1,0 +1,197 @@
+"""The learner's ranks: processes that each hold a shard of the weights and read a part of every step.
+
+Weights, gradients and optimizer state are sharded by FSDP2 (`torch.distributed.fsdp.fully_shard`), over NCCL on GPUs
+and gloo on CPUs. All ranks get the same items, cut them into the same passes, and read every so many-th. What a rank
+sums over its passes is summed over the ranks, so that one rank and many learn the same. A single process is `ALONE`,
+which shards nothing and for which every sum is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from types import MethodType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
+from torch.distributed.tensor import DTensor, Shard
+
+from training.errors import OutsideError, ParleyError, boundary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+T = TypeVar("T")
+TIMEOUT_S = 600.0
+"""Longest wait for another rank, in one collective call."""
+READ = "last_hidden_state"
+"""The method of a sharded model that `hidden_states` calls: its weights are gathered while it runs."""
+
+
+class Ranks:
+    """This process among the learner's ranks. `rank` counts from 0 to `world` - 1."""
+
+    def __init__(self, rank: int = 0, world: int = 1, mesh: DeviceMesh | None = None) -> None:
+        self.rank, self.world, self._mesh = rank, world, mesh
+
+    @property
+    def first(self) -> bool:
+        """Whether this rank is the one that reports what all ranks know alike."""
+        return self.rank == 0
+
+    @property
+    def many(self) -> bool:
+        """Whether there are other ranks."""
+        return self.world > 1
+
+    def close(self) -> None:
+        """Leave the process group; does nothing alone."""
+        if self._mesh is not None and dist.is_initialized():
+            dist.destroy_process_group()
+
+    # --- work ---
+
+    def limit(self, size: int, most: int) -> int:
+        """Return the size of a pass, at most `most`, with which work of `size` tokens gives every rank something."""
+        return min(most, max(1, -(-size // self.world)))
+
+    def deal(self, passes: Sequence[T]) -> list[tuple[T, bool]]:
+        """Return this rank's passes, as many as every other rank's: (pass, whether it counts).
+
+        Each pass gathers weights from all ranks, so a rank without work of its own repeats the last pass for nothing.
+        """
+        rounds = -(-len(passes) // self.world)
+        mine = [number * self.world + self.rank for number in range(rounds)]
+        return [(passes[min(place, len(passes) - 1)], place < len(passes)) for place in mine]
+
+    # --- agreement and sums ---
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let a `ParleyError` of one rank be raised by all, at the end of the block; no collective call in between."""
+        failure: ParleyError | None = None
+        try:
+            yield
+        except ParleyError as error:
+            failure = error
+        if self.many and self._any(failure is not None):
+            failure = next(error for error in self.gather(failure) if error is not None)
+        if failure is not None:
+            raise failure
+
+    def _any(self, here: bool) -> bool:
+        flag = torch.tensor(int(here))
+        dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+        return bool(flag)
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        """Return the sum over all ranks, in place."""
+        if self.many:
+            dist.all_reduce(tensor)
+        return tensor
+
+    def count(self, number: int) -> int:
+        """Return the sum of a number over all ranks."""
+        return int(self.sum(torch.tensor(number)))
+
+    def gather(self, value: T) -> list[T]:
+        """Return what every rank has, in order, on every rank."""
+        if not self.many:
+            return [value]
+        values: list[Any] = [None] * self.world
+        dist.all_gather_object(values, value)
+        return values
+
+    def totals(self, parts: Mapping[str, float], largest: Sequence[str] = ()) -> dict[str, float]:
+        """Return the sums by name over all ranks; of the names in `largest` the largest number."""
+        joined: dict[str, float] = {}
+        for each in self.gather(dict(parts)):
+            for name, number in each.items():
+                if name not in joined:
+                    joined[name] = number
+                else:
+                    joined[name] = max(joined[name], number) if name in largest else joined[name] + number
+        return joined
+
+    # --- weights ---
+
+    def shard(self, model: PreTrainedModel, *, half: bool = False) -> None:
+        """Shard a model's weights over the ranks, layer by layer; nothing alone. `half`: gathered in bfloat16."""
+        if self._mesh is None:
+            return
+        policy = MixedPrecisionPolicy(*((torch.bfloat16, torch.float32) if half else ()))
+        backbone: Any = model.base_model
+        for layer in backbone.layers:
+            fully_shard(layer, mesh=self._mesh, mp_policy=policy)
+        fully_shard(model, mesh=self._mesh, mp_policy=policy)
+        setattr(model, READ, MethodType(_last_hidden_state, model))
+        register_fsdp_forward_method(model, READ)
+
+
+ALONE = Ranks()
+
+
+def _last_hidden_state(model: PreTrainedModel, **inputs: Any) -> Tensor:
+    states: Tensor = model.base_model(use_cache=False, **inputs).last_hidden_state
+    return states
+
+
+def hidden_states(model: PreTrainedModel, **inputs: Any) -> Tensor:
+    """Return the last hidden states of a model, sharded or not.
+
+    The head and the embeddings of a sharded model stay gathered until the backward pass, or `release`.
+    """
+    read = getattr(model, READ, None)
+    states: Tensor = _last_hidden_state(model, **inputs) if read is None else read(**inputs)
+    return states
+
+
+def release(model: PreTrainedModel) -> None:
+    """Drop what is gathered of a sharded model, so that its parameters are the shards again."""
+    if isinstance(model, FSDPModule):
+        model.reshard()
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """Return a tensor, gathered from all ranks if it is sharded: then every rank must call this."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+@torch.no_grad()
+def fill(target: Tensor, source: Tensor) -> None:
+    """Copy a whole tensor, or this rank's part of it, into `target`."""
+    if isinstance(target, DTensor):
+        (placement,) = target.placements
+        assert isinstance(placement, Shard), "FSDP shards along one dimension"
+        parts = source.chunk(target.device_mesh.size(), dim=placement.dim)
+        rank = target.device_mesh.get_local_rank()
+        if rank < len(parts):
+            target.to_local().copy_(parts[rank])
+    else:
+        target.copy_(source)
+
+
+def part_like(parameter: Tensor, source: Tensor) -> Tensor:
+    """Return a copy of a whole tensor, or this rank's part of it where the parameter that it belongs to is sharded."""
+    if not isinstance(parameter, DTensor):
+        return source.clone()
+    part = torch.zeros_like(parameter, dtype=source.dtype).detach()
+    fill(part, source)
+    return part
+
+
+def join(rank: int, world: int, address: str, device: str, timeout_s: float = TIMEOUT_S) -> Ranks:
+    """Return this process's rank after all `world` ranks have met at `address` (HOST:PORT, where rank 0 listens).
+
+    Raises `OutsideError` if they do not meet within the time.
+    """
+    backend = "cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo"
+    limit = timedelta(seconds=timeout_s)
+    with boundary(into=OutsideError):
+        dist.init_process_group(backend, f"tcp://{address}", timeout=limit, rank=rank, world_size=world)
+        return Ranks(rank, world, init_device_mesh(device.partition(":")[0], (world,)))
