@@ -32,9 +32,9 @@ from training.attempts.progress import Progress
 from training.engines.base import Sample, SampleRequest, Sampling
 from training.engines.local.loading import load_tokenizer
 from training.games import lookup
+from training.learn.learner import InProcess, Learner
 from training.learn.policy import load
 from training.learn.score import Rollout, give_credit, measured, rows
-from training.learn.update import Updater
 from training.methods.credit_builder import CreditBuilder
 from training.methods.trajectories import probe_answers, turn_tokens
 from training.players.base import Player, Reply
@@ -115,8 +115,8 @@ class Step:
         learn = LearnSection.from_dict(LEARN)
         self.method = Listening()
         heads = self.method.needs.critic
-        self.policy = load(str(folder), heads, learn, seed=seed, temperature=1.0, device=device())
-        self.updater = Updater(self.policy, seed)
+        policy = load(str(folder), heads, learn, seed=seed, temperature=1.0, device=device())
+        self.learn, self.learners = learn, InProcess(Learner(policy, seed))
         self.scenarios = starts(games, seed)
         self.folder, self.seed, self.loop = folder, seed, asyncio.new_event_loop()
         self._scratch = tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
@@ -130,11 +130,11 @@ class Step:
         episodes = self._play(probes=probes)
         times.append(clock())
         rollouts = [_scored(number, episode) for number, episode in enumerate(episodes)]
-        measured(rollouts, self.policy, self.method.needs, old=False, beat=lambda tokens: None)
+        needs, wait = self.method.needs, self.loop.run_until_complete
+        wait(measured(rollouts, self.learners, needs, self.learn, old=False, beat=lambda tokens: None))
         times.append(clock())
         give_credit(rollouts, self.method)
-        items = rows(rollouts)
-        self.updater.run(self.updater.plan(items, 1), 1, self.progress)
+        wait(self.learners.update(rows(rollouts), 1, self.progress))
         times.append(clock())
         self.counts = {
             "games": len(episodes),

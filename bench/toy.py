@@ -161,15 +161,15 @@ def _update(net: Net, optimizer: torch.optim.Optimizer, items: list[Item], toy: 
     """Do one optimizer step on the project's loss over the batch."""
     optimizer.zero_grad(set_to_none=True)
     for batch in batches(items, 1_000_000, "token_mean"):
-        states = net.states(batch.ids)
+        states = net.states(batch.ids.view(len(batch.items), -1)).flatten(0, 1)  # games are of one length
         loss = states.new_zeros(())
         if learn:
-            every = net.logp(states[batch.rows, batch.at - 1])
+            every = net.logp(states[batch.before])
             logp = every.gather(1, batch.targets[:, None]).squeeze(1)
             surrogate, _ = losses.ppo_clip(logp, logp.detach(), batch.streams["ppo"], 0.2)
             loss = (batch.streams["ppo_weight"] * surrogate).sum()
-        for name, (rows, at, targets, weights) in batch.values.items():
-            prediction = net.heads[name](states[rows, at]).squeeze(-1)
+        for name, (at, targets, weights) in batch.values.items():
+            prediction = net.heads[name](states[at]).squeeze(-1)
             loss = loss + toy.vf_coef * (weights * losses.value(prediction, targets)).sum()
         loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
