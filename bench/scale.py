@@ -1,0 +1,23 @@
+"""Running past one machine: what its parts gain, measured on this machine, each for itself.
+
+`PARTS` names them; a part is a module with `measure(arguments)`, which returns JSON data, and `line(result)`.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from importlib import import_module
+from typing import Any
+
+PARTS = {"packing": "bench.packing"}
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Return the results of the chosen parts."""
+    chosen = [arguments.part] if arguments.part else list(PARTS)
+    return {"measurement": "scale", "parts": {name: import_module(PARTS[name]).measure(arguments) for name in chosen}}
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return the lines of each part."""
+    return "\n".join(f"{name}: {import_module(PARTS[name]).line(each)}" for name, each in result["parts"].items())
