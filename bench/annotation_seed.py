@@ -80,9 +80,10 @@ INSERT INTO judgments_target (queue_id, {kind}_id, seat, position, batch, priori
 SELECT {queue}, game.id, seat, (row_number() OVER (ORDER BY game.id, seat)) - 1, 1, 0, false, 'scored', {annotators}
 FROM {games}, generate_series(0, {seats} - 1) seat ORDER BY game.id, seat LIMIT {items};
 
-INSERT INTO judgments_judgment (codebook_version_id, target_id, {kind}_id, seat, author_id, rule, outside_author,
-    prompt_sha256, unscored, reason, decides, unsure, seconds, suggestions_shown, cost, history, created_at, updated_at)
-SELECT {codebook}, target.id, target.{kind}_id, target.seat, person, '', '', '', false,
+INSERT INTO judgments_judgment (codebook_version_id, target_id, queue_id, {kind}_id, seat, author_id, rule,
+    outside_author, prompt_sha256, unscored, reason, decides, unsure, seconds, suggestions_shown, cost, history,
+    created_at, updated_at)
+SELECT {codebook}, target.id, {queue}, target.{kind}_id, target.seat, person, '', '', '', false,
     CASE WHEN target.position % 7 = 0 THEN 'a comment' ELSE '' END, false, target.position % 11 = 0,
     10 + target.position % 50, false, '{{}}'::jsonb, '[]'::jsonb, moment, moment
 FROM judgments_target target, unnest(ARRAY[{people}]) WITH ORDINALITY AS who(person, number),
@@ -90,10 +91,11 @@ FROM judgments_target target, unnest(ARRAY[{people}]) WITH ORDINALITY AS who(per
 WHERE target.queue_id = {queue} AND (number < {annotators} OR target.position < {items} - {left})
 ORDER BY target.position, number;
 
-INSERT INTO judgments_judgment (codebook_version_id, target_id, {kind}_id, seat, author_id, rule, outside_author,
-    prompt_sha256, unscored, reason, decides, unsure, seconds, suggestions_shown, cost, history, created_at, updated_at)
-SELECT {codebook}, target.id, target.{kind}_id, target.seat, {owner}, '', '', '', false, '', true, false, NULL, false,
-    '{{}}'::jsonb, '[]'::jsonb, now() - interval '1 day', now() - interval '1 day'
+INSERT INTO judgments_judgment (codebook_version_id, target_id, queue_id, {kind}_id, seat, author_id, rule,
+    outside_author, prompt_sha256, unscored, reason, decides, unsure, seconds, suggestions_shown, cost, history,
+    created_at, updated_at)
+SELECT {codebook}, target.id, {queue}, target.{kind}_id, target.seat, {owner}, '', '', '', false, '', true, false, NULL,
+    false, '{{}}'::jsonb, '[]'::jsonb, now() - interval '1 day', now() - interval '1 day'
 FROM judgments_target target WHERE target.queue_id = {queue} AND target.position % {decided} = 0;
 
 INSERT INTO judgments_label (judgment_id, name, value, text, seat, reason)

@@ -33,7 +33,7 @@ SEAT = re.compile(r"#seat-(\d+)$")
 def stored(queue: int) -> list[Row]:
     """Return the rows of a queue from the database; people are numbered by their first judgment of the queue."""
     judgments = import_module("webapp.judgments.models").Judgment.objects
-    rows = list(judgments.filter(target__queue=queue).with_authors().select_related("conversation").order_by("pk"))
+    rows = list(judgments.filter(queue=queue).with_authors().select_related("conversation").order_by("pk"))
     numbers: dict[int, str] = {}
     for row in rows:
         numbers.setdefault(row.author_id, f"person:{len(numbers) + 1}")

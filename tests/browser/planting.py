@@ -193,7 +193,7 @@ def _judgments(owner: User, game: Any) -> list[tuple[str, int]]:
     reasons = [_fitting(PAYLOADS), _fitting(reversed(PAYLOADS))]
     for target, reason in zip(other.targets.all(), reasons, strict=True):
         annotate(target=target, by=owner, values=None, reason="\n".join(reason))
-    assert Judgment.objects.filter(target__queue=other).count() == 2
+    assert Judgment.objects.filter(queue=other).count() == 2
     watched = finished_match(User.objects.get(username="otto"), partner=User.objects.get(username="ben"))
     type(watched).objects.filter(pk=watched.pk).update(visibility="public")
     judged = _judged_by_a_model(owner, watched)

@@ -48,11 +48,11 @@ def list_judgments(request: HttpRequest, queue: int | None = None, match: int | 
     """
     filters = Q()
     if queue is not None:
-        filters &= Q(target__queue=queue)
+        filters &= Q(queue=queue)
     if match is not None:
         filters &= Q(match=match)
         if not caller(request).is_researcher:
-            filters &= Q(target=None) | Q(target__queue__shows_hidden=True)
+            filters &= Q(target=None) | Q(queue__shows_hidden=True)
     return _visible(request).filter(filters)
 
 
@@ -97,7 +97,7 @@ def calibration(request: HttpRequest, pk: int) -> dict[str, Any]:
 def list_decisions(request: HttpRequest, pk: int) -> JudgmentQuerySet:
     """The decisions on targets of a queue that the caller may change, in order of creation."""
     queue = get_or_404(Queue.objects.changeable_by(caller(request)), pk=pk)
-    return _visible(request).filter(target__queue=queue, decides=True)
+    return _visible(request).filter(queue=queue, decides=True)
 
 
 @router.post("/decisions", response={201: JudgmentOut})

@@ -133,7 +133,7 @@ def _codebooks(user: User, words: str, most: int) -> Iterator[Hit]:
 
 def _judgments(user: User, words: str, most: int) -> Iterator[Hit]:
     """Judgments by what was written in them, where a game or queue shows them."""
-    rows = Judgment.objects.readable_by(user).saying(words).filter(target__queue__in=Queue.objects.visible_to(user))
+    rows = Judgment.objects.readable_by(user).saying(words).filter(queue__in=Queue.objects.visible_to(user))
     for row in rows.select_related("target__queue", "codebook_version").with_labels().order_by("-pk")[:most]:
         assert row.target is not None
         route = "judgments:queue" if user.is_researcher else "judgments:own_judgments"

@@ -157,7 +157,7 @@ def own_judgments(request: HttpRequest, pk: int) -> HttpResponse:
     """What this person has judged in a queue, each with a way to change it; the latest comes first."""
     user = current_user(request)
     queue = get_or_404(Queue.objects.annotated_by(user), pk=pk)
-    own = Judgment.everything.filter(author=user, decides=False, target__queue=queue).consented(of="target__")
+    own = Judgment.everything.filter(author=user, decides=False, queue=queue).consented()
     keys = own.order_by("-updated_at", "-pk").values_list("pk", flat=True)  # sorted without what a page shows of each
     page = Paginator(keys, PAGE).get_page(integer(request, "page", 1, low=1))
     last = page.paginator.count - page.start_index() + 1  # games have no names here: those tell who played, and when

@@ -17,7 +17,7 @@ ADJUDICATOR = "the adjudicator"
 
 def numbers_in(queue_id: int) -> dict[int, int]:
     """Return the number of every annotator who has judged in a queue, by account."""
-    judged = Judgment.everything.filter(target__queue=queue_id, author__isnull=False, decides=False)
+    judged = Judgment.everything.filter(queue=queue_id, author__isnull=False, decides=False)
     first = judged.order_by().values("author").annotate(first=Min("pk")).order_by("first")
     return {author: number for number, author in enumerate(first.values_list("author", flat=True), 1)}
 

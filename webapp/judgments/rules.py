@@ -133,8 +133,8 @@ def remove(*, owner: User) -> None:
 
     What somebody else judged in such a queue stays, with the queue.
     """
-    Judgment.objects.filter(target__queue__owner=owner).exclude(rule="").delete()
-    judged = Judgment.objects.filter(target__queue__owner=owner).values("target__queue")
+    Judgment.objects.filter(queue__owner=owner).exclude(rule="").delete()
+    judged = Judgment.objects.filter(queue__owner=owner).values("queue")
     Queue.objects.filter(owner=owner).exclude(rule="").exclude(pk__in=judged).delete()
     names = [rule.codebook.name for rule in RULES.values()]
     versions = CodebookVersion.objects.filter(codebook__name__in=names)

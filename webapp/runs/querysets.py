@@ -166,7 +166,7 @@ class PlayedEpisodeQuerySet(models.QuerySet["PlayedEpisode"]):
 
     def judged_by_others(self, user: User) -> PlayedEpisodeQuerySet:
         """Episodes with a judgment by another person or by a model of another person's queue."""
-        by_own_queue = Q(judgments__judge__isnull=False, judgments__target__queue__owner=user)
+        by_own_queue = Q(judgments__judge__isnull=False, judgments__queue__owner=user)
         by_user = Count("judgments", filter=Q(judgments__author=user) | by_own_queue)
         return self.annotate(judged=Count("judgments"), by_user=by_user).filter(judged__gt=F("by_user"))
 

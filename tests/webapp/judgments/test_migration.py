@@ -4,7 +4,7 @@ import hashlib
 from functools import partial
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from tests.webapp.judgments.make import FIVES, annotate, conversation, conversation_queue, imported, outside, version
@@ -127,3 +127,24 @@ def test_rubrics_become_codebooks_and_values_typed_labels(newest, researcher):
     assert (row.values, row.reasons, row.history) == (judged.values, judged.reasons, history)
     assert again.get_model("judgments", "Judgment").objects.get(pk=failed.pk).values is None
     assert again.get_model("judgments", "RubricVersion").objects.get(pk=older_version.pk).dimensions == [scale, lied]
+
+
+def test_judgments_of_an_older_database_get_the_queue_of_their_target(newest, researcher, annotator, player):
+    queue = conversation_queue(researcher, imported(researcher, conversation(0, (outside("gpt-4", 0, FIVES),))))
+    annotate(target=queue.targets.first(), by=annotator, values=FIVES)
+    migrate(("judgments", "0019_labels_that_are_there"))
+    migrate_to_newest()
+    rows = Judgment.objects.order_by("outside_author").values_list("outside_author", "queue")
+    assert list(rows) == [("", queue.pk), ("gpt-4", None)]
+
+
+def test_a_judgment_is_in_the_queue_of_its_target_and_in_no_other(researcher, annotator):
+    stored = imported(researcher, conversation(0), conversation(1))
+    first, second = (conversation_queue(researcher, stored) for _ in range(2))
+    judgment = annotate(target=first.targets.first(), by=annotator, values=FIVES)
+    assert judgment.queue_id == first.pk
+    for wrong in (second.pk, None):
+        with pytest.raises(IntegrityError, match="judgment_in_queue_of_target"):
+            Judgment.objects.filter(pk=judgment.pk).update(queue=wrong)
+    with pytest.raises(IntegrityError, match="judgment_in_queue_of_target"):
+        Target.objects.filter(pk=judgment.target_id).update(queue=second.pk, position=9)

@@ -69,7 +69,7 @@ class Export:
         queue = self._queue
         matches = Match.objects.filter(targets__queue=queue)
         unrated = set() if by is None else set(matches.unrevealed_to(by).values_list("pk", flat=True))
-        scored = set(Judgment.objects.filter(target__queue=queue).scored().values_list("target", flat=True))
+        scored = set(Judgment.objects.filter(queue=queue).scored().values_list("target", flat=True))
         by_scenario: dict[str, list[list[int]]] = {}
         for targets in _by_game(queue):
             if self._only is not None and not any(target.pk in self._only for target in targets):
@@ -168,7 +168,7 @@ def _travelling(queue: Queue) -> JudgmentQuerySet:
 
 def _exported(queue: Queue) -> JudgmentQuerySet:
     """Judgments that an export of a queue may hold, and those of withdrawn games, which it does not."""
-    return Judgment.everything.filter(Q(target__queue=queue) | Q(pk__in=_travelling(queue).values("pk")))
+    return Judgment.everything.filter(Q(queue=queue) | Q(pk__in=_travelling(queue).values("pk")))
 
 
 def _names(queue: Queue) -> dict[int, str]:

@@ -6,7 +6,7 @@ import functools
 from typing import Any, Self, TypeVar
 
 from django.db import models
-from django.db.models import Exists, F, Func, OuterRef, Q, TextField, Value
+from django.db.models import Exists, ExpressionWrapper, F, Func, OuterRef, Q, TextField, Value
 from django.db.models.functions import Coalesce
 
 from webapp.arena.models import Match, MatchSeat
@@ -60,12 +60,13 @@ def is_consented(of: str = "") -> tuple[Q, Q]:
 class ConsentedQuerySet(models.QuerySet[M]):
     """Rows with the columns `match` and `conversation`."""
 
-    def consented(self, of: str = "") -> Self:
-        """Without those about a game to whose use a player, or the person behind a conversation, withdrew consent.
+    def consented(self) -> Self:
+        """Without those about a game to whose use a player, or the person behind a conversation, withdrew consent."""
+        return self.filter(*is_consented())
 
-        `of`: as in `is_consented`.
-        """
-        return self.filter(*is_consented(of))
+    def with_consent(self) -> Self:
+        """With whether each row is among those, as `kept`."""
+        return self.annotate(kept=ExpressionWrapper(Q(*is_consented()), models.BooleanField()))
 
     def withdrawn(self) -> Self:
         """The others."""

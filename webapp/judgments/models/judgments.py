@@ -64,7 +64,7 @@ class JudgmentQuerySet(ConsentedQuerySet["Judgment"]):
         conversations = StoredConversation.objects.select_related("scenario__version__dataset")
         read = conversations.defer("judgments", "scenario__data")
         games = Prefetch("target__conversation", read), "target__match", "target__episode__run"
-        judgments = self.filter(target__queue=queue).with_authors().select_related("target__queue")
+        judgments = self.filter(queue=queue).with_authors().select_related("target__queue")
         return judgments.prefetch_related(*games).order_by("target__position", "pk")
 
     def outside(self) -> JudgmentQuerySet:
@@ -99,6 +99,15 @@ class Judgment(models.Model):
 
     codebook_version = models.ForeignKey(CodebookVersion, on_delete=models.PROTECT, related_name="judgments")
     target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.CASCADE, related_name="judgments")
+    queue = models.ForeignKey(
+        Queue,
+        null=True,
+        editable=False,
+        on_delete=models.CASCADE,
+        related_name="judgments",
+        db_index=False,  # an index below begins with it
+        help_text="That of its target: a queue's judgments are read without their targets.",
+    )
     match = models.ForeignKey("arena.Match", null=True, blank=True, on_delete=models.CASCADE, related_name="judgments")
     episode = models.ForeignKey(
         "runs.PlayedEpisode", null=True, blank=True, on_delete=models.CASCADE, related_name="judgments"
@@ -159,7 +168,20 @@ class Judgment(models.Model):
                 nulls_distinct=False,
                 name="one_outside_judgment_a_seat",
             ),
+        ]  # migration 0020 adds a foreign key (target, queue) to the target with its queue
+        indexes = [
+            models.Index(  # a queue's judgments are counted without their rows
+                fields=["queue", "author", "id"],
+                include=["target", "match", "conversation", "decides", "unscored", "seconds", "updated_at"],
+                name="judgment_in_queue",
+            ),
         ]
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store it; a new one is in the queue of its target."""
+        if self._state.adding:
+            self.queue_id = None if self.target is None else self.target.queue_id
+        super().save(*args, **kwargs)
 
     @property
     def game(self) -> JudgedGame:

@@ -338,6 +338,7 @@ class Target(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["queue", "position"], name="target_position_once"),
+            models.UniqueConstraint(fields=["id", "queue"], name="target_with_queue"),  # judgments refer to both
             models.CheckConstraint(
                 condition=Q(match__isnull=False, episode__isnull=True, conversation__isnull=True)
                 | Q(match__isnull=True, episode__isnull=False, conversation__isnull=True)

@@ -52,7 +52,7 @@ class Accuracy:
 def answers(queue: Queue) -> Iterable[tuple[Judgment, bool]]:
     """Yield every annotator's judgment of a gold target of the queue with whether it is right, the oldest first."""
     decisions = Prefetch("target__judgments", Judgment.objects.filter(decides=True).with_labels(), "decisions")
-    rows = Judgment.objects.filter(target__queue=queue, target__gold=True, decides=False).exclude(author=None)
+    rows = Judgment.objects.filter(queue=queue, target__gold=True, decides=False).exclude(author=None)
     games = rows.select_related(
         "target__match", "target__episode__run", "target__conversation__scenario",
         "target__queue__codebook_version__codebook",

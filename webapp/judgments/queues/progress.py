@@ -12,12 +12,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from django.db.models import Aggregate, BooleanField, Count, ExpressionWrapper, Max, Min, Q, Sum
+from django.db.models import Aggregate, Count, F, Max, Min, Q, Sum, Value
 from django.db.models.functions import Coalesce, Now
 
 from webapp.accounts.models import User
 from webapp.judgments.models import Assignment, Judgment, JudgmentQuerySet, Qualification, Queue, Target
-from webapp.judgments.models.judged import is_consented
 from webapp.judgments.naming import numbers_in
 from webapp.judgments.queues.gold import Accuracy, accuracies
 from webapp.judgments.results import analyses, withheld
@@ -46,15 +45,14 @@ class Batch:
 @dataclass(frozen=True)
 class Tally:
     """The judgments of a queue, counted in one read: those that are scored, the annotators' work by account, how many
-    they made in each batch, how many targets have a decision, how many judgments are of gold targets, the annotators'
-    numbers by account, and the `state` of all judgments for analyses.
+    they made in each batch, how many targets have a decision, the annotators' numbers by account, and the `state` of
+    all judgments for analyses.
     """
 
     scored: int
     work: Mapping[int, Work]
     by_batch: Mapping[int, int]
     decided: int
-    gold: int
     numbers: Mapping[int, int]
     state: State
 
@@ -69,42 +67,47 @@ class Required(NamedTuple):
 
 @dataclass(frozen=True)
 class TargetTally:
-    """The targets of a queue by state and by batch, without those of withdrawn games; whether there are such."""
+    """The targets of a queue by state and by batch and how many are gold, without those of withdrawn games; whether
+    there are such.
+    """
 
     by_state: Mapping[str, int]
     by_batch: Mapping[int, Required]
+    gold: int
     withdrawn: bool
 
 
 def tally_targets(queue: Queue) -> TargetTally:
     """Count the targets of a queue."""
     everybody = Q(gold=True) | Q(required=None)
-    kept = ExpressionWrapper(Q(*is_consented()), BooleanField())
-    grouped = Target.everything.filter(queue=queue).annotate(kept=kept).order_by().values_list("kept", "batch", "state")
+    grouped = Target.everything.filter(queue=queue).with_consent().order_by().values_list("kept", "batch", "state")
     rows = grouped.annotate(
         number=Count("pk"),
         of_everybody=Count("pk", filter=everybody),
         of_others=Sum("required", filter=~everybody, default=0),
+        of_gold=Count("pk", filter=Q(gold=True)),
     )
     by_state, by_batch = Counter[str](), dict[int, Required]()
-    for _, batch, state, number, of_everybody, of_others in (counted := [row for row in rows if row[0]]):
+    for _, batch, state, number, of_everybody, of_others, _ in (counted := [row for row in rows if row[0]]):
         by_state[state] += number
         before = by_batch.get(batch, Required(0, 0, 0))
         by_batch[batch] = Required(*map(sum, zip(before, (number, of_everybody, of_others), strict=True)))
-    return TargetTally(by_state, by_batch, withdrawn=len(counted) < len(rows))
+    gold = sum(row[-1] for row in counted)
+    return TargetTally(by_state, by_batch, gold, withdrawn=len(counted) < len(rows))
 
 
-def tally(queue: Queue, *, withdrawn: bool) -> Tally:
-    """Count the judgments of a queue whose games may be judged; `withdrawn`: whether there are others."""
-    judgments = Judgment.everything.filter(target__queue=queue).order_by()
-    if withdrawn:  # without that, consent need not be looked up for every judgment
-        judgments = judgments.consented(of="target__")
-    more = {"newest": Max("pk"), "last": Max("updated_at"), "first": Min("pk"),
-            "gold": Count("pk", filter=Q(target__gold=True))}  # fmt: skip
-    rows = _counted(judgments, "author", "decides", "target__batch", **more)
+def tally(queue: Queue, targets: TargetTally) -> Tally:
+    """Count the judgments of a queue whose games may be judged; `targets` are its targets."""
+    judgments = Judgment.everything.filter(queue=queue).order_by()
+    if targets.withdrawn:  # without such, consent need not be looked up for every judgment
+        judgments = judgments.consented()
+    one = len(targets.by_batch) < 2  # then no target is read
+    batched = judgments.annotate(batch=Value(next(iter(targets.by_batch), 1)) if one else F("target__batch"))
+    more = {"newest": Max("pk"), "last": Max("updated_at"), "first": Min("pk")}
+    rows = _counted(batched, "author", "decides", "batch", **more)
     by_batch, by_author = Counter[int](), defaultdict[int, list[Counts]](list)
     firsts: dict[int, int] = {}
-    for author, decides, batch, counts, _, _, first, _ in rows:
+    for author, decides, batch, counts, _, _, first in rows:
         if author is not None and not decides:
             by_batch[batch] += counts.number
             by_author[author].append(counts)
@@ -123,8 +126,7 @@ def tally(queue: Queue, *, withdrawn: bool) -> Tally:
         work=work,
         by_batch=by_batch,
         decided=decided,
-        gold=sum(row[7] for row in rows),
-        numbers=numbers_in(queue.pk) if withdrawn else numbers,  # they count judgments of withdrawn games, too
+        numbers=numbers_in(queue.pk) if targets.withdrawn else numbers,  # they count judgments of withdrawn games, too
         state=state,
     )
 
@@ -164,7 +166,7 @@ class Annotator:
     qualification: Qualification | None = None
 
 
-def annotators(queue: Queue, counted: Tally) -> list[Annotator]:
+def annotators(queue: Queue, targets: TargetTally, counted: Tally) -> list[Annotator]:
     """Return everybody who judges or judged in a people's queue, in the order of their numbers."""
     present = {user.pk: user for user in queue.annotators.all()}
     numbers = counted.numbers
@@ -172,7 +174,7 @@ def annotators(queue: Queue, counted: Tally) -> list[Annotator]:
     people = {**gone, **present}
     order = [*numbers, *sorted(pk for pk in present if pk not in numbers)]
     counts = _assignments(queue)
-    right = accuracies(queue) if counted.gold else {}
+    right = accuracies(queue) if targets.gold else {}
     rounds = Qualification.objects.filter(queue=queue) if queue.qualification_items else ()
     qualified = {row.annotator_id: row for row in rounds}
     return [
@@ -328,13 +330,13 @@ def own_work(queues: Sequence[Queue], awaited: Awaited, user: User) -> tuple[Map
     """A person's work by queue; and of queues of which nothing is awaited the state of all annotators' judgments, read
     with it.
     """
-    rows = Judgment.everything.filter(author__isnull=False, decides=False).consented(of="target__")
-    own = rows.filter(target__queue__in=queues, author=user)
+    rows = Judgment.objects.filter(author__isnull=False, decides=False)
+    own = rows.filter(queue__in=queues, author=user)
     done = [queue for queue in queues if queue.pk not in awaited.queues]
     latest = {"newest": Max("pk"), "last": Max("updated_at")}
-    groups = _counted(rows.filter(target__queue__in=done), "target__queue", "author", **latest) if done else []
+    groups = _counted(rows.filter(queue__in=done), "queue", "author", **latest) if done else []
     counts = {queue: each for queue, author, each, *_ in groups if author == user.pk}
-    counts |= dict(_counted(own.exclude(target__queue__in=done), "target__queue")) if len(done) < len(queues) else {}
+    counts |= dict(_counted(own.exclude(queue__in=done), "queue")) if len(done) < len(queues) else {}
     states: dict[int, State] = {}
     for queue in done:
         of_queue = [row for row in groups if row[0] == queue.pk]
@@ -344,7 +346,7 @@ def own_work(queues: Sequence[Queue], awaited: Awaited, user: User) -> tuple[Map
             "last": max((row[4] for row in of_queue), default=None),
             "decisions": 0,
         }
-    return _work(own, "target__queue", counts), states
+    return _work(own, "queue", counts), states
 
 
 def _left(queues: Sequence[Queue], awaited: Awaited, user: User) -> dict[int, int]:

@@ -367,6 +367,6 @@ def delete_queue(*, queue: Queue) -> None:
     """
     targets = Target.everything.filter(queue=queue)
     list(targets.select_for_update().values_list("pk"))  # a judgment of one of them waits until this is done
-    if Judgment.everything.filter(target__queue=queue).exists():
+    if Judgment.everything.filter(queue=queue).exists():
         raise BadInput("it has judgments, so it cannot be deleted", queue.name)
     Queue.objects.filter(pk=queue.pk).delete()

@@ -118,7 +118,7 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     if not wants_fragment(request):
         return render(request, "judgments/queue.html", _queue_context(request, queue, targets))
     if "results" in request.GET:
-        counted = progress.tally(queue, withdrawn=targets.withdrawn)
+        counted = progress.tally(queue, targets)
         context = _results_context(queue, current_user(request), counted)
         return render(request, "judgments/queue_results.html", context)
     waiting = queue.targets_left  # type: ignore[attr-defined]
@@ -141,7 +141,7 @@ def _set_counts(queue: Queue, targets: TargetTally) -> None:
 def _queue_context(request: HttpRequest, queue: Queue, targets: TargetTally) -> dict[str, Any]:
     """The context of a queue's page, as far as this user may read it."""
     user = current_user(request)
-    counted = progress.tally(queue, withdrawn=targets.withdrawn)
+    counted = progress.tally(queue, targets)
     context = _results_context(queue, user, counted)
     analysis = context["analysis"]
     scored = Judgment.objects.none() if analysis is None else withheld.readable(queue, user, analysis.withheld)
@@ -218,12 +218,11 @@ def _people(queue: Queue, user: User, targets: TargetTally, counted: Tally) -> d
     """Progress and annotators of a people's queue; names and what can be changed for those who may change it."""
     if queue.judge is not None or queue.rule:
         return {}
-    people = progress.annotators(queue, counted)
+    people = progress.annotators(queue, targets, counted)
     batches = progress.batches(queue, sum(row.present for row in people), targets, counted)
     context: dict[str, Any] = {"batches": batches, "people": people}
-    gold = queue.targets.filter(gold=True).count() if queue.qualification_items else 0
     context |= {
-        "gold_missing": queue.qualification_items - gold,
+        "gold_missing": queue.qualification_items - targets.gold,
         "next_batch": any(not b.open for b in context["batches"]),
     }
     if user.may_change(queue.owner_id):

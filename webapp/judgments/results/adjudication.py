@@ -75,7 +75,7 @@ def decision_list(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _listed(queue: Queue, user: User, shown: str, scores: dict[int, float]) -> list[int]:
     """The targets of a list in its order, without those of matches whose players `user` has yet to be shown."""
-    decided = set(Judgment.objects.filter(target__queue=queue, decides=True).values_list("target", flat=True))
+    decided = set(Judgment.objects.filter(queue=queue, decides=True).values_list("target", flat=True))
     hidden = unrevealed(queue, user)
     if shown == "open":
         return [target for target in scores if target not in decided and target not in hidden]
@@ -192,7 +192,7 @@ def _following(queue: Queue, user: User, target: Target) -> int | None:
     """The next target to decide after this one, in the order of disagreement, from the first again at the end."""
     result = analyses.of_queue(queue, "disagreement").result
     order = () if result is None else result.targets
-    decided = set(Judgment.objects.filter(target__queue=queue, decides=True).values_list("target", flat=True))
+    decided = set(Judgment.objects.filter(queue=queue, decides=True).values_list("target", flat=True))
     hidden = unrevealed(queue, user)
     at = order.index(target.pk) + 1 if target.pk in order else 0
     left = (pk for pk in (*order[at:], *order[:at]) if pk not in decided and pk not in hidden and pk != target.pk)

@@ -64,7 +64,7 @@ def state_of_annotators(queue: Queue) -> State:
 def state_of_all(queue: Queue) -> State:
     """Return the state of all judgments under the codebook version of a queue, whoever gave them."""
     rows = Judgment.everything.filter(target__isnull=False, codebook_version=queue.codebook_version_id)
-    return state_of(rows.consented(of="target__"))
+    return state_of(rows.consented())
 
 
 def state_of_authors(queue: Queue, counted: State | None = None) -> State:
@@ -77,8 +77,8 @@ def state_of_authors(queue: Queue, counted: State | None = None) -> State:
 
 
 def _judgments(queue: Queue) -> JudgmentQuerySet:
-    """The judgments of a queue's targets whose games may be judged."""
-    return Judgment.everything.filter(target__queue=queue).consented(of="target__")
+    """The judgments of a queue whose games may be judged."""
+    return Judgment.everything.filter(queue=queue).consented()
 
 
 def _of_all(compute: Callable[[Queue, Report], Record]) -> Callable[[Queue, Report, Withheld], Record]:

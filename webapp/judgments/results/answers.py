@@ -98,7 +98,7 @@ class Ratings:
 
 def of_queue(queue: Queue) -> Answers:
     """Return what people answered in a queue."""
-    return of_judgments(queue, Judgment.objects.filter(target__queue=queue, author__isnull=False))
+    return of_judgments(queue, Judgment.objects.filter(queue=queue, author__isnull=False))
 
 
 def of_judgments(queue: Queue, judgments: JudgmentQuerySet) -> Answers:

@@ -48,7 +48,7 @@ def _facts(queue: Queue) -> Iterator[tuple[GameId, Mapping[str, Any]]]:
 def _judgments(queue: Queue, codebook: Codebook, withheld: Withheld) -> dict[GameId, list[JudgmentRecord]]:
     """Return the scored judgments of a queue by game, but for those that are withheld."""
     judgments: dict[GameId, list[JudgmentRecord]] = defaultdict(list)
-    rows = Judgment.objects.scored().deciding().filter(target__queue=queue).exclude(pk__in=withheld.judgments)
+    rows = Judgment.objects.scored().deciding().filter(queue=queue).exclude(pk__in=withheld.judgments)
     for row in rows.select_related("judge__remote").with_labels():
         game = (row.match_id, row.episode_id, row.conversation_id)
         record = JudgmentRecord(

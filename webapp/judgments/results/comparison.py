@@ -92,7 +92,7 @@ def of_queue(queue: Queue, withheld: Withheld = NOTHING) -> Comparison:
 
     Judgments that are withheld are left out.
     """
-    judgments = (Judgment.objects.filter(target__queue=queue), outside(queue))
+    judgments = (Judgment.objects.filter(queue=queue), outside(queue))
     rows = [each.filter(decides=False).exclude(pk__in=withheld.judgments) for each in judgments]
     return compare(queue.codebook_version.record(), *rows, names=Names(queue.pk))
 

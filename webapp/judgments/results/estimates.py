@@ -80,7 +80,7 @@ def of_queue(queue: Queue, withheld: Withheld = NOTHING) -> dict[str, list[Estim
     """
     scored: dict[SeatOfTarget, list[Mapping[str, float]]] = defaultdict(list)
     game_of: dict[SeatOfTarget, GameId] = {}
-    rows = Judgment.objects.scored().deciding().filter(target__queue=queue).exclude(pk__in=withheld.judgments)
+    rows = Judgment.objects.scored().deciding().filter(queue=queue).exclude(pk__in=withheld.judgments)
     for row in rows.with_labels():
         for seat, numbers in row.numbers_by_seat().items():
             scored[row.target_id or 0, seat].append(numbers or {})

@@ -22,7 +22,7 @@ class QueueSimilarity(Record):
 def compute(queue: Queue, report: Report, withheld: Withheld) -> QueueSimilarity:
     """Return the similarities in a queue without what is withheld; decisions have no part in them."""
     report(0, 1)
-    rows = Judgment.objects.filter(target__queue=queue, author__isnull=False, decides=False)
+    rows = Judgment.objects.filter(queue=queue, author__isnull=False, decides=False)
     by_target: dict[int | None, list[Judgment]] = defaultdict(list)
     for row in rows.exclude(pk__in=withheld.judgments).with_labels():
         by_target[row.target_id].append(row)

@@ -119,7 +119,7 @@ def _of_others(targets: Iterable[int], reader: User) -> set[int]:
 
 def readable(queue: Queue, reader: User, hidden: Withheld) -> JudgmentQuerySet:
     """Return the scored judgments of a queue that are not hidden from this person, in the order of its targets."""
-    rows = Judgment.everything.filter(target__queue=queue).consented(of="target__").scored()
+    rows = Judgment.objects.filter(queue=queue).scored()
     if hidden.judgments:
         rows = rows.exclude(pk__in=hidden.judgments)
     if hidden.matches:

@@ -102,7 +102,7 @@ def of_filter(chosen: dict[str, Any], labels: QuerySet[Label]) -> QuerySet[Label
         "judgment__episode__run": chosen.get("run"),
         "judgment__episode__step__gte": chosen.get("first"),
         "judgment__episode__step__lte": chosen.get("last"),
-        "judgment__target__queue": chosen.get("queue"),
+        "judgment__queue": chosen.get("queue"),
     }
     selected = selected.filter(**{name: value for name, value in ranges.items() if value is not None})
     if chosen.get("by"):

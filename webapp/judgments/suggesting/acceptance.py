@@ -49,7 +49,7 @@ def of_queue(queue: Queue) -> list[SourceReport]:
         report(suggestion.source).count += 1
     if not by_target:  # then judgments tell nothing of them
         return sorted(reports.values(), key=lambda each: each.source)
-    judged = Judgment.objects.filter(target__queue=queue, suggestions_shown=True, decides=False, unscored=False)
+    judged = Judgment.objects.filter(queue=queue, suggestions_shown=True, decides=False, unscored=False)
     for judgment in judged.prefetch_related("labels"):
         labels = {label.suggestion_id: label for label in judgment.labels.all() if label.suggestion_id is not None}
         saved_at = judgment.updated_at or judgment.created_at
