@@ -176,7 +176,7 @@ def test_before_they_qualify_annotators_are_offered_gold_targets_only(researcher
 def test_what_others_said_is_withheld_from_whoever_may_still_come_to_judge_it(researcher, other_researcher, people):
     queue = made(researcher, [researcher, other_researcher, people[0]], conversations=1, overlap=2)
     annotate(target=target(queue, 0), by=people[0], values=FIVES)
-    seen = Judgment.objects.not_awaited_by(researcher).filter(target__queue=queue)
+    seen = Judgment.objects.not_awaited_by(researcher).filter(queue=queue)
     assert not seen.exists()
     queues.pause(queue=queue)
     assert not seen.all().exists(), "a pause reveals nothing"
@@ -219,7 +219,7 @@ def test_of_two_who_open_the_last_place_at_once_one_gets_it(researcher, people):
     def work(user):
         try:
             start.wait(30)
-            return reservations.reserve(target=first, user=user)
+            return reservations.reserve(target=first, user=user, waiting=queue.targets.open_for(user))
         finally:
             connection.close()
 

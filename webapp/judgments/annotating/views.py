@@ -50,7 +50,7 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
     if "agreement" in request.GET and wants_fragment(request):
         return render_block(request, "judgments/annotate.html", "analysis", {"analysis": _agreement(queue, user)})
     if "earlier" in request.GET:
-        last = Judgment.objects.filter(author=user, target__queue=queue, decides=False).order_by("-updated_at").first()
+        last = Judgment.objects.filter(author=user, queue=queue, decides=False).order_by("-updated_at").first()
         reopened = 0 if last is None else last.target_id or 0
     if reopened:
         return _reopened(request, queue, get_or_404(queue.targets.judged_by(user).with_games(), pk=reopened))
@@ -61,8 +61,9 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
 def _sent(request: HttpRequest, queue: Queue) -> HttpResponseBase:
     """Store a judgment, or put the target aside; a refused one is shown again with the reason."""
     user = current_user(request)
-    target = get_or_404(Target.everything.with_games().filter(queue=queue), pk=request.POST.get("target", ""))
-    if not queue.targets.filter(pk=target.pk).exists():
+    targets = Target.everything.with_games().with_consent().filter(queue=queue)
+    target = get_or_404(targets, pk=request.POST.get("target", ""))
+    if not target.kept:  # type: ignore[attr-defined]
         return _next(request, queue, withdrawn=True)
     if not reservations.may_read(target, user):
         messages.warning(request, "What you sent was not stored: this is not yours to judge.")
@@ -177,7 +178,7 @@ def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpRespons
 def _progress(queue: Queue, user: User, *, shown: int = 0) -> dict[str, Any]:
     """How far this person is, and the target that follows the one `shown` (0: none is)."""
     following, waiting = reservations.offer(queue=queue, user=user, besides=shown or None)
-    done = queue.targets.judged_by(user).count()
+    done = Judgment.objects.filter(queue=queue, author=user, decides=False).count()
     context: dict[str, Any] = {"queue": queue, "total": waiting + done, "done": done}
     return {**context, **(_target(following, None, user) if following is not None else {})}
 
@@ -195,7 +196,7 @@ def _page(
     user = current_user(request)
     preferences = own_settings(user)
     waiting = queue.targets.open_for(user).count() if waiting is None else waiting
-    done = queue.targets.judged_by(user).count()
+    done = Judgment.objects.filter(queue=queue, author=user, decides=False).count()
     context: dict[str, Any] = {
         "queue": queue,
         "total": waiting + done,

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from training.errors import BadInput
 from webapp.accounts.models import User
-from webapp.judgments.models import Assignment, Judgment, Qualification, Queue, Target
+from webapp.judgments.models import Assignment, Judgment, Qualification, Queue, Target, TargetQuerySet
 from webapp.judgments.queues import gold, priorities
 
 MOST_TRIES = 100
@@ -33,33 +33,33 @@ def offer(*, queue: Queue, user: User, besides: int | None = None) -> Offer:
 
     `besides`: the key of a target that they judge already, which may be open, too.
     """
-    waiting = queue.targets.open_for(user).annotate(open=Window(Count("pk"))).values_list("pk", "open")
+    waiting = queue.targets.open_for(user)
+    listed = waiting.annotate(open=Window(Count("pk"))).values_list("pk", "open")
     for _ in range(MOST_TRIES):  # others may take a target between reading and reserving it
-        rows = list(waiting[:2])
+        rows = list(listed[:2])
         following = next((key for key, _ in rows if key != besides), None)
         if following is None:
             return Offer(None, len(rows))
         target = queue.targets.with_games().filter(pk=following).first()
-        if target is not None and reserve(target=target, user=user):
+        if target is not None and reserve(target=target, user=user, waiting=waiting):
             return Offer(target, rows[0][1])
     return Offer(None, 0)
 
 
-@transaction.atomic
-def reserve(*, target: Target, user: User) -> bool:
-    """Reserve a target for this person, or prolong their reservation; False if it is not open for them any more.
+def reserve(*, target: Target, user: User, waiting: TargetQuerySet) -> bool:
+    """Reserve a target for this person, or prolong their reservation; False if it is not `waiting` any more: those that
+    are open for them.
 
-    A target that every annotator judges, or that is assigned to them, needs no reservation.
+    A target that every annotator judges, or that is assigned to them, needs no reservation, and is not read again.
     """
-    if not _lock(target):
-        return False
-    if not Target.objects.open_for(user).filter(pk=target.pk).exists():
-        return False
     queue = target.queue
     if target.gold or target.required is None or queue.assignment == Queue.Assignment.PREASSIGNED:
         return True
-    until = Now() + timedelta(minutes=queue.reserve_minutes)
-    Assignment.objects.update_or_create(target=target, annotator=user, defaults={"expires_at": until})
+    with transaction.atomic():
+        if not _lock(target) or not waiting.filter(pk=target.pk).exists():
+            return False
+        until = Now() + timedelta(minutes=queue.reserve_minutes)
+        Assignment.objects.update_or_create(target=target, annotator=user, defaults={"expires_at": until})
     return True
 
 
@@ -76,11 +76,11 @@ def may_read(target: Target, user: User) -> bool:
 
     Those that need no reservation are, but for closed batches, and before they have qualified all but gold targets.
     """
+    if (target.gold or target.required is None) and not _waits(target, user):
+        return True
     if target.assignments.filter(annotator=user).exists():
         return True
-    if target.judgments.filter(author=user, decides=False).exists():
-        return True
-    return (target.gold or target.required is None) and not _waits(target, user)
+    return target.judgments.filter(author=user, decides=False).exists()
 
 
 def _waits(target: Target, user: User) -> str:
