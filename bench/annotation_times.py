@@ -57,6 +57,7 @@ def _measure(arguments: Namespace) -> dict[str, Any]:
         results = import_module("webapp.judgments.results.analyses")
         analyses = {name: _worked(partial(results.compute, queue_id=seeded.queue, name=name)) for name in results.KINDS}
         analyses["emergence"] = _worked(partial(_behaviours, seeded))
+        import_module("webapp.asgi")  # leaves what is loaded out of garbage collection, as in a server
         pages = {
             name: timed(request, arguments.repeats) for name, request in requests(seeded, arguments.repeats).items()
         }
@@ -73,8 +74,8 @@ def _counts(queue: int) -> dict[str, int]:
     models = import_module("webapp.judgments.models")
     return {
         "targets": models.Target.objects.filter(queue=queue).count(),
-        "judgments": models.Judgment.objects.filter(target__queue=queue).count(),
-        "labels": models.Label.objects.filter(judgment__target__queue=queue).count(),
+        "judgments": models.Judgment.objects.filter(queue=queue).count(),
+        "labels": models.Label.objects.filter(judgment__queue=queue).count(),
         "labels_of_the_site": models.Label.objects.count(),
     }
 
@@ -135,7 +136,7 @@ def _disagreeing(queue: int) -> int:
     if result is None:
         raise ParleyError("there is no disagreement")
     judged = import_module("webapp.judgments.models").Judgment.objects
-    decided = set(judged.filter(target__queue=queue, decides=True).values_list("target", flat=True))
+    decided = set(judged.filter(queue=queue, decides=True).values_list("target", flat=True))
     target: int = next(pk for pk in result.targets if pk not in decided)
     return target
 
