@@ -80,8 +80,8 @@ class TargetTally:
 def tally_targets(queue: Queue) -> TargetTally:
     """Count the targets of a queue."""
     everybody = Q(gold=True) | Q(required=None)
-    grouped = Target.everything.filter(queue=queue).with_consent().order_by().values_list("kept", "batch", "state")
-    rows = grouped.annotate(
+    targets: Any = Target.everything.filter(queue=queue).with_consent().order_by()
+    rows = targets.values_list("kept", "batch", "state").annotate(
         number=Count("pk"),
         of_everybody=Count("pk", filter=everybody),
         of_others=Sum("required", filter=~everybody, default=0),
