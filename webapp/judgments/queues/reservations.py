@@ -59,7 +59,10 @@ def reserve(*, target: Target, user: User, waiting: TargetQuerySet) -> bool:
         if not _lock(target) or not waiting.filter(pk=target.pk).exists():
             return False
         until = Now() + timedelta(minutes=queue.reserve_minutes)
-        Assignment.objects.update_or_create(target=target, annotator=user, defaults={"expires_at": until})
+        row = Assignment(target=target, annotator=user, expires_at=until)
+        Assignment.objects.bulk_create(
+            [row], update_conflicts=True, unique_fields=["target", "annotator"], update_fields=["expires_at"]
+        )
     return True
 
 
