@@ -58,7 +58,9 @@ def changed(engine):
     return [(name, 1.3 * parameter.detach()) for name, parameter in engine._model.named_parameters()]
 
 
-async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_newest_weights(ray_of_its_own, toy):
+async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_newest_weights(
+    ray_of_its_own, toy, caplog
+):
     """The first engine dies with requests in flight, then the other, so that the first must have the new weights."""
     alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy)
     try:
@@ -67,16 +69,18 @@ async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_new
         await pool.load_weights(weights)
         await alone.load_weights(weights)
         expected = await tokens(alone, requests(max_tokens=200))
-        for victim in range(2):
+        for victim, number in enumerate((signal.SIGKILL, signal.SIGABRT)):
             before = pool.status()[victim]
             running = asyncio.create_task(tokens(pool, requests(max_tokens=200)))
             await until(lambda victim=victim: pool.status()[victim].requests > 2)
-            os.kill(before.pid, signal.SIGKILL)
+            os.kill(before.pid, number)
             assert await running == expected
             await until(lambda: [status.state for status in pool.status()] == ["serving"] * 2)
             after = pool.status()[victim]
             assert after.restarts == 1
             assert after.pid != before.pid
+            assert f"engine {victim} (process {before.pid} on {before.node}) is gone: " in caplog.text
+        assert "SIGABRT" in caplog.text.rpartition("is gone: ")[2], "what it wrote last is in the log"
         assert await tokens(pool, requests(max_tokens=200)) == expected
     finally:
         await pool.close()

@@ -186,7 +186,7 @@ def _connect(options: Mapping[str, Any], late: str) -> None:
     ray = import_ray()
     try:
         with _signals_kept(), _silent():
-            ray.init(configure_logging=False, log_to_driver=True, **options)
+            ray.init(configure_logging=False, log_to_driver=False, **options)
     except Exception as error:  # whatever Ray, gRPC or the system raise here
         if "ersion mismatch" in str(error):
             raise BadInput(f"{options['address']} runs other versions: {_one_line(error)}", FIELD) from error

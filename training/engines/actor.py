@@ -70,9 +70,14 @@ class Started:
 
 
 class EngineActor:
-    """One engine behind Ray. `lease_s`: the process ends when no `beat` has come for so long."""
+    """One engine behind Ray. `lease_s`: the process ends when no `beat` has come for so long.
 
-    def __init__(self, lease_s: float, cores: Sequence[int] = (), threads: int = 0) -> None:
+    `home` is the driver's PARLEY_HOME, which the nodes of a joined cluster do not know.
+    """
+
+    def __init__(self, lease_s: float, cores: Sequence[int] = (), threads: int = 0, home: str | None = None) -> None:
+        if home:
+            os.environ["PARLEY_HOME"] = home
         self._heard = time.monotonic()
         self._lease_s = lease_s
         self._threads = threads

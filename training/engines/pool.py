@@ -41,10 +41,10 @@ MOST_CALLS = 10_000
 class PoolOptions:
     """How engines run. Times are in seconds.
 
-    `engines`: how many. `gpus`: GPUs of each, or a share of one. `threads`: torch's threads of each; 0 = torch's
-    choice. `cores`: the cores of each in order, none = any. `start_s`: how long an engine may take to start.
-    `silence_s`: how long it may have work without getting on, or not answer at all. `lease_s`: after how long without
-    its driver it ends.
+    `engines`: how many. `gpus`: GPUs of each, or a share of one; 0 = one where they compute on GPUs. `threads`: torch's
+    threads of each; 0 = torch's choice. `cores`: the cores of each in order, none = any. `start_s`: how long an engine
+    may take to start. `silence_s`: how long it may have work without getting on, or not answer at all. `lease_s`: after
+    how long without its driver it ends.
     """
 
     engines: int = 1
@@ -118,6 +118,8 @@ class EnginePool:
     def __init__(self, name: str, model: str | Path, options: PoolOptions | None = None, **engine_options: Any) -> None:
         self._options = options or PoolOptions()
         self._made_with = name, model, engine_options
+        on_gpu = str(engine_options.get("device", "cpu")).startswith("cuda")
+        self._gpus = self._options.gpus or float(on_gpu)
         self._slots = [_Slot(index) for index in range(self._options.engines)]
         self._affinity = Affinity(len(self._slots))
         self._weights: list[Any] = []  # references to the chunks of the newest weights
@@ -362,11 +364,13 @@ class EnginePool:
         cores = options.cores[slot.index] if slot.index < len(options.cores) else ()
         kind = ray.remote(EngineActor).options(
             num_cpus=0,
-            num_gpus=options.gpus,
+            num_gpus=self._gpus,
             max_concurrency=MOST_CALLS,
             scheduling_strategy="SPREAD",
         )
-        process = slot.process = _Process(kind.remote(options.lease_s, cores, options.threads))
+        process = slot.process = _Process(
+            kind.remote(options.lease_s, cores, options.threads, os.environ.get("PARLEY_HOME"))
+        )
         try:
             name, model, engine_options = self._made_with
             start = self._call(slot, "start", name, model, engine_options)
@@ -377,7 +381,7 @@ class EnginePool:
         except TimeoutError as error:
             self._kill(slot)
             free = ray.available_resources().get("GPU", 0.0)
-            needs = f"; it needs {options.gpus:g} GPU, and {free:g} are free" if options.gpus else ""
+            needs = f"; it needs {self._gpus:g} GPU, and {free:g} are free" if self._gpus else ""
             raise EngineError(f"{slot} did not start within {options.start_s:.0f} s{needs}") from error
         except BaseException:
             self._kill(slot)
@@ -396,7 +400,7 @@ class EnginePool:
         """Note that an engine's process has ended, once, and start another unless that is being done."""
         if slot.process is not process:
             return
-        log.warning("%s is gone: %s", slot.place, " ".join(str(error).split())[:500])
+        log.warning("%s is gone: %s%s", slot.place, " ".join(str(error).split())[:800], _last_words(process.started))
         self._kill(slot)
         if slot.state in ("serving", "loading"):
             slot.state = "starting"
@@ -471,6 +475,20 @@ class EnginePool:
         self._affinity.forget(slot.index)
         if process is not None:
             _end(process.actor)
+
+
+def _last_words(started: Started | None, lines: int = 40) -> str:
+    """Return the last lines that a process of this machine wrote to its standard error; Ray keeps them in a file."""
+    import ray
+
+    node: Any = ray._private.worker._global_node  # noqa: SLF001 (Ray has no other way to its folder)
+    if started is None or node is None or started.node != os.uname().nodename:
+        return ""
+    texts = []
+    with contextlib.suppress(OSError):
+        for path in Path(node.get_logs_dir_path()).glob(f"worker-*-{started.pid}.err"):
+            texts += path.read_text("utf-8", "replace").splitlines()[-lines:]
+    return "\n" + "\n".join(texts) if texts else ""
 
 
 def _end(actor: Any) -> None:
