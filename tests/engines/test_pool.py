@@ -59,7 +59,7 @@ def changed(engine):
 
 
 async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_newest_weights(
-    ray_of_its_own, toy, caplog
+    ray_of_its_own, toy, caplog, capsys
 ):
     """The first engine dies with requests in flight, then the other, so that the first must have the new weights."""
     alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy)
@@ -81,6 +81,7 @@ async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_new
             assert after.pid != before.pid
             assert f"engine {victim} (process {before.pid} on {before.node}) is gone: " in caplog.text
         assert "SIGABRT" in caplog.text.rpartition("is gone: ")[2], "what it wrote last is in the log"
+        assert capsys.readouterr().out == "", "the driver's output is its own"
         assert await tokens(pool, requests(max_tokens=200)) == expected
     finally:
         await pool.close()

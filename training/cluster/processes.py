@@ -186,6 +186,8 @@ def _connect(options: Mapping[str, Any], late: str) -> None:
     ray = import_ray()
     try:
         with _signals_kept(), _silent():
+            # else what raylets report goes to standard output
+            ray._private.worker._worker_logs_enabled = False  # noqa: SLF001
             ray.init(configure_logging=False, log_to_driver=False, **options)
     except Exception as error:  # whatever Ray, gRPC or the system raise here
         if "ersion mismatch" in str(error):
