@@ -57,12 +57,20 @@ def check_new(config: RunConfig) -> None:
 
 def check_cluster(config: RunConfig) -> None:
     """Raise `BadInput` for a run that cannot start on the processes and GPUs that it names; a plan may name them."""
-    if not config.cluster.alone:
-        raise BadInput(
-            "runs train in one process with one engine: leave the section out, or set engines = 1, learners = 1, "
-            "tensor_parallel = 1, lag = 0 and no address; `python -m training plan` shows what several would need",
-            "cluster",
-        )
+    section = config.cluster
+    if section.alone:
+        return
+    if config.kind != "train":
+        raise BadInput("only training has several processes: leave the section out", "cluster")
+    for field in ("tensor_parallel", "lag"):
+        if getattr(section, field) != getattr(type(section)(), field):
+            raise BadInput(
+                f"cannot be set yet: a run has {field} = {getattr(type(section)(), field)}", f"cluster.{field}"
+            )
+    for field in ("engines", "learners"):
+        if not getattr(section, field):
+            why = "auto is for `python -m training plan`: write the number that it prints"
+            raise BadInput(why, f"cluster.{field}")
 
 
 def _check_games(config: RunConfig) -> None:

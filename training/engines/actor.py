@@ -8,11 +8,9 @@ that whatever Ray raises means that the process is gone or broken.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import queue
 import threading
-import time
 import warnings
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -20,13 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from training.cluster.member import Lease, device_of_process, gpu_bytes, pin, rss_bytes
 from training.engines.base import Engine, Sample, SampleRequest
 from training.errors import BadInput, EngineError, ParleyError, boundary
 
 if TYPE_CHECKING:
     from training.engines.chunks import Chunk
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +75,10 @@ class EngineActor:
     def __init__(self, lease_s: float, cores: Sequence[int] = (), threads: int = 0, home: str | None = None) -> None:
         if home:
             os.environ["PARLEY_HOME"] = home
-        self._heard = time.monotonic()
-        self._lease_s = lease_s
+        self._lease = Lease(lease_s, "engine")
         self._threads = threads
         if cores:
-            _pin(cores)
+            pin(cores)
         self._engine: Engine | None = None
         self._running = 0
         self._steps = 0
@@ -90,7 +86,6 @@ class EngineActor:
         self._loaded: Future[Any] | None = None
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._live, name="engine", daemon=True).start()
-        threading.Thread(target=self._watch_lease, name="lease", daemon=True).start()
 
     async def start(self, name: str, model: str | Path, options: Mapping[str, Any]) -> Started | Failure:
         """Make the engine."""
@@ -112,7 +107,7 @@ class EngineActor:
         if isinstance(engine, Failure):
             return engine
         self._engine = engine
-        return Started(getattr(engine, "window", 0), os.uname().nodename, os.getpid(), _device())
+        return Started(getattr(engine, "window", 0), os.uname().nodename, os.getpid(), device_of_process())
 
     async def sample(self, request: SampleRequest) -> Sample | Failure:
         """Sample one continuation."""
@@ -143,8 +138,8 @@ class EngineActor:
 
     async def beat(self) -> Beat:
         """Renew the lease and answer how far the engine is."""
-        self._heard = time.monotonic()
-        return Beat(self._steps + getattr(self._engine, "steps", 0), self._running, _rss(), _gpu())
+        self._lease.renew()
+        return Beat(self._steps + getattr(self._engine, "steps", 0), self._running, rss_bytes(), gpu_bytes())
 
     @property
     def _ready(self) -> Engine:
@@ -188,14 +183,6 @@ class EngineActor:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
 
-    def _watch_lease(self) -> None:
-        while True:
-            silent = time.monotonic() - self._heard
-            if silent > self._lease_s:
-                log.error("the driver has not been heard for %.0f s: this engine ends", silent)
-                os._exit(1)
-            time.sleep(min(1.0, self._lease_s / 4))
-
 
 async def _outcome(future: Future[Any]) -> Any:
     try:
@@ -203,35 +190,3 @@ async def _outcome(future: Future[Any]) -> Any:
             return await asyncio.wrap_future(future)
     except ParleyError as error:
         return Failure.of(error)
-
-
-def _pin(cores: Sequence[int]) -> None:
-    """Run all threads of this process, and those that they start, on some cores."""
-    os.environ["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(map(str, cores))  # else vLLM binds its threads to all
-    for thread in Path("/proc/self/task").iterdir():
-        os.sched_setaffinity(int(thread.name), cores)
-
-
-def _rss() -> int:
-    """Return the memory of this process, in bytes."""
-    import psutil
-
-    return int(psutil.Process().memory_info().rss)
-
-
-def _device() -> str:
-    """Return `cpu`, or `cuda` with the numbers of the node's GPUs that Ray gave to this process."""
-    import ray
-
-    numbers = ray.get_gpu_ids()
-    return f"cuda:{','.join(map(str, numbers))}" if numbers else "cpu"
-
-
-def _gpu() -> int:
-    """Return the GPU memory that torch has taken in this process, in bytes; 0 without a GPU."""
-    import sys
-
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
-        return 0
-    return int(torch.cuda.memory_reserved())

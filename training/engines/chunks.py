@@ -5,6 +5,7 @@ A tensor that is larger than a chunk is cut and put together again on the other 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,14 @@ def joined(chunks: Iterable[Chunk]) -> Iterator[tuple[str, Tensor]]:
                 if piece.start + len(data) < whole:
                     continue
                 data, partial = partial[1], None
-            flat = torch.from_numpy(data).view(dtype) if whole else torch.empty(0, dtype=dtype)
-            yield piece.name, flat.reshape(piece.shape)
+            yield piece.name, _tensor(data, dtype).reshape(piece.shape)
     if partial is not None:
         raise EngineError(f"the last bytes of {partial[0]} did not come")
+
+
+def _tensor(data: np.ndarray[tuple[int], np.dtype[np.uint8]], dtype: torch.dtype) -> Tensor:
+    if not len(data):
+        return torch.empty(0, dtype=dtype)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # it is only read
+        return torch.from_numpy(data).view(dtype)

@@ -16,7 +16,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -153,11 +153,18 @@ class EnginePool:
 
         from training.engines.chunks import cut
 
+        async def chunks() -> AsyncIterator[Any]:
+            for chunk in cut(weights):
+                yield ray.put(chunk)
+
+        await self.load_chunks(chunks())
+
+    async def load_chunks(self, chunks: AsyncIterator[Any]) -> None:
+        """Give all engines the same weights, as references to chunks in Ray's store, which do not pass through here."""
         taking = await self._on_loop(self._begin_weights())
         failure: Failure | None = Failure("the rest of the weights did not come")
         try:
-            for chunk in cut(weights):
-                reference = ray.put(chunk)
+            async for reference in chunks:
                 await self._on_loop(self._pass_on(taking, reference))
             failure = None
         finally:

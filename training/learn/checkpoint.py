@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,10 +54,15 @@ def write(
     adapter_only: bool = False,
 ) -> None:
     """Write the checkpoint `folder` atomically; do nothing if it is complete already."""
+    write_with(folder, lambda inside: models.save(model, tokenizer, inside, info, adapter_only=adapter_only), state)
+
+
+def write_with(folder: Path, save: Callable[[Path], None], state: TrainerState) -> None:
+    """Write the checkpoint `folder` atomically, its model by `save`; do nothing if it is complete already."""
     if _complete(folder):
         return
     with atomic_directory(folder) as inside:
-        models.save(model, tokenizer, inside, info, adapter_only=adapter_only)
+        save(inside)
         (inside / STATE).mkdir()
         save_file({name: _plain(t) for name, t in state.tensors.items()}, inside / STATE / "state.safetensors")
         write_json(inside / STATE / "state.json", {"version": 1, "step": state.step, "data": state.data})

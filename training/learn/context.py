@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -21,12 +21,11 @@ from training.errors import BadInput, EngineError
 from training.games import Game, SearchingGame
 from training.labels import classifier
 from training.labels.classifier import Labeller
-from training.learn import checkpoint, policy, scenarios
+from training.learn import checkpoint, numerics, policy, scenarios
 from training.learn.checkpoint import TrainerState
 from training.learn.league import League
 from training.learn.learner import InProcess, Learner, Learners, Settings
 from training.learn.opponents import Opponents, folder_of
-from training.learn.policy import Policy
 from training.learn.scenarios import MixtureSampler
 from training.learn.watchdog import Watchdog
 from training.methods import Method
@@ -43,10 +42,12 @@ from training.rewards.labels import Measured, measured
 from training.rollout import Job, Tool
 from training.rollout.listed import lists_moves
 from training.rollout.search import search_tool
-from training.run_sections import LearnSection
 from training.rundir import RunDir
 from training.text.conversations import traces
 from training.text.template import ChatTokenizer
+
+if TYPE_CHECKING:
+    from training.cluster.processes import Cluster
 
 
 @dataclass(slots=True)
@@ -72,6 +73,7 @@ class TrainingContext:
     watchdog: Watchdog
     info: bases.ModelInfo
     adapter_only: bool
+    cluster: Cluster | None = None
     judge: Judge | None = None
     labels: tuple[Measured, ...] = ()
     tool: Tool | None = None
@@ -80,8 +82,10 @@ class TrainingContext:
     resumed: TrainerState | None = None
 
     async def close(self) -> None:
-        """Free the engines and the connections of judge and opponents, each also if another fails."""
+        """Free engines, ranks and the connections of judge and opponents, each also if another fails."""
         async with AsyncExitStack() as stack:
+            if self.cluster is not None:
+                stack.callback(self.cluster.stop)
             stack.push_async_callback(self.engine.close)
             stack.push_async_callback(self.opponents.aclose)
             if self.judge is not None:
@@ -164,8 +168,16 @@ class TrainingContext:
 
 def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -> TrainingContext:
     """Return the context of an attempt that starts from checkpoint `latest` = (step, folder), or from the beginning."""
+    with ExitStack() as failing:
+        context = _build(config, run_dir, latest, failing)
+        failing.pop_all()
+    return context
+
+
+def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, failing: ExitStack) -> TrainingContext:
+    """Return the context; `failing` ends what was started if something after it fails."""
     device = pick_device(config.model.device)
-    _set_up(config.learn)
+    numerics.set_up(config.learn, config.learn.threads)
     files, starts = _read_starts(config, run_dir)
     _check_random_moves(config, starts.scenarios)
     _check_probes(config, starts.scenarios)
@@ -179,7 +191,14 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     method = active.method.build()
     if latest and resumed:
         league.restore(resumed.data.get("league", ()), run_dir, latest[1], resumed.step)
-    learners = InProcess(Learner(_policy(config, active, device, latest[1] if latest else None), config.seed))
+    cluster = None
+    if not config.cluster.alone:
+        from training.cluster import processes
+
+        cluster = processes.start(config.cluster.address)
+        failing.callback(cluster.stop)
+    learners = _learners(config, _policy(config, active, device, latest[1] if latest else None))
+    failing.callback(learners.close)
     chat = ChatTokenizer(learners.tokenizer)
     for start in {start.game: start for start in starts.scenarios}.values():
         check_choices(chat, config.sampling, start)
@@ -199,6 +218,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         league=league,
         watchdog=_watchdog(active, method),
         info=_info(config, run_dir, files),
+        cluster=cluster,
         adapter_only=policy.saves_adapter_only(config.model.base, config.learn),
         judge=remote_judge,
         labels=_measured(config, labellers),
@@ -219,16 +239,6 @@ def _watchdog(config: RunConfig, method: Method) -> Watchdog:
     return Watchdog(rules)
 
 
-def _set_up(learn: LearnSection) -> None:
-    """Set torch's threads, whether it computes deterministically, and that denormal numbers count as zero."""
-    if learn.threads:
-        torch.set_num_threads(learn.threads)
-    torch.set_flush_denormal(True)  # gradients of small models have many, each slow on a CPU
-    if learn.deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses to be deterministic
-    torch.use_deterministic_algorithms(learn.deterministic)
-
-
 def _read_starts(config: RunConfig, run_dir: RunDir) -> tuple[list[Path], MixtureSampler]:
     """Return the dataset files of the run's games, and their starts."""
     named = [f"mixture.{place}.path" for place in range(len(config.mixture))] or ["scenarios.path"]
@@ -241,19 +251,36 @@ def _read_starts(config: RunConfig, run_dir: RunDir) -> tuple[list[Path], Mixtur
     return files, MixtureSampler(samplers, [part.weight for part in config.parts])
 
 
-def _policy(config: RunConfig, active: RunConfig, device: str, weights: Path | None) -> Policy:
-    """Return the policy with the value heads of all phases: a checkpoint has them from the first step on."""
+def _policy(config: RunConfig, active: RunConfig, device: str, weights: Path | None) -> dict[str, Any]:
+    """Return how the policy is loaded; a checkpoint has the value heads of all phases from the first step on."""
     every = (config.of_phase(place).method.build() for place in range(max(1, len(config.phases))))
     heads = dict.fromkeys(head for method in every for head in method.needs.critic)
-    return policy.load(
-        config.model.base,
-        list(heads),
-        active.learn,
-        seed=config.seed,
-        temperature=config.sampling.temperature,
-        device=device,
-        weights=str(weights) if weights else None,
-    )
+    return {
+        "base": config.model.base,
+        "heads": list(heads),
+        "learn": active.learn,
+        "seed": config.seed,
+        "temperature": config.sampling.temperature,
+        "device": device,
+        "weights": str(weights) if weights else None,
+    }
+
+
+def _learners(config: RunConfig, arguments: dict[str, Any]) -> Learners:
+    """Return the learner in this process, or its ranks."""
+    if config.cluster.alone:
+        return InProcess(Learner(policy.load(**arguments), config.seed))
+    from training.learn.ranked import RankedLearners, RankOptions
+
+    on_gpu = str(arguments["device"]).startswith("cuda")
+    options = RankOptions(ranks=config.cluster.learners, gpus=float(on_gpu), threads=_threads(config))
+    return RankedLearners(arguments | {"device": "cuda"} if on_gpu else arguments, options)
+
+
+def _threads(config: RunConfig) -> int:
+    """Return torch's threads of a process of its own, which shares the machine's cores with the others."""
+    processes = config.cluster.learners + config.cluster.engines
+    return config.learn.threads or max(1, (os.cpu_count() or 1) // processes)
 
 
 def _reward(config: RunConfig, remote_judge: Judge | None, labellers: Mapping[str, Labeller]) -> Reward:
@@ -371,14 +398,18 @@ def judge(config: RunConfig) -> Judge | None:
 
 
 def _engine(config: RunConfig, device: str) -> Engine:
-    section = config.engine
-    return engines.make(
-        section.name,
-        config.model.base,
-        dtype=section.dtype,
-        device=device.partition(":")[0],
-        window=section.window,
-        max_running=section.max_running,
-        cache_gib=section.cache_gib,
-        choices=config.sampling.constrain,
-    )
+    section, kind = config.engine, device.partition(":")[0]
+    options: dict[str, Any] = {
+        "dtype": section.dtype,
+        "device": kind,
+        "window": section.window,
+        "max_running": section.max_running,
+        "cache_gib": section.cache_gib,
+        "choices": config.sampling.constrain,
+    }
+    if config.cluster.alone:
+        return engines.make(section.name, config.model.base, **options)
+    from training.engines.pool import EnginePool, PoolOptions
+
+    pool = PoolOptions(engines=config.cluster.engines, gpus=float(kind == "cuda"), threads=_threads(config))
+    return EnginePool(section.name, config.model.base, pool, **options)

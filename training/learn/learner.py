@@ -17,7 +17,7 @@ from training.learn.checkpoint import TrainerState
 from training.learn.forward import measure
 from training.learn.policy import Policy
 from training.learn.ranks import whole
-from training.learn.update import Updater
+from training.learn.update import Signals, Updater
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -88,7 +88,7 @@ class Learner:
         """See `training.learn.forward.measure`."""
         return measure(self.policy, items, old=old, reference=reference, beat=beat)
 
-    def update(self, items: Sequence[Item], step: int, progress: Progress) -> dict[str, float]:
+    def update(self, items: Sequence[Item], step: int, progress: Signals) -> dict[str, float]:
         """Learn from one step's items; return its metrics. Raises what `training.learn.update` raises."""
         metrics = self.updater.run(self.updater.plan(items, step), step, progress)
         memory.release()

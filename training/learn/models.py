@@ -7,7 +7,7 @@ torch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,23 +133,43 @@ def save(
     Adapters are merged unless `adapter_only`, which needs a PeftModel on the base named by `info.parent`. The caller
     makes the folder atomic (`store.atomic_directory`).
     """
+    save_files(model, tokenizer, folder, info, adapter_only=adapter_only)
+    if not adapter_only:
+        save_weights(merged_weights(model), folder)
+
+
+def save_files(
+    model: PreTrainedModel | PeftModel,
+    tokenizer: PreTrainedTokenizerBase,
+    folder: Path,
+    info: bases.ModelInfo,
+    *,
+    adapter_only: bool,
+) -> None:
+    """Write everything but full weights, see `save`; of several ranks all must call it."""
     if adapter_only:
         if not isinstance(model, PeftModel):
             raise BadInput("only a model with adapters can be saved as an adapter", "checkpoint")
         model.peft_config[ADAPTER].base_model_name_or_path = info.parent or info.base
+        release(plain(model))
+        state = {name: whole(tensor) for name, tensor in model.state_dict().items() if ".lora_" in name}
         # embeddings are never adapted; to find that out by itself, PEFT would query the hub
-        model.save_pretrained(folder, selected_adapters=[ADAPTER], save_embedding_layers=False)
+        model.save_pretrained(folder, selected_adapters=[ADAPTER], save_embedding_layers=False, state_dict=state)
     else:
-        from huggingface_hub import save_torch_state_dict
-
         inner = plain(model)
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in merged_weights(model)}
-        save_torch_state_dict(weights, folder, safe_serialization=True)
         inner.config.save_pretrained(folder)
         if inner.generation_config is not None:
             inner.generation_config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     bases.write_info(folder, info.model_copy(update={"parameters": count(model)}))
+
+
+def save_weights(weights: Iterable[tuple[str, Tensor]], folder: Path) -> None:
+    """Write full weights as safetensors."""
+    from huggingface_hub import save_torch_state_dict
+
+    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in weights}
+    save_torch_state_dict(on_cpu, folder, safe_serialization=True)
 
 
 def count(model: PreTrainedModel | PeftModel) -> int:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import nn
 
-from training.attempts.progress import Progress
 from training.errors import ParleyError
 from training.learn import losses
 from training.learn.batch import Batch, Item, batches, updates
@@ -26,6 +25,16 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from training.run_sections import LearnSection
+
+
+class Signals(Protocol):
+    """What an update tells of its progress, and what may end it; `Progress` is one."""
+
+    def beat(self, **facts: Any) -> None:
+        """Report progress."""
+
+    def check(self) -> None:
+        """Raise `StopRequested` if a stop was requested."""
 
 
 class BadStep(ParleyError):
@@ -92,7 +101,7 @@ class Updater:
         sizes = (self.learn.tokens_per_update, self.learn.trajectories_per_update)
         return [group for seed in seeds for group in updates(items, sizes[0], seed, sizes[1])]
 
-    def run(self, plan: Sequence[Sequence[Item]], step: int, progress: Progress) -> dict[str, float]:
+    def run(self, plan: Sequence[Sequence[Item]], step: int, progress: Signals) -> dict[str, float]:
         """Apply the updates of one step; return its metrics."""
         rate, critic = self.rates(step)
         backup = self._keep() if len(plan) > 1 or self.learn.restart else None
@@ -119,7 +128,7 @@ class Updater:
             raise
         return self.ranks.totals(self._totals, largest=("gap_max",))
 
-    def _update(self, group: Sequence[Item], step: int, *, single: bool, progress: Progress, share: float) -> None:
+    def _update(self, group: Sequence[Item], step: int, *, single: bool, progress: Signals, share: float) -> None:
         self.optimizer.zero_grad(set_to_none=True)
         most = self.ranks.limit(sum(item.width for item in group), self.learn.tokens_per_batch)
         for batch, counts in self.ranks.deal(batches(group, most, self.learn.aggregate)):

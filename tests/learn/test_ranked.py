@@ -1,0 +1,106 @@
+"""A run on several processes: two engines and two learner ranks do what one process does, and say who failed."""
+
+import contextlib
+import signal
+import threading
+import time
+
+import psutil
+import pytest
+from safetensors.torch import load_file
+
+from tests.learn.small_runs import another, make_run
+from training.learn.trainer import run
+from training.store import loads, read_lines, write_json
+
+pytestmark = pytest.mark.process
+TWO = {"engines": 2, "learners": 2}
+
+
+def spread(run_dir, folder, **cluster):
+    """The same run on other processes."""
+    fresh = another(run_dir, folder)
+    config = loads(fresh.config.read_text())
+    write_json(fresh.config, config | {"cluster": cluster})
+    return fresh
+
+
+def metrics(run_dir):
+    times = ("_s", "_per_s")
+    lines = [line for line, _ in read_lines(run_dir.attempt(1).metrics)]
+    return [{k: v for k, v in line.items() if k != "at" and not k.endswith(times)} for line in lines]
+
+
+def tensors(folder):
+    return {
+        f"{file.parent.name}/{n}": t
+        for file in sorted(folder.rglob("*.safetensors"))
+        for n, t in load_file(file).items()
+    }
+
+
+def config_of(run_dir):
+    from training.config import parse
+
+    return parse(loads(run_dir.config.read_text()))
+
+
+@pytest.mark.slow
+def test_two_engines_and_two_ranks_do_what_one_process_does(tmp_path):
+    config, alone = make_run(tmp_path / "a", steps=2)
+    several = spread(alone, tmp_path / "b", **TWO)
+    assert run(config, alone)["result"] == "succeeded"
+    outcome = run(config_of(several), several)
+    assert outcome["result"] == "succeeded", outcome
+    for one, other in zip(metrics(alone), metrics(several), strict=True):
+        assert other == pytest.approx(one, rel=1e-5, abs=1e-5)
+    same(alone.checkpoint_of(2), several.checkpoint_of(2))
+
+
+@pytest.mark.slow
+def test_a_run_whose_rank_was_killed_says_so_and_goes_on_in_one_process(tmp_path):
+    """The checkpoint of two ranks is loaded by one."""
+    config, alone = make_run(tmp_path / "a", steps=4)
+    assert run(config, alone)["result"] == "succeeded"
+    several = spread(alone, tmp_path / "b", engines=1, learners=2)
+    killed = []
+    threading.Thread(target=kill_a_rank, args=(several, killed), daemon=True).start()
+    outcome = run(config_of(several), several)
+    assert outcome["result"] == "failed"
+    assert f"(process {killed[0]} on " in outcome["why"]
+    assert "learner rank" in outcome["why"]
+    assert "died while it" in outcome["why"]
+    assert not actors(), "nothing that the run started is left"
+    assert 1 <= several.latest_checkpoint()[0] < 4
+    write_json(several.config, loads(several.config.read_text()) | {"cluster": {}})
+    assert run(config_of(several), several)["result"] == "succeeded"
+    same(alone.checkpoint_of(4), several.checkpoint_of(4))
+
+
+def actors():
+    """The processes of ranks and engines that this one has started."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if "ray::RankActor" in (title := " ".join(process.cmdline())) or "ray::EngineActor" in title:
+                found.append(process)
+    return found
+
+
+def kill_a_rank(run_dir, killed):
+    """Kill one of the ranks once the first checkpoint is there."""
+    while run_dir.latest_checkpoint() is None:
+        time.sleep(0.01)
+    rank = next(process for process in actors() if "Rank" in " ".join(process.cmdline()))
+    killed.append(rank.pid)
+    rank.send_signal(signal.SIGKILL)
+
+
+def same(first, second):
+    """Equal but for a hundredth of each tensor's length: Adam takes the sign of gradients that are nearly 0."""
+    ours, theirs = tensors(first), tensors(second)
+    assert ours.keys() == theirs.keys()
+    for name, tensor in ours.items():
+        if "generator" not in name:
+            difference = (theirs[name].double() - tensor.double()).norm().item()
+            assert difference <= 1e-2 * max(tensor.double().norm().item(), 1e-6), name
