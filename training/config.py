@@ -156,6 +156,17 @@ class RunConfig(Record):
             for place, entry in enumerate(phase.opponents or ()):
                 yield f"phases.{number}.opponents.{place}", entry
 
+    @property
+    def models_beside(self) -> int:
+        """How many models play beside the learner, each in an engine of its own: past selves in memory, and others."""
+        sources = {source for _, source in self.sources()}
+        models = {
+            source
+            for source in sources
+            if not (of_learner(source) or source == SPEAKER or players.known(source) or "://" in source)
+        }
+        return len(models) + (self.rollout.past_loaded if PAST in sources else 0)
+
     def sources(self) -> Iterator[tuple[str, str]]:
         """Yield who may play beside the learner in the run and its phases, who speaks and who teaches, by field."""
         if self.speaker.source and not self.speaker.react:

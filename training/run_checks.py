@@ -62,15 +62,9 @@ def check_cluster(config: RunConfig) -> None:
         return
     if config.kind != "train":
         raise BadInput("only training has several processes: leave the section out", "cluster")
-    for field in ("tensor_parallel", "lag"):
-        if getattr(section, field) != getattr(type(section)(), field):
-            raise BadInput(
-                f"cannot be set yet: a run has {field} = {getattr(type(section)(), field)}", f"cluster.{field}"
-            )
-    for field in ("engines", "learners"):
-        if not getattr(section, field):
-            why = "auto is for `python -m training plan`: write the number that it prints"
-            raise BadInput(why, f"cluster.{field}")
+    for field, only in {"tensor_parallel": 1, "lag": 0}.items():
+        if getattr(section, field) != only:
+            raise BadInput(f"a run can start with {field} = {only} alone", f"cluster.{field}")
 
 
 def _check_games(config: RunConfig) -> None:

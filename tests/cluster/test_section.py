@@ -1,12 +1,10 @@
 """The section `cluster`: its words, what stays in one process, and where a run on several is refused."""
 
-import json
-
 import pytest
 
 from training import config as configs
 from training import run_checks
-from training.attempts.start import reopen, start
+from training.attempts.start import start
 from training.cluster.section import ClusterSection
 from training.config import RunConfig, load, parse
 from training.errors import BadInput
@@ -31,25 +29,22 @@ def test_without_the_section_a_run_stays_in_one_process():
     [{"engines": 2}, {"engines": 0}, {"learners": 2}, {"tensor_parallel": 2}, {"lag": 1}, {"address": "head:6379"}],
     ids=str,
 )
-def test_whatever_needs_more_is_not_alone_and_is_refused_at_the_start(tmp_path, changes):
-    config = parse({"cluster": changes})  # it is read, so that it can be planned
-    assert not config.cluster.alone
-    with pytest.raises(BadInput, match="one process") as caught:
-        run_checks.check_cluster(config)
-    assert caught.value.where == "cluster"
-    with pytest.raises(BadInput, match="one process"):
+def test_whatever_needs_more_is_not_alone(changes):
+    assert not parse({"cluster": changes}).cluster.alone
+
+
+@pytest.mark.parametrize("changes, where", [({"tensor_parallel": 2}, "tensor_parallel"), ({"lag": 1}, "lag")])
+def test_what_no_run_has_is_refused_at_the_start_but_can_be_planned(tmp_path, changes, where):
+    config = parse({"cluster": {"engines": 2, **changes}})
+    with pytest.raises(BadInput, match=f"{where} = . alone") as caught:
         start(config, RunDir(tmp_path / "run"), tmp_path)
+    assert caught.value.where == f"cluster.{where}"
     assert not (tmp_path / "run").exists()
 
 
-def test_a_stored_run_on_several_processes_is_not_resumed_in_one(tmp_path):
-    run_dir = RunDir(tmp_path)
-    start(parse({}), run_dir, tmp_path)
-    stored = json.loads(run_dir.config.read_text())
-    assert reopen(run_dir).cluster.alone
-    run_dir.config.write_text(json.dumps({**stored, "cluster": {"engines": 2}}))
-    with pytest.raises(BadInput, match="one process"):
-        reopen(run_dir)
+def test_only_training_has_several_processes():
+    with pytest.raises(BadInput, match="only training"):
+        run_checks.check_cluster(parse({"kind": "eval", "cluster": {"engines": 2}}))
 
 
 def test_configurations_of_earlier_releases_have_no_such_section():

@@ -64,12 +64,16 @@ def test_a_run_whose_rank_was_killed_says_so_and_goes_on_in_one_process(tmp_path
     assert run(config, alone)["result"] == "succeeded"
     several = spread(alone, tmp_path / "b", engines=1, learners=2)
     killed = []
-    threading.Thread(target=kill_a_rank, args=(several, killed), daemon=True).start()
+    threading.Thread(target=kill_a_rank, args=(several, killed, seen := []), daemon=True).start()
     outcome = run(config_of(several), several)
     assert outcome["result"] == "failed"
     assert f"(process {killed[0]} on " in outcome["why"]
     assert "learner rank" in outcome["why"]
     assert "died while it" in outcome["why"]
+    names = [process["name"] for process in seen]
+    assert names == ["learner 0", "learner 1", "engine 0"], "the heartbeat tells of every process"
+    assert killed[0] in [process["pid"] for process in seen]
+    assert all(process["rss_bytes"] > 0 for process in seen)
     assert not actors(), "nothing that the run started is left"
     assert 1 <= several.latest_checkpoint()[0] < 4
     write_json(several.config, loads(several.config.read_text()) | {"cluster": {}})
@@ -87,11 +91,12 @@ def actors():
     return found
 
 
-def kill_a_rank(run_dir, killed):
-    """Kill one of the ranks once the first checkpoint is there."""
+def kill_a_rank(run_dir, killed, seen):
+    """Kill one of the ranks once the first checkpoint is there; keep what the heartbeat says of all processes."""
     while run_dir.latest_checkpoint() is None:
         time.sleep(0.01)
     rank = next(process for process in actors() if "Rank" in " ".join(process.cmdline()))
+    seen += loads(run_dir.attempt(1).status.read_text())["processes"]
     killed.append(rank.pid)
     rank.send_signal(signal.SIGKILL)
 

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -28,7 +28,7 @@ from training.supervised import held_input
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from training.records import Floats
+    from training.records import Floats, ProcessStatus
 
 T = TypeVar("T")
 Phase = Literal["loading", "starting", "sampling", "scoring", "learning", "syncing", "saving", "evaluating", "finished"]
@@ -56,6 +56,8 @@ class Progress:
         self._beaten = 0.0
         self._stop = threading.Event()
         self._watching = False
+        self.processes: Callable[[], Sequence[ProcessStatus]] | None = None
+        """What the run's other processes do, if it has any: the heartbeat tells it."""
 
     # --- output ---
 
@@ -77,7 +79,7 @@ class Progress:
 
     def _write(self) -> None:
         self._beaten = time.monotonic()
-        status = {
+        status: dict[str, Any] = {
             "phase": self._phase,
             "step": self.step,
             "steps": self.steps,
@@ -85,6 +87,8 @@ class Progress:
             "since": self._since,
             "pid": os.getpid(),
         }
+        if self.processes is not None:
+            status["processes"] = [each.to_dict() for each in self.processes()]
         write_json(self.attempt.status, status | self._facts)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:

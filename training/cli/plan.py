@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from training import config as configs
-from training import players
 from training.cli import WRONG_INPUT
 from training.cluster import layout, memory, shapes
 from training.cluster.memory import GIB, MARGIN
 from training.cluster.section import AUTO, ClusterSection
 from training.config import RunConfig
 from training.errors import BadInput
-from training.opponent_sections import PAST, SPEAKER, of_learner
 
 WHEN = {
     "always": "",
@@ -47,7 +45,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     }
     try:
         planned = layout.plan(
-            config, shape, arguments.gpus, arguments.memory, arguments.gpus_per_node, others=_others(config)
+            config, shape, arguments.gpus, arguments.memory, arguments.gpus_per_node, others=config.models_beside
         )
     except layout.DoesNotFit as error:
         refused = {"process": error.process, "bytes": error.memory.total, "memory": layout.lines(error.memory)}
@@ -64,17 +62,6 @@ def _shape(config: RunConfig, arguments: Namespace) -> shapes.ModelShape:
         return shapes.named(arguments.shape)
     except BadInput as error:
         raise BadInput(error.why, "--shape" if error.where == "shape" else error.where) from error
-
-
-def _others(config: RunConfig) -> int:
-    """How many models play beside the learner, each in an engine of its own: past selves in memory, and others."""
-    sources = {source for _, source in config.sources()}
-    models = {
-        source
-        for source in sources
-        if not (of_learner(source) or source == SPEAKER or players.known(source) or "://" in source)
-    }
-    return len(models) + (config.rollout.past_loaded if PAST in sources else 0)
 
 
 def _toml(section: ClusterSection) -> str:

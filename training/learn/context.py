@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 
 from training import bases, engines, games, phases, rewards
+from training.cluster import fit, memory, processes, shapes
+from training.cluster.processes import Cluster
 from training.config import RunConfig
 from training.engines.base import Engine, Sampling
 from training.errors import BadInput, EngineError
@@ -34,7 +36,7 @@ from training.players.base import Player
 from training.players.contestants import window_of
 from training.players.model import check_choices
 from training.players.uniform import UniformPlayer
-from training.records import Episode, ErrorRecord, Move, Scenario, Seat
+from training.records import Episode, ErrorRecord, Move, ProcessStatus, Scenario, Seat
 from training.rewards import Reward
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
@@ -46,8 +48,13 @@ from training.rundir import RunDir
 from training.text.conversations import traces
 from training.text.template import ChatTokenizer
 
-if TYPE_CHECKING:
-    from training.cluster.processes import Cluster
+
+@runtime_checkable
+class Spread(Protocol):
+    """Engines or ranks in processes of their own."""
+
+    def status(self) -> list[ProcessStatus]:
+        """Return what each process does."""
 
 
 @dataclass(slots=True)
@@ -91,6 +98,11 @@ class TrainingContext:
             if self.judge is not None:
                 stack.push_async_callback(self.judge.close)
             stack.callback(self.learners.close)
+
+    def processes(self) -> list[ProcessStatus]:
+        """Return what the run's engines and ranks do, where they are processes of their own."""
+        parts = (self.learners, self.engine)
+        return [each for part in parts if isinstance(part, Spread) for each in part.status()]
 
     async def enter(self, place: int) -> None:
         """Train by the phase at `place` from now on: method and watchdog are reset; optimizer and critic continue."""
@@ -176,7 +188,11 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
 
 def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, failing: ExitStack) -> TrainingContext:
     """Return the context; `failing` ends what was started if something after it fails."""
-    device = pick_device(config.model.device)
+    device, cluster = pick_device(config.model.device), None
+    if not config.cluster.alone:
+        cluster = processes.start(config.cluster.address)
+        failing.callback(cluster.stop)
+        config, device = _placed(config, cluster, device)
     numerics.set_up(config.learn, config.learn.threads)
     files, starts = _read_starts(config, run_dir)
     _check_random_moves(config, starts.scenarios)
@@ -191,12 +207,6 @@ def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, 
     method = active.method.build()
     if latest and resumed:
         league.restore(resumed.data.get("league", ()), run_dir, latest[1], resumed.step)
-    cluster = None
-    if not config.cluster.alone:
-        from training.cluster import processes
-
-        cluster = processes.start(config.cluster.address)
-        failing.callback(cluster.stop)
     learners = _learners(config, _policy(config, active, device, latest[1] if latest else None))
     failing.callback(learners.close)
     chat = ChatTokenizer(learners.tokenizer)
@@ -264,6 +274,20 @@ def _policy(config: RunConfig, active: RunConfig, device: str, weights: Path | N
         "device": device,
         "weights": str(weights) if weights else None,
     }
+
+
+def _placed(config: RunConfig, cluster: Cluster, device: str) -> tuple[RunConfig, str]:
+    """Return the configuration with all numbers of processes, and their device; raise `BadInput` if they do not fit."""
+    nodes = cluster.nodes()
+    if any(node.gpus for node in nodes) and config.model.device != "cpu":
+        free = torch.cuda.get_device_properties(0).total_memory if torch.cuda.is_available() else float("inf")
+        device = "cuda"
+    else:
+        import psutil
+
+        nodes, free = [replace(node, gpus=0) for node in nodes], psutil.virtual_memory().available
+    section = fit.fitted(config, shapes.of_model(config.model.base), nodes, free / memory.GIB)
+    return config.model_copy(update={"cluster": section}), device
 
 
 def _learners(config: RunConfig, arguments: dict[str, Any]) -> Learners:

@@ -358,9 +358,12 @@ def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
                 progress.event("warning", step=trainer.step, why=label.warning)
 
     async def main() -> tuple[Result, str]:
+        if trainer.context.cluster is not None:
+            progress.processes = trainer.context.processes
         try:
             return await trainer.loop()
         finally:
+            progress.processes = None
             await trainer.context.close()
 
     return asyncio.run(main())

@@ -7,13 +7,15 @@ that a kind of run uses, without fields chosen elsewhere on the page (data, mode
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 from training import config as configs
-from training import games, run_checks, samples
+from training import games, samples
+from training.cluster import devices
 from training.config import CONFIGS, RunConfig
 from training.errors import BadInput
 from training.opponent_sections import MIRROR, LeagueSection, Opponent
@@ -273,18 +275,17 @@ PRESETS: dict[str, Preset] = {
 }  # fmt: skip
 
 
-@functools.cache
 def startable() -> Mapping[str, Preset]:
-    """The presets that pages offer: all but those for more processes and GPUs than runs can have here."""
-    return {name: preset for name, preset in PRESETS.items() if _startable(preset)}
+    """The presets that pages offer: those for several GPUs where workers join a cluster, or have as many themselves."""
+    joins = bool(os.environ.get("RAY_ADDRESS"))
+    return {name: preset for name, preset in PRESETS.items() if joins or _gpus(name) <= devices.gpus_here()}
 
 
-def _startable(preset: Preset) -> bool:
-    try:
-        run_checks.check_cluster(RunConfig.from_dict(preset.config()))
-    except BadInput:
-        return False
-    return True
+@functools.cache
+def _gpus(name: str) -> int:
+    """How many GPUs a preset is for; 0 for one process, which has a GPU or none."""
+    section = RunConfig.from_dict(PRESETS[name].config()).cluster
+    return 0 if section.alone else section.engines * section.tensor_parallel + section.learners
 
 
 def training_for(game: str, base: str) -> str:

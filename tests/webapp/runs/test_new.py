@@ -11,6 +11,7 @@ from django.urls import reverse
 from tests.webapp.arena.conftest import dialogue, negotiation
 from tests.webapp.runs.making import make_checkpoint, make_episode, make_run, untouched
 from training.cli import main
+from training.cluster import devices
 from training.config import CONFIGS, RunConfig
 from training.dataset import DatasetLine
 from training.errors import BadInput
@@ -60,18 +61,20 @@ def test_every_shipped_configuration_is_a_preset_and_the_page_starts_the_same_ru
     assert {name for preset in files.values() for name in preset.changes} == {"name"}
 
 
-def test_presets_for_more_gpus_than_a_run_can_have_are_not_offered_and_say_why_at_the_start(client, base):
-    query = "?preset=werewolf-8-gpus"
-    Checkpoint.objects.create(name="qwen3-4b", kind="base", base="qwen3-4b", path="/models/qwen3-4b")
-    response = client.get(reverse("runs:new") + query)
-    offered = response.context["presets"]
-    assert {*presets.PRESETS} - {*offered} == {"werewolf-8-gpus", "werewolf-32-gpus"}
-    assert "OMAR on Werewolf with 8 GPUs" not in response.content.decode()
-    assert response.context["form"].start.initial["place"] == "gpu"
-    refused = send(client, untouched(response.context["form"]), query)
-    assert refused.status_code == 400
-    assert "runs train in one process" in str(errors(refused))
-    assert Run.objects.count() == 0
+def test_presets_for_several_gpus_are_offered_where_runs_can_have_them(client, base, monkeypatch, tmp_path):
+    several = {"werewolf-8-gpus", "werewolf-32-gpus"}
+
+    def offered():
+        return {*client.get(reverse("runs:new")).context["presets"]}
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(devices, "DRIVER", tmp_path / "gpus")
+    assert {*presets.PRESETS} - offered() == several
+    for number in range(8):
+        (tmp_path / "gpus" / str(number)).mkdir(parents=True)
+    assert {*presets.PRESETS} - offered() == {"werewolf-32-gpus"}
+    monkeypatch.setenv("RAY_ADDRESS", "192.0.2.1:6379")
+    assert offered() == {*presets.PRESETS}
 
 
 EPO = [name for name in presets.PRESETS if name.startswith("epo-")]
@@ -121,9 +124,9 @@ def test_the_form_has_the_processes_of_a_run_but_no_address(client, base):
     assert [field for field in data if '"cluster"' in field] == [
         f'config-["cluster", "{name}"]' for name in ("engines", "learners", "tensor_parallel", "lag")
     ]
-    response = send(client, {**data, 'config-["cluster", "engines"]': "6"})
+    response = send(client, {**data, 'config-["cluster", "lag"]': "1"})
     assert response.status_code == 400
-    assert "runs train in one process" in str(errors(response)["__all__"])
+    assert "a run can start with lag = 0 alone" in str(errors(response))
     assert Run.objects.count() == 0
 
 
