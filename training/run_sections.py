@@ -446,6 +446,13 @@ class LearnSection(Record):
         le=1e6,
         description="Cap of the importance weight between trainer and sampler (truncated importance sampling).",
     )
+    importance_outlier: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e6,
+        description="Tokens whose importance weight is above this number or below its inverse are left out of PPO's "
+        "term, such as 2, where cluster.lag lets sampler and trainer differ; 0 = none.",
+    )
     vf_coef: float = Field(
         default=0.5,
         ge=0,

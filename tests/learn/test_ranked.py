@@ -25,9 +25,9 @@ def spread(run_dir, folder, **cluster):
     return fresh
 
 
-def metrics(run_dir):
+def metrics(run_dir, attempt=1):
     times = ("_s", "_per_s")
-    lines = [line for line, _ in read_lines(run_dir.attempt(1).metrics)]
+    lines = [line for line, _ in read_lines(run_dir.attempt(attempt).metrics)]
     return [{k: v for k, v in line.items() if k != "at" and not k.endswith(times)} for line in lines]
 
 

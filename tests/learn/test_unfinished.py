@@ -58,9 +58,9 @@ def stop_after(monkeypatch, name, counts):
     counts, seen, run = list(counts), [], {}
     add, open_step = getattr(Unfinished, name), unfinished.open_step
 
-    def opened(run_dir, progress, step, begun):
-        run["progress"] = progress
-        return open_step(run_dir, progress, step, begun)
+    def opened(run_dir, attempt, step, begun):
+        run["attempt"] = attempt
+        return open_step(run_dir, attempt, step, begun)
 
     def adding(self, *arguments):
         add(self, *arguments)
@@ -68,7 +68,7 @@ def stop_after(monkeypatch, name, counts):
         if counts and len(seen) == counts[0]:
             counts.pop(0)
             seen.clear()
-            run["progress"].stop("enough for the test")
+            run["attempt"].ask("stop")
 
     monkeypatch.setattr(unfinished, "open_step", opened)
     monkeypatch.setattr(Unfinished, name, adding)

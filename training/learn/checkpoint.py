@@ -34,14 +34,21 @@ if TYPE_CHECKING:
 STATE = "trainer"
 """Subfolder of the trainer's state. It is separate because other programs read the model's files by pattern."""
 
+OLDER = "older_{:06d}.safetensors"
+"""The file of the weights after an earlier step."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrainerState:
-    """The state that a trainer needs, besides the model, to resume exactly."""
+    """The state that a trainer needs, besides the model, to resume exactly.
+
+    `older` are merged weights by the step after which they were, with which games of later steps are yet to be played.
+    """
 
     step: int
     data: dict[str, Any] = field(default_factory=dict)
     tensors: dict[str, Tensor] = field(default_factory=dict)
+    older: Mapping[int, Mapping[str, Tensor]] = field(default_factory=dict)
 
 
 def write(
@@ -65,6 +72,8 @@ def write_with(folder: Path, save: Callable[[Path], None], state: TrainerState) 
         save(inside)
         (inside / STATE).mkdir()
         save_file({name: _plain(t) for name, t in state.tensors.items()}, inside / STATE / "state.safetensors")
+        for step, weights in state.older.items():
+            save_file({name: _plain(t) for name, t in weights.items()}, inside / STATE / OLDER.format(step))
         write_json(inside / STATE / "state.json", {"version": 1, "step": state.step, "data": state.data})
 
 
@@ -75,6 +84,12 @@ def read(folder: Path) -> TrainerState:
         raise BadInput("the folder holds a model, but no trainer state to resume from", str(folder))
     data = json.loads((folder / STATE / "state.json").read_text("utf-8"))
     return TrainerState(step=data["step"], data=data["data"], tensors=load_file(folder / STATE / "state.safetensors"))
+
+
+def older(folder: Path) -> dict[int, Path]:
+    """Return the files of weights after earlier steps that a checkpoint has, by step."""
+    files = (folder / STATE).glob(OLDER.replace("{:06d}", "*"))
+    return {int(file.stem.removeprefix("older_")): file for file in files}
 
 
 def prune(attempt: AttemptDir, keep: int, protected: Collection[int] = ()) -> None:

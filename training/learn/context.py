@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -62,6 +62,7 @@ class TrainingContext:
     """Everything that one attempt works with.
 
     `step` is the last complete step, `resumed` the state it starts from, `engine_step` the step whose weights sample.
+    `older` are the files of weights before that step, with which games are still to be played.
     `place` is the index of the phase, and `active` the configuration by which it trains: `config` without phases.
     """
 
@@ -87,6 +88,7 @@ class TrainingContext:
     step: int = 0
     engine_step: int = 0
     resumed: TrainerState | None = None
+    older: Mapping[int, Path] = field(default_factory=dict)
 
     async def close(self) -> None:
         """Free engines, ranks and the connections of judge and opponents, each also if another fails."""
@@ -235,6 +237,7 @@ def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, 
         tool=tool_of(config, starts.scenarios, remote_judge),
         step=step,
         resumed=resumed,
+        older=checkpoint.older(latest[1]) if latest else {},
     )
     context.begin()
     context.player(starts.scenarios[0], 0)  # raises `BadInput` for replies that do not fit the window

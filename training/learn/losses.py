@@ -40,9 +40,14 @@ def ppo_clip(
     return -objective, clipping
 
 
-def importance_weight(old_logp: Tensor, engine_logp: Tensor, cap: float) -> Tensor:
-    """Return min(π_trainer / π_engine, cap), without gradient: what corrects the sampler's policy to the trainer's."""
-    return (old_logp - engine_logp).exp().clamp(max=cap).detach()
+def importance_weight(old_logp: Tensor, engine_logp: Tensor, cap: float, outlier: float = 0.0) -> Tensor:
+    """Return min(π_trainer / π_engine, cap), without gradient: what corrects the sampler's policy to the trainer's.
+
+    With an `outlier` o > 0 it is 0 where the ratio is above o or below 1 / o.
+    """
+    ratio = (old_logp - engine_logp).exp().detach()
+    weight = ratio.clamp(max=cap)
+    return weight.masked_fill((ratio > outlier) | (ratio * outlier < 1), 0.0) if outlier else weight
 
 
 def reinforce(logp: Tensor, advantage: Tensor) -> Tensor:

@@ -6,10 +6,12 @@ Raises `StopRequested` once a stop is requested, and what playing and scoring ra
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable
 from contextlib import aclosing
 from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from training.attempts.progress import Progress
+from training.attempts.progress import Phase
 from training.learn import report, scenarios, unfinished
 from training.learn.context import TrainingContext
 from training.learn.score import Rollout, score
@@ -19,15 +21,40 @@ from training.records import LEARNER, Episode
 from training.rewards import Score
 from training.rollout import Job, RolloutPolicy, rollout
 
+if TYPE_CHECKING:
+    from training.rundir import AttemptDir
+
+T = TypeVar("T")
+
+
+class Reports(Protocol):
+    """What playing tells of its progress, and what may end it; `Progress` is one."""
+
+    attempt: AttemptDir
+
+    def phase(self, phase: Phase, **facts: Any) -> None:
+        """Begin a phase."""
+
+    def beat(self, **facts: Any) -> None:
+        """Report progress inside the phase."""
+
+    def check(self) -> None:
+        """Raise `StopRequested` if a stop was requested."""
+
+    async def unless_stopped(self, work: Awaitable[T]) -> T:
+        """Return the result of `work`, or raise `StopRequested` once a stop is requested."""
+
 
 async def play(
-    context: TrainingContext, progress: Progress, step: int, begun: int
+    context: TrainingContext, progress: Reports, step: int, begun: int
 ) -> tuple[list[Rollout], dict[str, float]]:
     """Return the scored games of training step `step` and their metrics; this attempt began after step `begun`."""
     began = time.monotonic()
     config = context.config
     jobs = scenarios.jobs(config, context.starts, context.opponents.pool, step)
-    kept = unfinished.open_step(context.run_dir, progress, step, begun) if config.rollout.keep_unfinished else None
+    kept = (
+        unfinished.open_step(context.run_dir, progress.attempt, step, begun) if config.rollout.keep_unfinished else None
+    )
     episodes = await progress.unless_stopped(sample(context, progress, jobs, step, kept))
     episodes = [context.taught(job, episode) for job, episode in zip(jobs, episodes, strict=True)]
     sampled = time.monotonic()
@@ -58,7 +85,7 @@ async def play(
 
 
 async def sample(
-    context: TrainingContext, progress: Progress, jobs: list[Job], step: int, kept: Unfinished | None
+    context: TrainingContext, progress: Reports, jobs: list[Job], step: int, kept: Unfinished | None
 ) -> list[Episode]:
     """Play the games of a training step that are not `kept` from an earlier attempt; return all of them, in order."""
     config, settings = context.config, context.config.rollout

@@ -174,22 +174,26 @@ class RankedLearners:
         if not isinstance(engine, EnginePool):
             raise TypeError("several ranks hand their weights to a pool of engines")
 
-        async def chunks() -> AsyncIterator[Any]:
-            self._check()
-            for rank in self._ranks:
-                rank.actor.stream.remote("weights")
-            while True:
-                more, chunk = self._next_chunk()
-                (another,) = await asyncio.to_thread(self._wait, [more])
-                if not another:
-                    return
-                yield chunk
-
         try:
-            await engine.load_chunks(chunks())
+            await engine.load_chunks(self._weight_chunks())
         except BaseException as error:
             self._break(f"the weights were handed out in part: {error}")
             raise
+
+    async def stage(self) -> list[Any]:
+        """Return the present weights as references to chunks in Ray's store, for a pool of engines to load later."""
+        return [chunk async for chunk in self._weight_chunks()]
+
+    async def _weight_chunks(self) -> AsyncIterator[Any]:
+        self._check()
+        for rank in self._ranks:
+            rank.actor.stream.remote("weights")
+        while True:
+            more, chunk = self._next_chunk()
+            (another,) = await asyncio.to_thread(self._wait, [more])
+            if not another:
+                return
+            yield chunk
 
     def save(self, folder: Path, info: ModelInfo, state: TrainerState, *, adapter_only: bool) -> None:
         """See `Learners.save`; the driver writes, and holds the whole model and the optimizers' state meanwhile."""
@@ -202,7 +206,7 @@ class RankedLearners:
 
         data = self._all("optimizers")[0]
         tensors = dict(self._streamed("tensors")) | state.tensors
-        checkpoint.write_with(folder, write, TrainerState(state.step, state.data | data, tensors))
+        checkpoint.write_with(folder, write, TrainerState(state.step, state.data | data, tensors, state.older))
 
     def close(self) -> None:
         """End the ranks."""
@@ -249,13 +253,13 @@ class RankedLearners:
         call = asyncio.create_task(asyncio.to_thread(self._all, method, ray.put(list(items)), *arguments))
         try:
             while not call.done():
-                await asyncio.wait({call}, timeout=0.5)
                 if not asked:
                     try:
                         meanwhile()
                     except StopRequested as request:
                         asked = str(request) or "stop"
                         self._tell_stop(asked)
+                await asyncio.wait({call}, timeout=0.5)
             return call.result()
         finally:
             if asked:

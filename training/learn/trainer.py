@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +19,7 @@ from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
 from training.errors import BadInput, DivergedError, OutsideError, boundary
 from training.learn import checkpoint, playing, report, unfinished
+from training.learn.ahead import Ahead, Played, pack, stored, unpack
 from training.learn.context import TrainingContext, build
 from training.learn.score import Rollout, begin_critic, give_credit, measured, rows
 from training.learn.update import BadStep
@@ -58,6 +59,7 @@ class Trainer:
         self.step = self._begun = context.step
         self.bad_in_a_row = self.effective = 0
         self.saved = context.step if context.resumed else -1
+        self.ahead: Ahead | None = None
         checkpoint.seed_generators(derive(self.config.seed, "generators"))
         if context.resumed:
             self._restore(context.resumed)
@@ -70,12 +72,17 @@ class Trainer:
             await self.sync(phases.weights_after(self.config.phases, self.step))
             await self._measure_league()
             await self._calibrate()
+            if self.config.cluster.lag:
+                self.ahead = await self._begin_ahead()
             while self.step < self.config.learn.steps:
                 if why := await self._step():
                     return "stopped", self._end_early(why)
         except StopRequested as request:
             self.save()
             return "stopped", str(request)
+        finally:
+            if self.ahead is not None:
+                await self.ahead.close()
         self.save()
         if not self.effective:
             raise DivergedError("no update changed the policy: there was nothing to learn from")
@@ -89,7 +96,7 @@ class Trainer:
         self.progress.check()
         began = time.monotonic()
         await self._enter_phase(number)
-        rollouts, metrics = await playing.play(self.context, self.progress, number, self._begun)
+        rollouts, metrics = await self._played(number)
         reason = ""
         try:
             metrics |= await self._learned(rollouts, number)
@@ -100,7 +107,7 @@ class Trainer:
             metrics["bad_steps"] = 1.0
             self.progress.event("warning", step=number, why=f"nothing learned in this step: {bad}")
         self.progress.phase("syncing")
-        metrics["sync_s"] = await _timed(self.sync(number))
+        metrics["sync_s"] = await _timed(self._hand_over(number))
         self.step = self.progress.step = number
         metrics["step_s"] = time.monotonic() - began
         self._report(rollouts, metrics | await self._measured())
@@ -110,10 +117,50 @@ class Trainer:
             return why  # the caller saves, and knows which earlier checkpoint must stay
         due = number % self.config.learn.save_every == 0 or number in phases.ends(self.config.phases)
         if self.progress.take_save() or due:
+            if self.ahead is not None:
+                await self.progress.unless_stopped(self.ahead.settle(number))
             self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
         await self._measure_league()
         await self._calibrate()
         return await self._evaluate()
+
+    async def _played(self, number: int) -> Played:
+        """Return the games of training step `number`: played now, or while an earlier step was learned."""
+        if self.ahead is None:
+            return await playing.play(self.context, self.progress, number, self._begun)
+        self.progress.phase("sampling")
+        rollouts, metrics = await self.progress.unless_stopped(self.ahead.take(number))
+        return rollouts, metrics | {"lag": float(number - 1 - self.ahead.version(number))}
+
+    async def _begin_ahead(self) -> Ahead:
+        """Begin to sample ahead, with what a checkpoint has of it."""
+        resumed = self.context.resumed
+        played = unpack(resumed.data.get("ahead", [])) if resumed else {}
+        staged = {step: stored(file) for step, file in self.context.older.items()}
+        ahead = Ahead(self.context, self.progress, self._begun, played, staged)
+        await ahead.learned(self.step)
+        return ahead
+
+    async def _hand_over(self, number: int) -> None:
+        """Give the engine the weights after training step `number`, now or when their games begin."""
+        if self.ahead is None:
+            await self.sync(number)
+        else:
+            await self.ahead.learned(number)
+
+    @asynccontextmanager
+    async def _present_weights(self) -> AsyncIterator[None]:
+        """Let games that are not of a training step have the engine, with the present weights.
+
+        What the engine still holds of their prompts afterwards would round the next games differently.
+        """
+        if self.ahead is None:
+            yield
+            await self.sync(self.step)
+        else:
+            async with self.ahead.idle():  # which loads the weights of its games again
+                await self.sync(self.step)
+                yield
 
     async def _enter_phase(self, number: int) -> None:
         """Enter the phase of training step `number`, if it is another than that of the step before."""
@@ -181,14 +228,14 @@ class Trainer:
             return {}
         self.progress.phase("evaluating")
         values: dict[str, float] = {}
-        try:
-            with boundary():
-                values = await self.progress.unless_stopped(self.measure(self))
-        except StopRequested:
-            pass  # the next step ends the run
-        except OutsideError as error:
-            self.progress.event("warning", step=self.step, why=f"nothing was measured: {error}")
-        await self.sync(self.step)  # as after a head-to-head: nothing of its prompts may stay in the engine
+        async with self._present_weights():
+            try:
+                with boundary():
+                    values = await self.progress.unless_stopped(self.measure(self))
+            except StopRequested:
+                pass  # the next step ends the run
+            except OutsideError as error:
+                self.progress.event("warning", step=self.step, why=f"nothing was measured: {error}")
         return values
 
     def _report(self, rollouts: list[Rollout], metrics: dict[str, float]) -> None:
@@ -207,17 +254,16 @@ class Trainer:
         if self.evaluate is None or not every or self.step % every:
             return ""
         self.progress.phase("evaluating")
-        results = await self.progress.unless_stopped(self.evaluate(self, self.step))
-        # what the engine still holds of the head-to-head's prompts would round the next games differently
-        await self.sync(self.step)
+        async with self._present_weights():
+            results = await self.progress.unless_stopped(self.evaluate(self, self.step))
         self.progress.event("evaluation", **{**results, "step": self.step})
         return self._compare(results)
 
     async def _measure_league(self) -> None:
         """Play the league's evaluation of this step, if it is due and no earlier attempt has played it."""
         if self.context.league.due(self.step):
-            await self.progress.unless_stopped(self.context.league.play(self))
-            await self.sync(self.step)  # as after a head-to-head
+            async with self._present_weights():
+                await self.progress.unless_stopped(self.context.league.play(self))
 
     async def _calibrate(self) -> None:
         """Ask a single agent, if that is due; a failure is a warning, and the run goes on."""
@@ -273,7 +319,10 @@ class Trainer:
             "effective": self.effective,
             "league": self.context.league.state_dict(),
         }
-        return checkpoint.TrainerState(self.step, rest, states)
+        if self.ahead is None:
+            return checkpoint.TrainerState(self.step, rest, states)
+        rest["ahead"] = pack(self.ahead.played)
+        return checkpoint.TrainerState(self.step, rest, states, self.ahead.older(self.step))
 
     def _restore(self, state: checkpoint.TrainerState) -> None:
         origin = self.context.origin(state.step)
@@ -356,6 +405,16 @@ def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
             if label.warning:
                 log.warning("reward.labels: %s", label.warning)
                 progress.event("warning", step=trainer.step, why=label.warning)
+
+    if lag := trainer.config.cluster.lag:
+        learn = trainer.context.active.learn
+        dropped = f", and left out beyond a factor of {learn.importance_outlier:g}" if learn.importance_outlier else ""
+        why = (
+            f"step n samples with the weights after step n - {lag + 1}: its tokens are weighted by the learner's "
+            f"probability over the sampler's, at most {learn.importance_cap:g}{dropped}"
+        )
+        log.info("%s", why)
+        progress.event("lag", step=trainer.step, lag=lag, why=why)
 
     async def main() -> tuple[Result, str]:
         if trainer.context.cluster is not None:

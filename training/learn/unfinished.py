@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from training.attempts.progress import Progress
 from training.records import Episode
 from training.rewards import Score
-from training.rundir import RunDir
+from training.rundir import AttemptDir, RunDir
 from training.store import append_line, read_lines
 
 
@@ -46,14 +45,14 @@ class Unfinished:
         append_line(self._file, line)
 
 
-def open_step(run_dir: RunDir, progress: Progress, step: int, begun: int) -> Unfinished:
+def open_step(run_dir: RunDir, attempt: AttemptDir, step: int, begun: int) -> Unfinished:
     """Return what is kept of training step `step` for an attempt that began after step `begun`."""
     name = f"step_{step:06d}.jsonl"
     attempts = run_dir.attempts() if begun == step - 1 else []
     if begun:
         attempts = [number for number in attempts if number >= _saved_by(run_dir, begun)]
     earlier = [run_dir.attempt(number).unfinished / name for number in attempts]
-    return Unfinished(progress.attempt.unfinished / name, earlier)
+    return Unfinished(attempt.unfinished / name, earlier)
 
 
 def _saved_by(run_dir: RunDir, step: int) -> int:

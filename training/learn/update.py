@@ -205,7 +205,7 @@ class Updater:
     def _policy_terms(self, batch: Batch, logp: Tensor, old: Tensor, share: float) -> dict[str, Tensor]:
         learn, streams = self.learn, batch.streams
         engine = torch.where(streams["engine"].isnan(), old, streams["engine"])  # a teacher's text was not sampled
-        correction = losses.importance_weight(old, engine, learn.importance_cap)
+        correction = losses.importance_weight(old, engine, learn.importance_cap, learn.importance_outlier)
         capped = (old - engine).exp() > learn.importance_cap
         surrogate, clipping = losses.ppo_clip(logp, old, streams["ppo"], learn.clip, learn.dual_clip)
         terms = {
@@ -226,6 +226,8 @@ class Updater:
         self._add("approx_kl", (sampled[counted] * (ratio.exp() - 1 - ratio)).sum(), share)
         self._add("importance", (sampled[counted] * correction[counted]).sum(), share)
         self._add("capped", (sampled * capped).sum(), share)
+        if learn.importance_outlier:
+            self._add("masked", (sampled * (correction == 0)).sum(), share)
         self._add("gap_mean", (sampled[counted] * gap).sum(), share)
         self._totals["gap_max"] = max(self._totals.get("gap_max", 0.0), float(gap.max()) if len(gap) else 0.0)
         if batch.items and bool(streams["reference"][counted].isfinite().all()):

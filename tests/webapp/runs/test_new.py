@@ -124,9 +124,9 @@ def test_the_form_has_the_processes_of_a_run_but_no_address(client, base):
     assert [field for field in data if '"cluster"' in field] == [
         f'config-["cluster", "{name}"]' for name in ("engines", "learners", "tensor_parallel", "lag")
     ]
-    response = send(client, {**data, 'config-["cluster", "lag"]': "1"})
+    response = send(client, {**data, 'config-["cluster", "tensor_parallel"]': "2"})
     assert response.status_code == 400
-    assert "a run can start with lag = 0 alone" in str(errors(response))
+    assert "a run can start with tensor_parallel = 1 alone" in str(errors(response))
     assert Run.objects.count() == 0
 
 

@@ -43,6 +43,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "explained_variance_token": "Explained variance, tokens",
         "importance": "Mean importance weight",
         "capped": "Capped importance weights",
+        "masked": "Tokens left out as outliers",
         "lr": "Learning rate",
         "phase": "Phase of training",
     },
@@ -58,6 +59,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "step_s": "Step, s",
         "sync_s": "Sync, s",
         "gap_max": "Log-probability gap of sampler and trainer, max",
+        "lag": "Steps that the sampling weights are behind",
         "gap_mean": "Log-probability gap of sampler and trainer, mean",
     },
 }

@@ -1,0 +1,206 @@
+"""Sampling ahead of learning: while step n is learned, the games of steps up to n + lag are played.
+
+The lag is fixed: step m is played with the weights after step m - 1 - lag, neither newer nor older ones, so that a run
+does not depend on which of the two was faster. Weights wait in Ray's store until their games begin. What has been
+played and not learned is part of a checkpoint; where a stop leaves games of older weights unplayed, these weights are
+part of it too, so that a resumed run goes on as if it had not stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from training.engines.chunks import cut, joined
+from training.learn import playing
+from training.learn.ranked import RankedLearners
+from training.learn.score import Rollout
+from training.records import Episode
+from training.rewards import Score
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import Tensor
+
+    from training.attempts.progress import Progress
+    from training.learn.context import TrainingContext
+
+T = TypeVar("T")
+Played = tuple[list[Rollout], dict[str, float]]
+"""The scored games of a training step, and their metrics."""
+
+
+class Ahead:
+    """Plays the coming steps of one attempt, which began after step `begun`, in a task of its own.
+
+    `played` are steps that an earlier attempt has played; `staged` are weights by the step after which they were, as
+    what a pool of engines loads (`EnginePool.load_chunks`).
+    """
+
+    def __init__(
+        self,
+        context: TrainingContext,
+        progress: Progress,
+        begun: int,
+        played: Mapping[int, Played],
+        staged: Mapping[int, list[Any]],
+    ) -> None:
+        assert isinstance(context.learners, RankedLearners), "a lag needs a learner beside the engines"
+        self._learners = context.learners
+        self._context, self._progress, self._begun = context, _Beside(progress), begun
+        self.lag, self._last = context.config.cluster.lag, context.config.learn.steps
+        self._learned = begun
+        self.played = dict(played)
+        self.staged = dict(staged)
+        self._changed = asyncio.Event()
+        self._engine = asyncio.Lock()
+        self._task = asyncio.create_task(self._play_all(max(played, default=begun) + 1))
+
+    def version(self, step: int) -> int:
+        """Return after which step the weights are that play a step."""
+        return max(0, step - 1 - self.lag)
+
+    async def take(self, step: int) -> Played:
+        """Return the games of a step, as soon as they are played; they stay in `played` until `learned`."""
+        await self._wait(step)
+        return self.played[step]
+
+    async def settle(self, step: int) -> None:
+        """Wait until every step is played that the weights before those after `step` play."""
+        await self._wait(min(step + self.lag, self._last))
+
+    async def learned(self, step: int) -> None:
+        """Drop the games of a step, and let the present weights, which are those after it, wait for theirs."""
+        self.staged[step] = await self._learners.stage()
+        self.played.pop(step, None)
+        self._learned = step
+        self._announce()
+
+    @contextlib.asynccontextmanager
+    async def idle(self) -> AsyncIterator[None]:
+        """Keep the engine free of games of training steps; before the next ones it loads its weights again."""
+        async with self._engine:
+            yield
+
+    def older(self, step: int) -> dict[int, dict[str, Tensor]]:
+        """Return the weights before those after `step` with which games are still to be played, by step."""
+        import ray
+
+        done = max(self.played, default=step)
+        versions = {self.version(each) for each in range(done + 1, min(step + self.lag, self._last) + 1)}
+        return {each: dict(joined(map(ray.get, self.staged[each]))) for each in sorted(versions) if each < step}
+
+    async def close(self) -> None:
+        """Stop playing."""
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _play_all(self, first: int) -> None:
+        try:
+            for step in range(first, self._last + 1):
+                version = self.version(step)
+                while version not in self.staged:
+                    await self._next()
+                async with self._engine:
+                    await self._load(version)
+                    self.played[step] = await playing.play(self._context, self._progress, step, self._begun)
+                for old in [each for each in self.staged if each < self.version(step + 1)]:
+                    del self.staged[old]
+                self._announce()
+        finally:
+            self._announce()
+
+    async def _load(self, version: int) -> None:
+        """Load weights also if the engine has them: what it holds of other prompts would round games differently."""
+        from training.engines.pool import EnginePool
+
+        assert isinstance(self._context.engine, EnginePool)
+        await self._context.engine.load_chunks(_each(self.staged[version]))
+        self._context.engine_step = version
+
+    async def _wait(self, step: int) -> None:
+        while step not in self.played and step > self._learned:
+            if self._task.done():
+                await self._task  # raises what ended it
+            await self._next()
+
+    async def _next(self) -> None:
+        await self._changed.wait()
+
+    def _announce(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class _Beside:
+    """What games that are played beside learning see of `Progress`: the phase stays that of the learner."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self.attempt = progress, progress.attempt
+
+    def phase(self, phase: str, **facts: Any) -> None:
+        self._progress.beat(ahead=phase, **{f"ahead_{name}": value for name, value in facts.items()})
+
+    def beat(self, **facts: Any) -> None:
+        self._progress.beat(**{f"ahead_{name}": value for name, value in facts.items()})
+
+    def check(self) -> None:
+        self._progress.check()
+
+    async def unless_stopped(self, work: Awaitable[T]) -> T:
+        return await self._progress.unless_stopped(work)
+
+
+def stored(file: Path) -> list[Any]:
+    """Return the weights of a file as references to chunks in Ray's store."""
+    import ray
+    from safetensors.torch import load_file
+
+    return [ray.put(chunk) for chunk in cut(load_file(file).items())]
+
+
+async def _each(chunks: list[Any]) -> AsyncIterator[Any]:
+    for chunk in chunks:
+        yield chunk
+
+
+def pack(played: Mapping[int, Played]) -> list[dict[str, Any]]:
+    """Return steps that are played and not learned as JSON data."""
+    return [
+        {
+            "step": step,
+            "metrics": metrics,
+            "games": [
+                {
+                    "episode": rollout.episode.to_dict(),
+                    "score": None if rollout.score is None else rollout.score.to_dict(),
+                    "policies": list(rollout.policies),
+                }
+                for rollout in rollouts
+            ],
+        }
+        for step, (rollouts, metrics) in sorted(played.items())
+    ]
+
+
+def unpack(data: list[Mapping[str, Any]]) -> dict[int, Played]:
+    """Return what `pack` made JSON data of."""
+    return {
+        entry["step"]: (
+            [
+                Rollout(
+                    number,
+                    Episode.from_dict(game["episode"]),
+                    None if game["score"] is None else Score.from_dict(game["score"]),
+                    policies=tuple(game["policies"]),
+                )
+                for number, game in enumerate(entry["games"])
+            ],
+            entry["metrics"],
+        )
+        for entry in data
+    }
