@@ -63,7 +63,7 @@ class Policy:
         self.device: torch.device = self.inner.device
         self.critic = Critic(heads, config.hidden_size, learn, derive(seed, "critic")).to(self.device)
         self._base = base
-        self._start = self._frozen(base) if learn.lora is None and learn.keeps_reference else None
+        self._start = self._frozen(base) if base and learn.lora is None and learn.keeps_reference else None
         self._reference: PreTrainedModel | None = None
         self._adapters: dict[str, Tensor] = {}
         if learn.recompute:
