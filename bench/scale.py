@@ -9,7 +9,12 @@ from argparse import Namespace
 from importlib import import_module
 from typing import Any
 
-PARTS = {"packing": "bench.packing"}
+PARTS = {
+    "packing": "bench.packing",
+    "engines": "bench.several_engines",
+    "ranks": "bench.several_ranks",
+    "overlap": "bench.overlap",
+}
 
 
 def main(arguments: Namespace) -> dict[str, Any]:

@@ -35,6 +35,8 @@ LONGEST_FOLDER = 40
 """Longest path of Ray's folder: those of its sockets are 66 characters longer, and the system takes 107."""
 PREFIX = "parley-ray-"
 FIELD = "cluster.address"
+LOCAL = "local"
+"""The address of a Ray of the run's own."""
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else Ray replaces 127.0.0.1 by an address that others can reach
@@ -107,15 +109,14 @@ class Cluster:
 
 
 def start(address: str = "", *, gpus: int | None = None, timeout_s: float = 120.0) -> Cluster:
-    """Join the Ray at `address`, or else at RAY_ADDRESS; without either start one on this machine.
+    """Join the Ray at `address`, or else at RAY_ADDRESS; without either, or at "local", start one on this machine.
 
     `gpus`: how many GPUs a Ray of the run's own may give away; None = all that it finds. Its processes end with the
     thread that calls this, which should be the main one. `timeout_s` is how long an operator's cluster may take.
     """
     import_ray()
-    if wanted := address or os.environ.get("RAY_ADDRESS", ""):
-        return _join(wanted, timeout_s)
-    return _start(gpus)
+    wanted = address or os.environ.get("RAY_ADDRESS", "")
+    return _start(gpus) if wanted in ("", LOCAL) else _join(wanted, timeout_s)
 
 
 def import_ray() -> Any:

@@ -40,8 +40,8 @@ class ClusterSection(Record):
         default="",
         max_length=500,
         pattern=r"^\S*$",
-        description="The address of the Ray cluster. Empty = the environment variable RAY_ADDRESS; without that, the "
-        "run starts a Ray of its own on this machine.",
+        description="The address of the Ray cluster. Empty = the environment variable RAY_ADDRESS; without that, "
+        "or with local, the run starts a Ray of its own on this machine.",
     )
     lag: int = Field(
         default=0,

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -300,14 +301,29 @@ def _learners(config: RunConfig, arguments: dict[str, Any]) -> Learners:
     from training.learn.ranked import RankedLearners, RankOptions
 
     on_gpu = str(arguments["device"]).startswith("cuda")
-    options = RankOptions(ranks=config.cluster.learners, gpus=float(on_gpu), threads=_threads(config))
+    cores = _cores(config, arguments["device"])[: config.cluster.learners]
+    options = RankOptions(
+        ranks=len(cores), gpus=float(on_gpu), cores=tuple(cores), threads=0 if on_gpu else _threads(config, cores)
+    )
     return RankedLearners(arguments | {"device": "cuda"} if on_gpu else arguments, options)
 
 
-def _threads(config: RunConfig) -> int:
-    """Return torch's threads of a process of its own, which shares the machine's cores with the others."""
-    processes = config.cluster.learners + config.cluster.engines
-    return config.learn.threads or max(1, (os.cpu_count() or 1) // processes)
+def _cores(config: RunConfig, device: str) -> list[tuple[int, ...]]:
+    """Return the cores of each learner rank, then of each engine: without GPUs they share this machine's evenly.
+
+    None where there are too few, or where processes have GPUs.
+    """
+    processes, here = config.cluster.learners + config.cluster.engines, sorted(os.sched_getaffinity(0))
+    if device != "cpu" or len(here) < processes:
+        return [()] * processes
+    edges = [len(here) * number // processes for number in range(processes + 1)]
+    return [tuple(here[first:last]) for first, last in pairwise(edges)]
+
+
+def _threads(config: RunConfig, cores: Sequence[tuple[int, ...]]) -> int:
+    """Return torch's threads of processes with these cores."""
+    most = min(map(len, cores)) or 1
+    return min(config.learn.threads or most, most)
 
 
 def _reward(config: RunConfig, remote_judge: Judge | None, labellers: Mapping[str, Labeller]) -> Reward:
@@ -438,5 +454,8 @@ def _engine(config: RunConfig, device: str) -> Engine:
         return engines.make(section.name, config.model.base, **options)
     from training.engines.pool import EnginePool, PoolOptions
 
-    pool = PoolOptions(engines=config.cluster.engines, gpus=float(kind == "cuda"), threads=_threads(config))
+    cores, on_gpu = _cores(config, kind)[config.cluster.learners :], kind == "cuda"
+    pool = PoolOptions(
+        engines=len(cores), gpus=float(on_gpu), cores=tuple(cores), threads=0 if on_gpu else _threads(config, cores)
+    )
     return EnginePool(section.name, config.model.base, pool, **options)

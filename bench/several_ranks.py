@@ -1,0 +1,82 @@
+"""Two learner ranks beside one: tokens learned per second, each rank in a process of its own on one core.
+
+Both do the same updates of the same adapters from the traces of Werewolf games (`bench.packing`), and time includes
+what the driver sends and gets back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.alternate import Reading, alternate
+from bench.packing import games, item
+from bench.recorded_conversations import conditions
+from bench.several_engines import line
+from training import bases
+from training.attempts.progress import Progress
+from training.cluster import processes
+from training.engines.local.loading import load_tokenizer
+from training.learn.batch import Item
+from training.learn.ranked import RankedLearners, RankOptions
+from training.run_sections import LearnSection
+from training.rundir import AttemptDir
+from training.text.conversations import traces
+from training.text.template import ChatTokenizer
+
+__all__ = ["line", "measure"]
+
+
+def measure(arguments: Namespace) -> dict[str, Any]:
+    """Return the comparison."""
+    folder = bases.resolve(arguments.model)
+    chat = ChatTokenizer(load_tokenizer(folder))
+    played = [trace for episode in games(arguments.games, arguments.seed) for trace in traces(episode, chat)]
+    items = [item(trace, number) for number, trace in enumerate(played)]
+    with processes.start(gpus=0), tempfile.TemporaryDirectory(prefix="bench-") as scratch:
+        progress = Progress(AttemptDir(Path(scratch)), 0)
+        sides = [_ranks(arguments, str(folder), count) for count in (2, 1)]
+        losses: dict[int, float] = {}
+        compared = alternate(
+            lambda: _learned(sides[0], items, progress, losses, 2),
+            lambda: _learned(sides[1], items, progress, losses, 1),
+            arguments.rounds,
+        )
+        for side in sides:
+            side.close()
+    return {
+        "unit": "tokens per second",
+        "sides": {"a": "two ranks", "b": "one rank"},
+        **compared,
+        "work": {
+            "traces": len(items),
+            "tokens": sum(each.width for each in items),
+            "loss_difference": abs(losses[2] - losses[1]),
+        },
+        "seed": arguments.seed,
+        "conditions": {**conditions(arguments, 1), "tokens_per_batch": arguments.tokens},
+    }
+
+
+def _ranks(arguments: Namespace, folder: str, count: int) -> RankedLearners:
+    learn = LearnSection.from_dict(
+        {"lr": 1e-9, "kl": "none", "kl_measured": False, "critic_warmup": 0, "tokens_per_batch": arguments.tokens}
+    )
+    loaded = {"base": folder, "heads": ["turn"], "learn": learn, "seed": 0, "temperature": 1.0, "device": "cpu"}
+    options = RankOptions(ranks=count, threads=1, cores=tuple((number,) for number in range(count)))
+    return RankedLearners(loaded, options)
+
+
+def _learned(
+    ranks: RankedLearners, items: Sequence[Item], progress: Progress, losses: dict[int, float], count: int
+) -> Reading:
+    began = time.perf_counter()
+    metrics = asyncio.run(ranks.update(items, 1, progress))
+    seconds = time.perf_counter() - began
+    losses[count] = metrics["loss"]
+    return Reading(sum(each.width for each in items) / seconds, {"update": seconds})
