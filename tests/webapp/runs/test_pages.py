@@ -114,6 +114,32 @@ def test_the_header_states_the_progress(page, live_run):
     assert "<dd>about 30 s</dd>" in shown, "15 steps of 2 s are left"
 
 
+def test_the_header_lists_the_processes_of_a_run_that_has_several(page, live_run):
+    assert "Processes" not in body(page("live", live_run.pk))
+    attempt = live_run.attempts.get()
+    rank = {
+        "name": "learner 0", "node": "<b>here", "pid": 7, "state": "serving", "doing": "learns", "waiting_s": 75.0,
+        "rss_bytes": 3 * 2**30, "restarts": 2,
+    }  # fmt: skip
+    lost = {"name": "engine 0", "state": "lost", "doing": "does nothing more"}
+    attempt.status |= {"processes": [rank, lost]}
+    attempt.save(update_fields=["status"])
+    shown = " ".join(body(page("live", live_run.pk)).split())
+    for text in (
+        "learner 0",
+        "restarted 2 ×",
+        "learns",
+        "1 min",
+        "3.0 GB",
+        "&lt;b&gt;here",
+        "<strong>lost</strong>",
+    ):
+        assert text in shown, text
+    attempt.status |= {"processes": [{"name": "x", "of": "another release"}]}
+    attempt.save(update_fields=["status"])
+    assert "Processes" not in body(page("live", live_run.pk))
+
+
 def test_the_header_and_the_curves_name_the_phases(page, live_run):
     assert "<dt>Training phase</dt>" not in body(page("detail", live_run.pk))
     phases = [{"name": "<b>L", "steps": 2}, {"name": "RL", "steps": 3}, {"name": "turns", "steps": 15}]

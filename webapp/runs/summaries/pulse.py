@@ -10,6 +10,8 @@ from typing import Any
 from django.db.models import F
 from django.db.models.functions import Now
 
+from training.errors import BadInput
+from training.records import ProcessStatus
 from webapp.accounts.models import User
 from webapp.runs.models import Attempt, Run
 from webapp.runs.querysets import ALIVE
@@ -25,7 +27,8 @@ class Pulse:
     """The current status of a run. Ages are in seconds by the database's clock; None if unknown.
 
     `done` of `total` are the parts of the current phase, such as conversations; `eta` is the estimated rest in seconds.
-    `training` names the phase of training, of a run that trains in several.
+    `training` names the phase of training, of a run that trains in several. `processes` are the engines and ranks of a
+    run that has them in processes of their own.
     """
 
     attempt: Attempt | None
@@ -36,6 +39,7 @@ class Pulse:
     tokens_per_s: float | None
     eta: float | None
     training: str = ""
+    processes: tuple[ProcessStatus, ...] = ()
 
     @property
     def quiet(self) -> bool:
@@ -61,7 +65,16 @@ def pulse(run: Run) -> Pulse:
         tokens_per_s=float(speeds[0]) if speeds else None,
         eta=_time_left(run, status, rows) if run.state in {"running", "starting"} else None,
         training=_training(run),
+        processes=_processes(status),
     )
+
+
+def _processes(status: Mapping[str, Any]) -> tuple[ProcessStatus, ...]:
+    """The processes that a heartbeat tells of; none if it is not one of this release."""
+    try:
+        return tuple(ProcessStatus.from_dict(each) for each in status.get("processes", ()))
+    except (BadInput, TypeError):
+        return ()
 
 
 def _training(run: Run) -> str:
