@@ -7,7 +7,6 @@ same batch on both sides. Prompts differ, so that no prefix is shared.
 from __future__ import annotations
 
 import asyncio
-import time
 from argparse import Namespace
 from functools import partial
 from typing import Any
@@ -67,7 +66,7 @@ def _sampled(loop: asyncio.AbstractEventLoop, pool: EnginePool, work: list[Sampl
 
     began = now()
     tokens = loop.run_until_complete(ask())
-    seconds = time.perf_counter() - began
+    seconds = now() - began
     return Reading(tokens / seconds, {"sampling": seconds})
 
 

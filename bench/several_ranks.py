@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.alternate import Reading, alternate
+from bench.clock import now
 from bench.packing import games, item
 from bench.recorded_conversations import conditions
 from bench.several_engines import line
@@ -75,8 +75,8 @@ def _ranks(arguments: Namespace, folder: str, count: int) -> RankedLearners:
 def _learned(
     ranks: RankedLearners, items: Sequence[Item], progress: Progress, losses: dict[int, float], count: int
 ) -> Reading:
-    began = time.perf_counter()
+    began = now()
     metrics = asyncio.run(ranks.update(items, 1, progress))
-    seconds = time.perf_counter() - began
+    seconds = now() - began
     losses[count] = metrics["loss"]
     return Reading(sum(each.width for each in items) / seconds, {"update": seconds})

@@ -45,6 +45,11 @@ def test_an_engine_is_not_split_without_gpus():
     assert caught.value.where == "cluster.tensor_parallel"
 
 
+def test_one_gpu_is_not_split_between_processes():
+    with pytest.raises(BadInput, match="one GPU is shared in one process"):
+        fitted(parse({"cluster": {"lag": 1}}), SHAPE, nodes(1), 80.0)
+
+
 def test_more_than_there_are_gpus_is_refused():
     with pytest.raises(BadInput, match="GPU"):
         fitted(parse({"cluster": {"engines": 8, "learners": 2}}), SHAPE, nodes(8), 80.0)

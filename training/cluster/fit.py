@@ -21,6 +21,9 @@ def fitted(config: RunConfig, shape: ModelShape, nodes: Sequence[Node], memory_g
     that has so much memory free; raise `BadInput` with the arithmetic for what does not fit.
     """
     if gpus := sum(node.gpus for node in nodes):
+        if gpus == 1:
+            why = "one GPU is shared in one process: leave the section out, or have a GPU for each process"
+            raise BadInput(why, "cluster")
         on_node = max(node.gpus for node in nodes)
         return layout.plan(config, shape, gpus, memory_gib, on_node, others=config.models_beside).section
     section = config.cluster

@@ -87,6 +87,8 @@ class Trainer:
         if not self.effective:
             raise DivergedError("no update changed the policy: there was nothing to learn from")
         if self.at_end is not None:
+            if self.ahead is not None:  # the engine has the weights of the last games
+                await self.sync(self.step)
             await self.progress.unless_stopped(self.at_end(self))
         return "succeeded", ""
 
