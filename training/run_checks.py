@@ -74,6 +74,7 @@ def _check_lag(config: RunConfig) -> None:
         "phases": bool(config.phases),
         "league": bool(config.league.every),
         "rollout.keep_unfinished": config.rollout.keep_unfinished,
+        "calibration.sets": bool(config.calibration.sets),
         "opponents": any(source == PAST for _, source in config.sources()),
     }
     if found := [name for name, used in needs.items() if used]:

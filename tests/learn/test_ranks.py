@@ -10,6 +10,7 @@ from training.learn.ranks import ALONE, Ranks
 
 CASES = {
     "adapters": {"lora": {"rank": 4}, "critic": {"kind": "ridge"}},
+    "several epochs": {"lora": {"rank": 4}, "critic": {"kind": "ridge"}, "epochs": 2},
     "adapters, starting model read": {"lora": {"rank": 4}, "critic": {"kind": "linear", "features": "start"}},
     "all weights": {"lora": None, "critic": {"kind": "linear"}},
     "all weights, recomputed": {"lora": None, "critic": {"kind": "mlp", "hidden": 8}, "recompute": True},

@@ -133,12 +133,15 @@ class Progress:
     async def unless_stopped(self, work: Awaitable[T]) -> T:
         """Return the result of `work`, or cancel it and raise `StopRequested` once a stop is requested."""
         task = asyncio.ensure_future(work)
-        while not task.done():
-            await asyncio.wait({task}, timeout=0.2)
-            if self.stopping and not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-                raise StopRequested(self.reason)
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=0.2)
+                if self.stopping and not task.done():
+                    raise StopRequested(self.reason)
+        except (StopRequested, asyncio.CancelledError):  # nothing goes on that nobody awaits
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            raise
         return task.result()
 
     def take_save(self) -> bool:

@@ -39,6 +39,7 @@ LOCAL = "local"
 """The address of a Ray of the run's own."""
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_AUTO_CONNECT": "0",  # else a call after the end would start another Ray, open to others
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else Ray replaces 127.0.0.1 by an address that others can reach
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # a process without a GPU sees none
 }
@@ -67,12 +68,13 @@ class Cluster:
 
     def __init__(self, address: str, folder: Path | None) -> None:
         self.address = address
-        self._folder = folder  # of a Ray of the run's own
+        self.folder = folder
+        """The folder of a Ray of the run's own, which nobody else can read."""
 
     @property
     def joined(self) -> bool:
         """Whether it is an operator's cluster, which goes on after the run."""
-        return self._folder is None
+        return self.folder is None
 
     def nodes(self) -> list[Node]:
         """Return the machines that are alive, the driver's own or head first."""
@@ -97,9 +99,9 @@ class Cluster:
 
         with _signals_kept():
             ray.shutdown()
-        if self._folder is not None:
+        if self.folder is not None:
             _use_token(None)
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self

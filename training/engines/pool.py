@@ -89,12 +89,14 @@ class _Slot:
     @property
     def started(self) -> Started | None:
         """Return where the engine runs, if it does."""
-        return self.process.started if self.process else None
+        process = self.process  # read once: the pool's thread may replace it
+        return process.started if process else None
 
     @property
     def place(self) -> str:
         """Name the engine and its process."""
-        return f"{self} (process {self.started.pid} on {self.started.node})" if self.started else str(self)
+        started = self.started
+        return f"{self} (process {started.pid} on {started.node})" if started else str(self)
 
     @property
     def busy(self) -> bool:
@@ -181,7 +183,8 @@ class EnginePool:
 
     def _status_of(self, slot: _Slot, now: float) -> ProcessStatus:
         started = slot.started
-        beat, heard = (slot.process.beat, slot.process.heard) if slot.process else (None, now)
+        process = slot.process
+        beat, heard = (process.beat, process.heard) if process else (None, now)
         return ProcessStatus(
             name=str(slot),
             node=started.node if started else "",

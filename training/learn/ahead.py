@@ -74,7 +74,8 @@ class Ahead:
 
     async def learned(self, step: int) -> None:
         """Drop the games of a step, and let the present weights, which are those after it, wait for theirs."""
-        self.staged[step] = await self._learners.stage()
+        if step + 1 + self.lag <= self._last or not step:
+            self.staged[step] = await self._learners.stage()
         self.played.pop(step, None)
         self._learned = step
         self._announce()
@@ -96,8 +97,7 @@ class Ahead:
     async def close(self) -> None:
         """Stop playing."""
         self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+        await asyncio.gather(self._task, return_exceptions=True)  # who awaits games has seen what ended it
 
     async def _play_all(self, first: int) -> None:
         try:

@@ -5,6 +5,7 @@ Raises `BadInput` for whatever in the configuration, the data or the checkpoint 
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
@@ -17,7 +18,7 @@ import torch
 
 from training import bases, engines, games, phases, rewards
 from training.cluster import fit, memory, processes, shapes
-from training.cluster.processes import Cluster
+from training.cluster.processes import LOCAL, Cluster
 from training.config import RunConfig
 from training.engines.base import Engine, Sampling
 from training.errors import BadInput, EngineError
@@ -210,12 +211,14 @@ def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, 
     method = active.method.build()
     if latest and resumed:
         league.restore(resumed.data.get("league", ()), run_dir, latest[1], resumed.step)
-    learners = _learners(config, _policy(config, active, device, latest[1] if latest else None))
+    learners = _learners(config, _policy(config, active, device, latest[1] if latest else None), cluster)
     failing.callback(learners.close)
     chat = ChatTokenizer(learners.tokenizer)
     for start in {start.game: start for start in starts.scenarios}.values():
         check_choices(chat, config.sampling, start)
     remote_judge, labellers = judge(config), _labellers(config, device)
+    engine = _engine(config, device)
+    failing.callback(lambda: asyncio.run(engine.close()))
     context = TrainingContext(
         config=config,
         run_dir=run_dir,
@@ -223,7 +226,7 @@ def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, 
         active=active,
         place=place,
         method=method,
-        engine=_engine(config, device),
+        engine=engine,
         chat=chat,
         reward=_reward(config, remote_judge, labellers),
         starts=starts,
@@ -294,16 +297,20 @@ def _placed(config: RunConfig, cluster: Cluster, device: str) -> tuple[RunConfig
     return config.model_copy(update={"cluster": section}), device
 
 
-def _learners(config: RunConfig, arguments: dict[str, Any]) -> Learners:
+def _learners(config: RunConfig, arguments: dict[str, Any], cluster: Cluster | None) -> Learners:
     """Return the learner in this process, or its ranks."""
-    if config.cluster.alone:
+    if cluster is None:
         return InProcess(Learner(policy.load(**arguments), config.seed))
     from training.learn.ranked import RankedLearners, RankOptions
 
     on_gpu = str(arguments["device"]).startswith("cuda")
     cores = _cores(config, arguments["device"])[: config.cluster.learners]
     options = RankOptions(
-        ranks=len(cores), gpus=float(on_gpu), cores=tuple(cores), threads=0 if on_gpu else _threads(config, cores)
+        ranks=len(cores),
+        gpus=float(on_gpu),
+        cores=tuple(cores),
+        threads=0 if on_gpu else _threads(config, cores),
+        meeting_point=None if cluster.folder is None else cluster.folder / "ranks",
     )
     return RankedLearners(arguments | {"device": "cuda"} if on_gpu else arguments, options)
 
@@ -311,10 +318,11 @@ def _learners(config: RunConfig, arguments: dict[str, Any]) -> Learners:
 def _cores(config: RunConfig, device: str) -> list[tuple[int, ...]]:
     """Return the cores of each learner rank, then of each engine: without GPUs they share this machine's evenly.
 
-    None where there are too few, or where processes have GPUs.
+    None where there are too few, or where processes have GPUs or may be on other machines.
     """
     processes, here = config.cluster.learners + config.cluster.engines, sorted(os.sched_getaffinity(0))
-    if device != "cpu" or len(here) < processes:
+    elsewhere = (config.cluster.address or os.environ.get("RAY_ADDRESS", "")) not in ("", LOCAL)
+    if device != "cpu" or elsewhere or len(here) < processes:
         return [()] * processes
     edges = [len(here) * number // processes for number in range(processes + 1)]
     return [tuple(here[first:last]) for first, last in pairwise(edges)]

@@ -23,11 +23,12 @@ from training.bases import ModelInfo
 from training.engines.chunks import Chunk, joined
 from training.engines.local.loading import load_tokenizer
 from training.engines.pool import EnginePool
-from training.errors import OutsideError
+from training.errors import BadInput, OutsideError
 from training.learn import checkpoint, models
 from training.learn.checkpoint import TrainerState
 from training.learn.learner import Settings
 from training.learn.rank_actor import Opened, Part, Raised, RankActor, RankBeat
+from training.learn.update import BadStep
 from training.records import ProcessStatus
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class RankOptions:
     """How ranks run. Times are in seconds.
 
     `ranks`: how many. `gpus`: GPUs of each. `threads`: torch's threads of each; 0 = torch's choice. `cores`: the cores
-    of each in order, none = any. `start_s`: how long they may take to start. `silence_s`: how long a rank may be at
+    of each in order, none = any. `meeting_point`: a file that does not exist, where ranks on one machine meet; None = a
+    port of the first rank's machine. `start_s`: how long they may take to start. `silence_s`: how long a rank may be at
     work without getting on. `lease_s`: after how long without its driver a rank ends.
     """
 
@@ -53,6 +55,7 @@ class RankOptions:
     gpus: float = 0.0
     threads: int = 0
     cores: tuple[tuple[int, ...], ...] = ()
+    meeting_point: Path | None = None
     start_s: float = 600.0
     silence_s: float = 600.0
     lease_s: float = 30.0
@@ -102,9 +105,12 @@ class RankedLearners:
             )
             for number in range(options.ranks)
         ]
-        threading.Thread(target=self._listen, name="learner-ranks", daemon=True).start()
+        self._thread = threading.Thread(target=self._listen, name="learner-ranks", daemon=True)
+        self._thread.start()
         try:
-            (place,) = self._wait([self._ranks[0].actor.meeting_point.remote()], options.start_s)
+            place = str(options.meeting_point)
+            if options.meeting_point is None:
+                (place,) = self._wait([self._ranks[0].actor.meeting_point.remote()], options.start_s)
             opened: list[Opened] = self._all("open", place, dict(arguments), limit=options.start_s)
         except BaseException:
             self.close()
@@ -216,6 +222,8 @@ class RankedLearners:
         for rank in self._ranks:
             with contextlib.suppress(Exception):  # Ray may be gone already
                 ray.kill(rank.actor, no_restart=True)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=10.0)
 
     def status(self) -> list[ProcessStatus]:
         """Return what each rank does, from what was last heard of it."""
@@ -296,7 +304,7 @@ class RankedLearners:
             done, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=0.5)
             try:
                 for call in done:
-                    ray.get(call)
+                    self._blame(calls.index(call), ray.get(call), alone=not waiting)
             except ray.exceptions.RayTaskError as error:
                 raise self._break(f"a learner rank failed: {error.cause or error}") from error
             except ray.exceptions.RayError as error:
@@ -314,6 +322,12 @@ class RankedLearners:
             if isinstance(result, Raised):
                 raise result.error
         return list(results)
+
+    def _blame(self, number: int, result: Any, *, alone: bool) -> None:
+        """End all ranks if one failed by itself, for which the others would wait in vain."""
+        agreed = (BadInput, BadStep, StopRequested)
+        if isinstance(result, Raised) and not alone and not isinstance(result.error, agreed):
+            raise self._break(f"{self._ranks[number]} failed: {result.error}")
 
     def _check(self) -> None:
         if self._broken:

@@ -8,6 +8,7 @@ which shards nothing and for which every sum is its own.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -186,12 +187,17 @@ def part_like(parameter: Tensor, source: Tensor) -> Tensor:
 
 
 def join(rank: int, world: int, address: str, device: str, timeout_s: float = TIMEOUT_S) -> Ranks:
-    """Return this process's rank after all `world` ranks have met at `address` (HOST:PORT, where rank 0 listens).
+    """Return this process's rank after all `world` ranks have met at `address`; raise `OutsideError` if they do not.
 
-    Raises `OutsideError` if they do not meet within the time.
+    It is HOST:PORT, where rank 0 listens, or a file that does not exist yet, where ranks on one machine meet: these use
+    the loopback interface alone.
     """
     backend = "cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo"
     limit = timedelta(seconds=timeout_s)
+    file = address.startswith("/")
+    if file:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with boundary(into=OutsideError):
-        dist.init_process_group(backend, f"tcp://{address}", timeout=limit, rank=rank, world_size=world)
+        place = f"file://{address}" if file else f"tcp://{address}"
+        dist.init_process_group(backend, place, timeout=limit, rank=rank, world_size=world)
         return Ranks(rank, world, init_device_mesh(device.partition(":")[0], (world,)))

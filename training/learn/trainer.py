@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
@@ -139,6 +140,11 @@ class Trainer:
         resumed = self.context.resumed
         played = unpack(resumed.data.get("ahead", [])) if resumed else {}
         staged = {step: stored(file) for step, file in self.context.older.items()}
+        lag = self.config.cluster.lag
+        first = max(0, max(played, default=self.step) - lag)
+        if missing := [each for each in range(first, self.step) if each not in staged]:
+            why = f"the run was saved with another lag: the weights after step {missing[0]} are not in its checkpoint"
+            raise BadInput(why, "cluster.lag")
         ahead = Ahead(self.context, self.progress, self._begun, played, staged)
         await ahead.learned(self.step)
         return ahead
@@ -211,12 +217,17 @@ class Trainer:
             raise BadStep("no game of the step ended with a score and a sampled token")
         if unfitted := context.learners.unfitted:
             context.learners.begin_critic(begin_critic(rollouts, unfitted, context.method))
+        state = copy.deepcopy(context.method.state_dict())
         give_credit(rollouts, context.method)
         items = rows(rollouts, imitates=context.method.needs.imitates)
         if not items:
             raise BadStep("nothing was to be learned: the learner had no choice in any reply, and no text to predict")
         metrics = report.credit_metrics(rollouts)
-        metrics |= await context.learners.update(items, number, self.progress)
+        try:
+            metrics |= await context.learners.update(items, number, self.progress)
+        except StopRequested:
+            context.method.load_state_dict(state)  # the step is credited again when the run goes on
+            raise
         self.effective += metrics.get("grad_norm", 0.0) > NO_GRADIENT and metrics["lr"] > 0
         seconds = time.monotonic() - began
         tokens = sum(item.width for item in items)

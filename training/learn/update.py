@@ -148,6 +148,8 @@ class Updater:
             self._note("grad_norm", norm * share)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        # also what other ranks have read: in a later epoch it may come to this one
+        self._read_items.update(id(part) for item in group for part in (item, *item.branches))
 
     def _fit_critic(self, rate: float) -> None:
         """Let the critic learn from the step's states, which the policy's updates have computed."""
@@ -174,7 +176,8 @@ class Updater:
         old = logp.detach() if single else batch.streams["old"]
         terms = self._policy_terms(batch, logp, old, share)
         terms["entropy_bonus"] = -learn.ent_coef * (batch.streams["sampled_weight"] * entropy).sum()
-        batch.note_entropy(entropy)
+        if self._read_items.isdisjoint(map(id, batch.items)):
+            batch.note_entropy(entropy)
         self._add("entropy", (batch.streams["sampled_weight"] * entropy.detach()).sum(), share)
         loss = torch.stack(list(terms.values())).sum() if on else hidden.new_zeros((), dtype=torch.float32)
         with torch.set_grad_enabled(on and learn.critic_backbone):
@@ -192,7 +195,6 @@ class Updater:
             return total
         features = self.policy.features(batch.ids, hidden, batch.layout)
         fresh = self._read_items.isdisjoint(map(id, batch.items))
-        self._read_items.update(map(id, batch.items))
         for name, (at, targets, weights) in batch.values.items():
             states = features[0, at]
             if fresh:
