@@ -98,7 +98,8 @@ async def test_an_engine_that_hangs_is_named_ended_and_started_again(ray_of_its_
         answers = await asyncio.gather(*(pool.sample(request) for request in requests()), return_exceptions=True)
         errors = {str(answer) for answer in answers if isinstance(answer, EngineError)}
         assert len(errors) == 1
-        assert f"engine 0 on {first.node} samples since" in errors.pop()
+        why = errors.pop()  # whichever of both it is that long for first: requests, or a beat
+        assert why.startswith((f"engine 0 on {first.node} samples since", f"engine 0 on {first.node} has not answered"))
         answered = [at for at, answer in enumerate(answers) if not isinstance(answer, EngineError)]
         assert 3 <= len(answered) < 12
         assert [answers[at].tokens for at in answered] == [expected[at] for at in answered]
