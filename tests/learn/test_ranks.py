@@ -6,7 +6,7 @@ import torch
 
 from tests.learn.rank_work import STEPS, failing, learning, on_ranks
 from tests.toy_models import write_random_llama
-from training.learn.ranks import ALONE, Ranks
+from training.learn.ranks import ALONE, DistContext
 
 CASES = {
     "adapters": {"lora": {"rank": 4}, "critic": {"kind": "ridge"}},
@@ -64,7 +64,7 @@ def test_what_one_rank_raises_all_raise_and_nothing_is_learned(base, tmp_path, h
 
 
 def test_passes_are_dealt_so_that_every_rank_has_as_many():
-    ranks = [Ranks(rank, 3) for rank in range(3)]
+    ranks = [DistContext(rank, 3) for rank in range(3)]
     assert [r.deal("abcd") for r in ranks] == [
         [("a", True), ("d", True)],
         [("b", True), ("d", False)],
@@ -75,7 +75,7 @@ def test_passes_are_dealt_so_that_every_rank_has_as_many():
 
 @pytest.mark.parametrize("size, most, limit", [(100, 64, 34), (1000, 64, 64), (1, 64, 1)])
 def test_work_that_fits_one_pass_is_cut_for_all_ranks(size, most, limit):
-    assert Ranks(0, 3).limit(size, most) == limit
+    assert DistContext(0, 3).limit(size, most) == limit
     assert ALONE.limit(size, most) == min(most, size)
 
 

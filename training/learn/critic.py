@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from training.learn.ranks import ALONE, Ranks
+from training.learn.ranks import ALONE, DistContext
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -96,7 +96,7 @@ class RidgeHead(nn.Module):
         self.mean_y.fill_(mean)
 
     @torch.no_grad()
-    def fit(self, states: Tensor, targets: Tensor, ranks: Ranks = ALONE) -> None:
+    def fit(self, states: Tensor, targets: Tensor, ranks: DistContext = ALONE) -> None:
         """Add one step's rows, choose the strength of the penalty, and solve again, on all ranks alike."""
         x, y = self._features(states, ranks).double(), targets.double()
         if self.count > 0:
@@ -108,7 +108,7 @@ class RidgeHead(nn.Module):
             getattr(self, name).mul_(self.decay).add_(ranks.sum(moment))
         self._solve()
 
-    def _features(self, states: Tensor, ranks: Ranks) -> Tensor:
+    def _features(self, states: Tensor, ranks: DistContext) -> Tensor:
         """Return what is regressed on, (N, min(H, K)), for states (N, H); the first call sets the scale of states."""
         if not self.projected:
             return states
@@ -176,7 +176,7 @@ class GradientHead(nn.Module):
         self.mean_y.fill_(mean)
 
     @torch.no_grad()
-    def observe(self, states: Tensor, targets: Tensor, ranks: Ranks = ALONE) -> None:
+    def observe(self, states: Tensor, targets: Tensor, ranks: DistContext = ALONE) -> None:
         """Add one step's rows to the running statistics, on all ranks alike."""
         x, y = states.double(), targets.double()
         first = not bool(self.count > 0)
@@ -239,7 +239,7 @@ class Critic(nn.Module):
         for name, mean in means.items():
             self._head(name).begin(mean)
 
-    def fit(self, rows: Mapping[str, Rows], rate: float, ranks: Ranks = ALONE) -> dict[str, float]:
+    def fit(self, rows: Mapping[str, Rows], rate: float, ranks: DistContext = ALONE) -> dict[str, float]:
         """Learn from one step's rows; return `critic_grad_norm`, where there are gradients (mean over the passes).
 
         Heads are the same on all ranks; each rank has rows of the same heads, which may be none.
@@ -255,7 +255,7 @@ class Critic(nn.Module):
         return self._descend(rows, counts, rate, ranks) if self.optimizer and rows else {}
 
     def _descend(
-        self, rows: Mapping[str, Rows], counts: Mapping[str, int], rate: float, ranks: Ranks
+        self, rows: Mapping[str, Rows], counts: Mapping[str, int], rate: float, ranks: DistContext
     ) -> dict[str, float]:
         assert self.optimizer is not None, "only heads with gradients descend"
         self.optimizer.param_groups[0]["lr"] = rate

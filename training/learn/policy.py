@@ -21,7 +21,7 @@ from training.learn import models, ranks
 from training.learn.checkpoint import read
 from training.learn.critic import Critic
 from training.learn.head import logprobs
-from training.learn.ranks import ALONE, Ranks
+from training.learn.ranks import ALONE, DistContext
 from training.run_sections import LearnSection
 from training.seeding import derive
 
@@ -53,7 +53,7 @@ class Policy:
         temperature: float,
         base: str = "",
         seed: int = 0,
-        group: Ranks = ALONE,
+        group: DistContext = ALONE,
     ) -> None:
         self.model, self.tokenizer, self.learn, self.temperature = model, tokenizer, learn, temperature
         self.inner, self.ranks = models.plain(model), group
@@ -249,7 +249,7 @@ def load(
     temperature: float,
     device: str,
     weights: str | None = None,
-    group: Ranks = ALONE,
+    group: DistContext = ALONE,
 ) -> Policy:
     """Return the policy that starts from `base`: it trains new adapters on the merged weights, or all weights.
 

@@ -1,9 +1,9 @@
 """The learner's ranks: processes that each hold a shard of the weights and read a part of every step.
 
 Weights, gradients and optimizer state are sharded by FSDP2 (`torch.distributed.fsdp.fully_shard`), over NCCL on GPUs
-and gloo on CPUs. All ranks get the same items, cut them into the same passes, and read every so many-th. What a rank
-sums over its passes is summed over the ranks, so that one rank and many learn the same. A single process is `ALONE`,
-which shards nothing and for which every sum is its own.
+and gloo on CPUs. All ranks get the same items, cut them into the same micro-batches, and read every so many-th. What a
+rank sums over its micro-batches is summed over the ranks, so that one rank and many learn the same. A single process is
+`ALONE`, which shards nothing and for which every sum is its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ READ = "last_hidden_state"
 """The method of a sharded model that `hidden_states` calls: its weights are gathered while it runs."""
 
 
-class Ranks:
+class DistContext:
     """This process among the learner's ranks. `rank` counts from 0 to `world` - 1."""
 
     def __init__(self, rank: int = 0, world: int = 1, mesh: DeviceMesh | None = None) -> None:
@@ -58,17 +58,17 @@ class Ranks:
     # --- work ---
 
     def limit(self, size: int, most: int) -> int:
-        """Return the size of a pass, at most `most`, with which work of `size` tokens gives every rank something."""
+        """Return the size of a micro-batch, at most `most`, so that work of `size` tokens gives every rank something."""
         return min(most, max(1, -(-size // self.world)))
 
-    def deal(self, passes: Sequence[T]) -> list[tuple[T, bool]]:
-        """Return this rank's passes, as many as every other rank's: (pass, whether it counts).
+    def deal(self, batches: Sequence[T]) -> list[tuple[T, bool]]:
+        """Return this rank's micro-batches, as many as every other rank's: (micro-batch, whether it counts).
 
-        Each pass gathers weights from all ranks, so a rank without work of its own repeats the last pass for nothing.
+        Each gathers weights from all ranks, so a rank without work of its own repeats the last one for nothing.
         """
-        rounds = -(-len(passes) // self.world)
+        rounds = -(-len(batches) // self.world)
         mine = [number * self.world + self.rank for number in range(rounds)]
-        return [(passes[min(place, len(passes) - 1)], place < len(passes)) for place in mine]
+        return [(batches[min(place, len(batches) - 1)], place < len(batches)) for place in mine]
 
     # --- agreement and sums ---
 
@@ -134,7 +134,7 @@ class Ranks:
         register_fsdp_forward_method(model, READ)
 
 
-ALONE = Ranks()
+ALONE = DistContext()
 
 
 def _last_hidden_state(model: PreTrainedModel, **inputs: Any) -> Tensor:
@@ -186,7 +186,7 @@ def part_like(parameter: Tensor, source: Tensor) -> Tensor:
     return part
 
 
-def join(rank: int, world: int, address: str, device: str, timeout_s: float = TIMEOUT_S) -> Ranks:
+def join(rank: int, world: int, address: str, device: str, timeout_s: float = TIMEOUT_S) -> DistContext:
     """Return this process's rank after all `world` ranks have met at `address`; raise `OutsideError` if they do not.
 
     It is HOST:PORT, where rank 0 listens, or a file that does not exist yet, where ranks on one machine meet: these use
@@ -200,4 +200,4 @@ def join(rank: int, world: int, address: str, device: str, timeout_s: float = TI
     with boundary(into=OutsideError):
         place = f"file://{address}" if file else f"tcp://{address}"
         dist.init_process_group(backend, place, timeout=limit, rank=rank, world_size=world)
-        return Ranks(rank, world, init_device_mesh(device.partition(":")[0], (world,)))
+        return DistContext(rank, world, init_device_mesh(device.partition(":")[0], (world,)))
