@@ -58,7 +58,7 @@ class DistContext:
     # --- work ---
 
     def limit(self, size: int, most: int) -> int:
-        """Return the size of a micro-batch, at most `most`, so that work of `size` tokens gives every rank something."""
+        """Return the size of a micro-batch, at most `most`, so that `size` tokens of work give every rank something."""
         return min(most, max(1, -(-size // self.world)))
 
     def deal(self, batches: Sequence[T]) -> list[tuple[T, bool]]:
