@@ -145,7 +145,8 @@ def test_a_ray_of_its_own_is_private_and_leaves_nothing(monkeypatch):
             assert not cluster.joined
             [node] = cluster.nodes()
             assert (node.address, node.name) == ("127.0.0.1", socket.gethostname())
-            folder = cluster._folder
+            folder = cluster.folder
+            assert folder is not None
             assert (folder / "token").stat().st_mode & 0o077 == 0
             children = psutil.Process().children(recursive=True)
             rays = [process for process in children if "ray" in " ".join(process.cmdline())]
