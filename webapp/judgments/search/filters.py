@@ -139,6 +139,10 @@ def _of_game(column: str, output: Any) -> Coalesce:
     return Coalesce(*(f"judgment__{kind}__labelled_game__{column}" for kind in KINDS), output_field=output)
 
 
+LABELLED_GAME = _of_game("pk", IntegerField())
+"""The key of the label's `LabelledGame`."""
+
+
 class _Entry(Func):
     """The entry of a JSON list at an index, as text; NULL where there is none."""
 

@@ -8,8 +8,9 @@ from functools import partial
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.core.paginator import Paginator
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Value
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -27,7 +28,15 @@ from webapp.judgments.annotating.turns import TurnLine
 from webapp.judgments.display import ShownValue
 from webapp.judgments.models import JudgedGame, Label, LabelledGame, SavedSearch, role_at
 from webapp.judgments.search import services
-from webapp.judgments.search.filters import AUTHORS, OUTCOMES, PLACES, LabelFilter, offered_labels, placed
+from webapp.judgments.search.filters import (
+    AUTHORS,
+    LABELLED_GAME,
+    OUTCOMES,
+    PLACES,
+    LabelFilter,
+    offered_labels,
+    placed,
+)
 from webapp.judgments.search.quotes import Quote, quotes
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.scenarios.models import StoredConversation
@@ -61,11 +70,12 @@ def search(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     form = LabelFilter(request.GET)
     matches = form.labels(user) if form.is_valid() else Label.objects.none()
-    kinds = ("judgment__match", "judgment__episode", "judgment__conversation")
-    # read once, and without what a page shows of each
-    keys = list(matches.values_list("pk", *kinds)[: MOST_LISTED + 1])
-    listed = [key[0] for key in keys[:MOST_LISTED]]
-    page = Paginator(listed, PAGE).get_page(integer(request, "page", 1, low=1))
+    # one row of keys, without what a page shows of each label
+    selected = matches.values("pk", "judgment", labelled_game=LABELLED_GAME)[: MOST_LISTED + 1].aggregate(
+        keys=ArrayAgg("pk", order_by=("-judgment", "pk"), default=Value([])),
+        games=Count("labelled_game", distinct=True),
+    )
+    page = Paginator(selected["keys"][:MOST_LISTED], PAGE).get_page(integer(request, "page", 1, low=1))
     rows = placed(Label.objects.filter(pk__in=list(page))).select_related(
         "judgment__codebook_version__codebook",
         "judgment__match",
@@ -77,8 +87,8 @@ def search(request: HttpRequest) -> HttpResponse:
         "form": form,
         "page": page,
         "hits": list(_hits(rows)) if page else [],
-        "game_count": len({key[1:] for key in keys}),
-        "more": len(keys) > MOST_LISTED,
+        "game_count": selected["games"],
+        "more": len(selected["keys"]) > MOST_LISTED,
         "labels": offered_labels(user),
         "games": sorted((name, REGISTRY[name].title) for name in _games() if name in REGISTRY),
         "runs": list(_runs().values_list("pk", "name")[:MOST_RUNS]),
