@@ -182,6 +182,48 @@ def _attempt_from(run: int, start_step: int, steps: Iterable[int], *, reward: fl
     Attempt.objects.filter(pk=attempt.pk).update(lease_until=Now() + timedelta(hours=1))
 
 
+def spread_run() -> int:
+    """A running run on processes of two nodes, as its heartbeat tells of them: busy, idle, restarted and lost ones."""
+    from tests.webapp.runs.making import make_run
+    from training.records import ProcessStatus
+    from webapp.accounts.models import User
+
+    run = make_run(User.objects.get(username="rosa"), name="spread", state="running", steps=10, step=2)
+    ranks = [
+        ProcessStatus(
+            name=f"learner {number}",
+            node="gpu-node-01.cluster.example",
+            pid=40_000 + number,
+            device=f"cuda:{number}",
+            state="serving",
+            doing="learning",
+            waiting_s=41.5,
+            rss_bytes=9_000_000_000,
+            gpu_bytes=61_000_000_000,
+        )
+        for number in range(2)
+    ]
+    engines = [
+        ProcessStatus(
+            name=f"engine {number}",
+            node="gpu-node-02.cluster.example",
+            pid=50_000 + number,
+            device=f"cuda:{number}",
+            state=state,
+            doing="sampling" if number else "",
+            requests=32 * number,
+            waiting_s=3.0 * number,
+            rss_bytes=5_000_000_000,
+            gpu_bytes=70_000_000_000,
+            restarts=number,
+        )
+        for number, state in enumerate(("serving", "serving", "lost"))
+    ]
+    processes = [each.to_dict() for each in (*ranks, *engines)]
+    _attempt(run, {"phase": "sampling", "at": time.time(), "processes": processes}, silent_s=0)
+    return run.pk
+
+
 def _record(attempt: Any, steps: Iterable[int], *, reward: float) -> None:
     from webapp.runs import attempts
     from webapp.runs.batches import Batch

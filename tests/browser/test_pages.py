@@ -76,7 +76,8 @@ def walk(site, browser):
     with visiting(browser, site.address, viewport=SMALL) as visitor:
         visitor.context.add_init_script(AXE.read_text())
         visitor.sign_in(*site.admin)
-        entries = [{"name": "home", "address": "/"}, *site.seed("pages")]
+        spread = {"name": "a run on several processes", "address": f"/runs/{site.seed('spread_run')}/"}
+        entries = [{"name": "home", "address": "/"}, spread, *site.seed("pages")]
         yield [walk_through(visitor.page, **entry) for entry in entries], visitor.troubles
 
 
