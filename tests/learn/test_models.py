@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -143,3 +145,25 @@ def test_a_model_without_chat_template_is_refused(tmp_path):
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
     with pytest.raises(BadInput, match="chat template"):
         models.load(folder)
+
+
+WITHOUT_PEFT = """
+import sys
+for name in ("peft", "trl", "vllm"):
+    sys.modules[name] = None  # an import of it fails, as where it is not installed
+from training.learn import models, policy, trainer
+from training.run_sections import LearnSection
+learn = LearnSection.from_dict({"lora": False})
+made = policy.load(sys.argv[1], (), learn, seed=0, temperature=1.0, device="cpu")
+weights = dict(models.merged_weights(made.model))
+assert sorted(weights) == sorted(name for name, _ in made.model.named_parameters())
+made.restart()
+models.adapt(made.model, models.LoraConfig())
+"""
+
+
+def test_all_weights_train_where_peft_is_not_installed(base):
+    command = [sys.executable, "-c", WITHOUT_PEFT, str(base)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stderr.splitlines()[-1].startswith("ModuleNotFoundError: import of peft")
+    assert "in adapt\n" in ended.stderr

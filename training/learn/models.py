@@ -2,19 +2,17 @@
 
 A folder contains a full Hugging Face model, or a PEFT adapter that names its base. Loading raises `BadInput` for a
 folder that is unsafe or incomplete, or whose adapters do not match the configuration. Importing this module imports
-torch.
+torch; PEFT is imported where adapters are made or loaded.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import torch
-from peft import LoraConfig as PeftLora
-from peft import PeftModel, get_peft_model
-from peft.tuners.lora import LoraLayer
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from training import bases
@@ -24,6 +22,9 @@ from training.learn.ranks import release, whole
 from training.sections import Dtype, LoraConfig
 
 if TYPE_CHECKING:
+    from peft import LoraConfig as PeftLora
+    from peft import PeftModel
+    from peft.tuners.lora import LoraLayer
     from torch import Tensor
 
 ADAPTER = "default"
@@ -54,6 +55,8 @@ def adapt(model: PreTrainedModel, lora: LoraConfig) -> PeftModel:
 
     Raises `BadInput` for targets that the model does not have.
     """
+    from peft import get_peft_model
+
     try:
         return get_peft_model(model, _peft(lora), adapter_name=ADAPTER)
     except ValueError as error:  # PEFT raises it for names that match no layer
@@ -61,6 +64,8 @@ def adapt(model: PreTrainedModel, lora: LoraConfig) -> PeftModel:
 
 
 def _load_adapter(base: PreTrainedModel, folder: Path, lora: LoraConfig | None) -> PreTrainedModel | PeftModel:
+    from peft import PeftModel
+
     model = PeftModel.from_pretrained(base, folder, adapter_name=ADAPTER, is_trainable=lora is not None)
     if lora is None:
         merged = model.merge_and_unload()
@@ -72,6 +77,8 @@ def _load_adapter(base: PreTrainedModel, folder: Path, lora: LoraConfig | None) 
 
 
 def _peft(lora: LoraConfig) -> PeftLora:
+    from peft import LoraConfig as PeftLora
+
     return PeftLora(
         r=lora.rank,
         lora_alpha=lora.alpha,
@@ -81,9 +88,15 @@ def _peft(lora: LoraConfig) -> PeftLora:
     )
 
 
+def has_adapters(model: PreTrainedModel | PeftModel) -> TypeGuard[PeftModel]:
+    """Return whether a model is a PeftModel; before PEFT has been imported none is."""
+    peft = sys.modules.get("peft")
+    return peft is not None and isinstance(model, peft.PeftModel)
+
+
 def plain(model: PreTrainedModel | PeftModel) -> PreTrainedModel:
     """Return the Hugging Face model inside a PeftModel; its adapter layers stay in place."""
-    return model.get_base_model() if isinstance(model, PeftModel) else model
+    return model.get_base_model() if has_adapters(model) else model
 
 
 def refuse_unusual_logits(model: PreTrainedModel) -> None:
@@ -108,7 +121,7 @@ def merged_weights(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Te
     """
     inner = plain(model)
     release(inner)
-    adapted = {name: layer for name, layer in inner.named_modules() if isinstance(layer, LoraLayer)}
+    adapted = _adapter_layers(inner) if has_adapters(model) else {}
     for name, parameter in inner.named_parameters():
         owner, _, kind = name.partition(".base_layer.")
         if kind == "weight" and owner in adapted:
@@ -118,6 +131,12 @@ def merged_weights(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Te
             yield f"{owner}.{kind}", whole(parameter.detach())
         elif ".lora_" not in name:
             yield name, whole(parameter.detach())
+
+
+def _adapter_layers(model: PreTrainedModel) -> dict[str, LoraLayer]:
+    from peft.tuners.lora import LoraLayer
+
+    return {name: layer for name, layer in model.named_modules() if isinstance(layer, LoraLayer)}
 
 
 def save(
@@ -148,7 +167,7 @@ def save_files(
 ) -> None:
     """Write everything but full weights, see `save`; of several ranks all must call it."""
     if adapter_only:
-        if not isinstance(model, PeftModel):
+        if not has_adapters(model):
             raise BadInput("only a model with adapters can be saved as an adapter", "checkpoint")
         model.peft_config[ADAPTER].base_model_name_or_path = info.parent or info.base
         release(plain(model))

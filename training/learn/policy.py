@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
-from peft import PeftModel
 
 from training import bases
 from training.errors import BadInput
@@ -28,6 +27,7 @@ from training.seeding import derive
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from peft import PeftModel
     from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -71,7 +71,7 @@ class Policy:
             self.inner.train()  # recomputing is a mode of training; no model here has dropout
             self.inner.enable_input_require_grads()
         group.shard(self.inner, half=learn.autocast)
-        adapters = self.trained if isinstance(model, PeftModel) else {}
+        adapters = self.trained if models.has_adapters(model) else {}
         self._untrained = {name: parameter.detach().clone() for name, parameter in adapters.items()}
 
     @property
@@ -83,7 +83,7 @@ class Policy:
     @contextmanager
     def as_start(self) -> Iterator[PreTrainedModel]:
         """Yield the model that the run started from: the model without adapters, or the frozen copy."""
-        if isinstance(self.model, PeftModel):
+        if models.has_adapters(self.model):
             with self.model.disable_adapter():
                 yield self.inner
         elif self._start is not None:
@@ -113,7 +113,7 @@ class Policy:
         takes the place of the starting model's where nothing else reads that.
         """
         self._reference, self._adapters = None, {}
-        if isinstance(self.model, PeftModel):
+        if models.has_adapters(self.model):
             if checkpoint is not None:
                 tensors = read(checkpoint).tensors
                 self._adapters = {name: parameter.detach().clone() for name, parameter in self.trained.items()}
@@ -195,14 +195,14 @@ class Policy:
         Those of adapters are the shards of this rank.
         """
         tensors: dict[str, Tensor] = {f"critic.{name}": tensor for name, tensor in self.critic.state_dict().items()}
-        if isinstance(self.model, PeftModel):
+        if models.has_adapters(self.model):
             tensors |= {f"adapter.{name}": p.detach() for name, p in self.trained.items()}
         return tensors
 
     @torch.no_grad()
     def restart(self) -> None:
         """Take the weights that the run started from; value heads stay as they are."""
-        if isinstance(self.model, PeftModel):
+        if models.has_adapters(self.model):
             for name, parameter in self.trained.items():
                 parameter.copy_(self._untrained[name])
         else:
@@ -211,7 +211,7 @@ class Policy:
     @torch.no_grad()
     def go_back(self, checkpoint: Path) -> None:
         """Take all weights of a checkpoint of this run; adapters and value heads are left to `restore`."""
-        if not isinstance(self.model, PeftModel):
+        if not models.has_adapters(self.model):
             self._copy(checkpoint)
 
     def _copy(self, model: str | Path) -> None:
