@@ -54,6 +54,13 @@ def _medians(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: statistics.median(row.get(name, 0.0) for row in rows) for name in names}
 
 
+def line(comparison: Mapping[str, Any], unit: str) -> str:
+    """Return both medians, and the ratio with the smallest and the largest of a round."""
+    ours, theirs = (round(comparison[name]["median"]) for name in ("a", "b"))
+    low, high = min(comparison["ratios"]), max(comparison["ratios"])
+    return f"{ours} against {theirs} {unit}, {comparison['ratio']:.2f} ({low:.2f} to {high:.2f})"
+
+
 def where(comparison: Mapping[str, Any]) -> str:
     """Return the seconds of each part, one line per side."""
     return "\n".join(

@@ -8,17 +8,11 @@ over the seeds; `reward` is the mean of the last half of the steps.
 from __future__ import annotations
 
 import statistics
-import tempfile
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
+from bench import alternate, whole_steps
 from bench.recorded_conversations import conditions
-from training.attempts.start import start
-from training.config import parse
-from training.learn.trainer import run
-from training.rundir import RunDir
-from training.store import read_lines
 
 WARM = 2
 """Steps at the beginning that the rate leaves out."""
@@ -58,30 +52,15 @@ def _interval(differences: list[float]) -> dict[str, float | int]:
 
 
 def _run(arguments: Namespace, lag: int, seed: int) -> dict[str, float]:
-    config = {
-        "seed": seed,
-        "model": {"base": arguments.model, "device": "cpu"},
-        "engine": {"name": arguments.engine},
-        "sampling": {"max_tokens": 24},
-        "game": {"name": "negotiation", "settings": {"turn_limit": 4}},
-        "rollout": {"scenarios": arguments.games, "games": 8},
-        "learn": {
-            "steps": arguments.steps,
-            "lr": 1e-4,
-            "critic_warmup": 1,
-            "save_every": arguments.steps,
-            "epochs": arguments.epochs,
-            "tokens_per_batch": arguments.tokens,
-        },
-        "stop": {"failing": 1.0},
-        "cluster": {"lag": lag, "address": "local"},  # without an address and a lag everything stays in this process
-    }
-    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
-        run_dir = RunDir(Path(scratch) / "run")
-        outcome = run(start(parse(config), run_dir, Path(scratch)), run_dir)
-        if outcome["result"] != "succeeded":
-            raise RuntimeError(outcome["why"])
-        lines = [each for each, _ in read_lines(run_dir.attempt(1).metrics)]
+    lines = whole_steps.steps_of(
+        whole_steps.configuration(
+            arguments,
+            seed,
+            rollout={"scenarios": arguments.games, "games": 8},
+            learn={"steps": arguments.steps, "save_every": arguments.steps, "epochs": arguments.epochs},
+            cluster={"lag": lag, "address": "local"},  # without an address and a lag everything stays in this process
+        )
+    )
     warm = lines[WARM:]
     seconds = warm[-1]["at"] - lines[WARM - 1]["at"]
     return {
@@ -96,10 +75,8 @@ def _run(arguments: Namespace, lag: int, seed: int) -> dict[str, float]:
 
 def line(result: dict[str, Any]) -> str:
     """Return the comparison in one line."""
-    ours, theirs = (round(result[side]["median"]) for side in "ab")
-    low, high = min(result["ratios"]), max(result["ratios"])
     reward = result["reward_difference"]
     return (
-        f"lag 1 against 0: {ours} against {theirs} conversations per hour, {result['ratio']:.2f} ({low:.2f} to "
-        f"{high:.2f}); reward {reward['mean']:+.3f} ± {reward['half_width']:.3f} over {reward['seeds']} seeds"
+        f"lag 1 against 0: {alternate.line(result, result['unit'])}; reward {reward['mean']:+.3f} ± "
+        f"{reward['half_width']:.3f} over {reward['seeds']} seeds"
     )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from argparse import Namespace
-from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -21,8 +20,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench import padded_rows
-from bench.alternate import Reading, alternate
+from bench import alternate, padded_rows
+from bench.alternate import Reading
 from bench.clock import now
 from bench.recorded_conversations import conditions, device, use_threads
 from training import bases, players, samples
@@ -92,7 +91,7 @@ class Learning:
             losses[padded] = metrics["loss"]
             return Reading(tokens / seconds, {"update": seconds})
 
-        compared = alternate(lambda: update(padded=False), lambda: update(padded=True), rounds)
+        compared = alternate.alternate(lambda: update(padded=False), lambda: update(padded=True), rounds)
         passes, others = cut(items, self.learn.tokens_per_batch), padded_rows.cut(items, self.learn.tokens_per_batch)
         lengths = sorted(map(len, items))
         work = {
@@ -149,12 +148,8 @@ def with_branches(whole: Item) -> Item:
 
 def line(result: dict[str, Any]) -> str:
     """Return one line for each comparison."""
-    return "; ".join(_line(name, result[name]) for name in ("traces", "branches"))
-
-
-def _line(name: str, compared: dict[str, Any]) -> str:
-    ours, theirs = (round(compared[side]["median"]) for side in "ab")
-    ratios: Sequence[float] = compared["ratios"]
-    ratio = f"{compared['ratio']:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-    padding = 100 * compared["work"]["padding"]
-    return f"{name} {ours} against {theirs} tokens per second, {ratio}, {padding:.1f} % padding"
+    parts = {name: result[name] for name in ("traces", "branches")}
+    return "; ".join(
+        f"{name} {alternate.line(part, result['unit'])}, {100 * part['work']['padding']:.1f} % padding"
+        for name, part in parts.items()
+    )

@@ -11,7 +11,8 @@ from argparse import Namespace
 from functools import partial
 from typing import Any
 
-from bench.alternate import Reading, alternate
+from bench import alternate
+from bench.alternate import Reading
 from bench.clock import now
 from bench.recorded_conversations import conditions
 from training import bases
@@ -30,7 +31,7 @@ def measure(arguments: Namespace) -> dict[str, Any]:
         loop = asyncio.new_event_loop()
         work = _requests(arguments.seed)
         two, one = (partial(_sampled, loop, pool, work) for pool in pools)
-        compared = alternate(two, one, arguments.rounds)
+        compared = alternate.alternate(two, one, arguments.rounds)
         for pool in pools:
             loop.run_until_complete(pool.close())
         loop.close()
@@ -72,8 +73,4 @@ def _sampled(loop: asyncio.AbstractEventLoop, pool: EnginePool, work: list[Sampl
 
 def line(result: dict[str, Any]) -> str:
     """Return the comparison in one line."""
-    ours, theirs = (round(result[side]["median"]) for side in "ab")
-    low, high = min(result["ratios"]), max(result["ratios"])
-    return (
-        f"two against one: {ours} against {theirs} tokens per second, {result['ratio']:.2f} ({low:.2f} to {high:.2f})"
-    )
+    return f"two against one: {alternate.line(result, result['unit'])}"
