@@ -74,6 +74,15 @@ class DivergedError(OutsideError):
     kind = "diverged"
 
 
+class ProcessLost(ParleyError):
+    """A process of a run on several has died or hangs. Another attempt goes on from the last checkpoint.
+
+    It is no `OutsideError`, because it concerns the whole run and must not be recorded as the failure of one game.
+    """
+
+    kind = "process"
+
+
 @contextmanager
 def boundary(*, into: type[OutsideError] = OutsideError) -> Iterator[None]:
     """Turn whatever a library raises inside the block into `into`; errors raised on purpose pass unchanged.

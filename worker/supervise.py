@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from django.conf import settings
 from django.db import DataError, Error, IntegrityError, close_old_connections
 
+from training.cluster.processes import delete_leftovers
 from training.errors import ParleyError
 from training.rundir import AttemptDir, RunDir
 from training.store import loads, sweep, write_json
@@ -97,6 +98,7 @@ class Supervisor:
             self._close()
         finally:
             self.child.kill()
+            delete_leftovers()
 
     def _prepare(self) -> Launch:
         """Prepare the run directory, and find out where the process will start and what is to be stored."""
@@ -365,6 +367,8 @@ class Supervisor:
             return Run.State.SUCCEEDED, ""
         if last_status.get("result") == "failed" or code == processes.WRONG_INPUT:
             return Run.State.FAILED, reason or self._last_words()
+        if last_status.get("result") == "interrupted":
+            return None, reason
         if self.reason:
             return None, self.reason
         if self.asked_at is not None:

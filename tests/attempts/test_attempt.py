@@ -9,7 +9,7 @@ from training.attempts import lock
 from training.attempts.attempt import run_attempt
 from training.attempts.lock import hold
 from training.attempts.progress import StopRequested
-from training.errors import BadInput, EngineError
+from training.errors import BadInput, EngineError, ProcessLost
 from training.rundir import RunDir
 from training.store import atomic_directory, read_lines, write_json
 
@@ -74,6 +74,22 @@ def test_every_other_failure_is_a_failed_run(tmp_path, error, late):
     log = run_dir.attempt(1).log.read_text()
     assert log.count("the run failed: ") == 1
     assert ("Traceback" in log) == isinstance(error, RuntimeError)  # the other was raised on purpose
+
+
+def test_an_attempt_that_loses_a_process_is_interrupted_with_the_reason(tmp_path):
+    def fail(*_):
+        raise ProcessLost("learner rank 1 died while learning")
+
+    run_dir = RunDir(tmp_path)
+    result = run_attempt(run_dir, None, lambda *_: None, fail)
+    assert (result["result"], result["why"], result["exit"]) == (
+        "interrupted",
+        "learner rank 1 died while learning",
+        1,
+    )
+    assert (status(run_dir)["result"], status(run_dir)["why"]) == ("interrupted", result["why"])
+    assert kinds(run_dir) == ["started", "finished"]
+    assert "interrupted: learner rank 1 died while learning" in run_dir.attempt(1).log.read_text()
 
 
 def test_a_stop_is_no_failure(tmp_path):

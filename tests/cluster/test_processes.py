@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.toy_models import write_random_llama
-from training.cluster.processes import PREFIX, _delete_folders_of_dead_drivers, _Versions, check_versions, start
+from training.cluster.processes import PREFIX, _Versions, check_versions, delete_leftovers, start
 from training.errors import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,7 +126,7 @@ def test_folders_of_drivers_that_were_killed_are_deleted(tmp_path, monkeypatch):
     )
     for folder in (dead, alive, other):
         (folder / "session").mkdir(parents=True)
-    _delete_folders_of_dead_drivers()
+    delete_leftovers()
     assert sorted(tmp_path.iterdir()) == sorted((alive, other))
 
 

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from training.attempts.progress import Progress
+from training.errors import ProcessLost
 from training.rundir import RunDir
 from training.store import atomic_directory, write_json
 
@@ -27,6 +28,8 @@ def save(attempt, step):
 def misbehave(wish, step, number):
     if wish.get("crash_at") == step and number <= wish.get("crashes", 1):
         os._exit(9)
+    if wish.get("lose_at") == step and number <= wish.get("losses", 1):
+        raise ProcessLost("learner rank 1 died")
     if wish.get("hang_at") == step and number == 1:
         time.sleep(3600)
     if wish.get("freeze_at") == step and number == 1:
@@ -61,7 +64,11 @@ def main():
         time.sleep(wish.get("start_seconds", 0))
         progress.event("started", step=start)
         for step in range(start + 1, wish["steps"] + 1):
-            misbehave(wish, step, number)
+            try:
+                misbehave(wish, step, number)
+            except ProcessLost as error:
+                progress.finish("interrupted", str(error))
+                sys.exit(1)
             progress.step = step
             progress.phase("learning")
             time.sleep(wish.get("seconds", 0.01))

@@ -125,6 +125,40 @@ def test_three_crashes_at_the_same_step_fail_the_run(make_run):
     assert "code 9" in run.error
 
 
+def test_three_crashes_in_a_row_without_a_new_checkpoint_fail_the_run_although_each_makes_steps(make_run):
+    """A checkpoint is saved after step 5, and every attempt ends in step 8."""
+    run = make_run(steps=12, crash_at=8, crashes=99)
+    for _ in range(4):
+        assert state(run) == "queued"
+        supervise(run.pk)
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert "3 attempts in a row died without a new checkpoint" in run.error
+    assert [a.start_step for a in run.attempts.order_by("number")] == [0, 5, 5, 5]
+
+
+def test_an_attempt_that_has_lost_a_process_is_followed_by_another_with_the_reason_on_record(make_run):
+    run = make_run(steps=12, lose_at=8)
+    supervise(run.pk)
+    assert state(run) == "queued"
+    assert run.events.get(kind="interrupted").data["why"] == "learner rank 1 died"
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("succeeded", "")
+    assert steps(run) == list(range(1, 13))
+    assert [a.start_step for a in run.attempts.order_by("number")] == [0, 5]
+
+
+def test_processes_that_are_lost_three_times_in_a_row_fail_the_run(make_run):
+    run = make_run(steps=12, lose_at=8, losses=99)
+    for _ in range(4):
+        assert state(run) == "queued"
+        supervise(run.pk)
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert run.error == "3 attempts in a row died without a new checkpoint. The last: learner rank 1 died"
+
+
 def test_after_a_resume_by_hand_it_may_fail_three_times_again(make_run):
     run = make_run(steps=12, crash_at=1, crashes=3)
     for _ in range(3):

@@ -1,7 +1,8 @@
 """One attempt at a run of any kind: take the run's lock, prepare, run, and record how it ended.
 
 An invalid configuration, or a run that another process is working on, raises `BadInput` and leaves no files behind.
-Every other failure is recorded as a failed run and raises nothing.
+Every other failure is recorded as a failed run and raises nothing, except that an attempt which has lost one of its
+processes is recorded as interrupted: whoever supervises it begins another, up to `TRIES` without a new checkpoint.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import Any, TypeVar
 
 from training.attempts.lock import RunLock, hold
 from training.attempts.progress import Progress, Result, StopRequested, logging_to
-from training.errors import BadInput, OutsideError, ParleyError, boundary
+from training.errors import BadInput, OutsideError, ParleyError, ProcessLost, boundary
 from training.rundir import RunDir
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+TRIES = 3
+"""Attempts in a row that may be interrupted without a new checkpoint, until the run fails."""
 Checkpoint = tuple[int, Path]
 """A training step and the folder of its checkpoint."""
 
@@ -37,7 +40,7 @@ def run_attempt(
     `attempt` is its number, by default the next free one. A `supervised` attempt takes the lock from an earlier
     supervised one. `prepare` receives the newest checkpoint (step and folder), if there is one, and returns what `go`
     works with. Signals are handled only while `go` runs, because before that there is nothing to save. `exit` is 0 for
-    succeeded or stopped, 1 for failed, 130 for stopped by SIGINT.
+    succeeded or stopped, 1 for failed or interrupted, 130 for stopped by SIGINT.
     """
     attempts = run_dir.root / "attempts"
     missing = [folder for folder in (attempts, *attempts.parents) if not folder.exists()]
@@ -90,11 +93,14 @@ def _locked(
             except ParleyError as error:
                 result, why = _failed(progress, error)
     progress.finish(result, why)
-    code = 1 if result == "failed" else 130 if "SIGINT" in progress.reason else 0
+    code = 1 if result in ("failed", "interrupted") else 130 if "SIGINT" in progress.reason else 0
     return {"result": result, "why": why, "step": progress.step, "attempt": number, "exit": code}
 
 
 def _failed(progress: Progress, error: ParleyError) -> tuple[Result, str]:
+    if isinstance(error, ProcessLost):
+        log.error("the attempt was interrupted: %s", error)
+        return "interrupted", str(error)
     explained = isinstance(error, OutsideError) and error.__cause__ is None  # any other error may be one of the program
     log.error("the run failed: %s", error, exc_info=None if explained else error)
     progress.event("error", step=progress.step, why=str(error))

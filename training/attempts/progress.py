@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Phase = Literal["loading", "starting", "sampling", "scoring", "learning", "syncing", "saving", "evaluating", "finished"]
-Result = Literal["succeeded", "stopped", "failed"]
+Result = Literal["succeeded", "stopped", "failed", "interrupted"]
+"""`interrupted`: a process was lost; another attempt goes on from the last checkpoint."""
 GRACE_S = 25.0
 """Seconds from the end of standard input to the exit of the process."""
 BEAT_S = 0.5

@@ -56,7 +56,8 @@ def _say(text: str) -> None:
 
 
 def _fail(arguments: Namespace, code: int, error: dict[str, str], text: str) -> int:
-    print(f"{arguments.prog}: {text}", file=sys.stderr)
+    if not getattr(arguments, "driver", False):  # else the process that started this one says it
+        print(f"{arguments.prog}: {text}", file=sys.stderr)
     if arguments.json:
         _print_error(error)
     return code

@@ -179,8 +179,9 @@ def _attempt(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--supervised",
         action="store_true",
-        help="for supervisors that number attempts: take the run over from their earlier attempt",
+        help="for supervisors that number attempts: take the run over from their earlier attempt, and resume nothing",
     )
+    parser.add_argument("--driver", action="store_true", help=SUPPRESS)  # a child of `training.cli.resuming`
 
 
 def _nashconv(parser: ArgumentParser) -> None:

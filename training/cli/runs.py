@@ -106,8 +106,14 @@ def _source(name: str | None) -> str:
 
 
 def _run_attempt(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> dict[str, Any]:
-    runner = import_module(RUNNERS[config.kind])
-    result: dict[str, Any] = runner.run(config, run_dir, arguments.attempt, supervised=arguments.supervised)
+    result: dict[str, Any]
+    if config.kind == "train" and not config.cluster.alone and not (arguments.supervised or arguments.driver):
+        from training.cli.resuming import run_to_the_end
+
+        result = run_to_the_end(run_dir, arguments.attempt)
+    else:
+        runner = import_module(RUNNERS[config.kind])
+        result = runner.run(config, run_dir, arguments.attempt, supervised=arguments.supervised)
     return {"kind": config.kind, "dir": str(run_dir.root), **result}
 
 

@@ -134,7 +134,7 @@ def import_ray() -> Any:
 
 
 def _start(gpus: int | None) -> Cluster:
-    _delete_folders_of_dead_drivers()
+    delete_leftovers()
     folder = _folder()
     token = folder / "token"
     token.touch(mode=0o600)
@@ -356,14 +356,38 @@ def _folder() -> Path:
     raise OutsideError(f"there is no temporary folder with a path short enough for Ray: {tempfile.gettempdir()}")
 
 
-def _delete_folders_of_dead_drivers() -> None:
-    """A driver that was killed could not delete its folder."""
+def delete_leftovers() -> None:
+    """End the processes and delete the folders of drivers on this machine that were killed and could not do it."""
     for parent in {tempfile.gettempdir(), "/tmp"}:  # noqa: S108 (only folders with our name and of this user)
         for folder in Path(parent).glob(f"{PREFIX}*-*"):
             pid = folder.name.removeprefix(PREFIX).partition("-")[0]
             with contextlib.suppress(OSError):
                 if pid.isdigit() and folder.stat().st_uid == os.getuid() and not _alive(int(pid)):
+                    _end_processes(folder)
                     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_processes(folder: Path) -> None:
+    """End the processes of the Ray with this folder, and those that they have started."""
+    import psutil
+
+    ending: set[psutil.Process] = set()
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if _belongs(process, folder):
+                ending |= {process, *process.children(recursive=True)}
+    for process in ending:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(list(ending), timeout=5.0)
+
+
+def _belongs(process: Any, folder: Path) -> bool:
+    """Whether a process is of the Ray with this folder; actors have another command line, but their logs in it."""
+    line = " ".join(process.cmdline())
+    if line.startswith("ray::"):
+        return any(Path(file.path).is_relative_to(folder) for file in process.open_files())
+    return str(folder) in line and "/ray/" in line
 
 
 def _alive(pid: int) -> bool:

@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Max
 from django.db.models.functions import Now
 
+from training.attempts.attempt import TRIES
 from webapp.core import queue
 from webapp.runs import batches
 from webapp.runs.alerts import services as alerts
@@ -24,7 +25,6 @@ from webapp.runs.summaries import keymetric
 LIVE = (Attempt.State.CLAIMED, Attempt.State.RUNNING)
 HINT_SECONDS = 15.0  # between two hints for a run that waits
 SERVE_HINT_SECONDS = 3.0
-TRIES = 3  # attempts in a row that die without a new training step, until the run fails
 
 
 class Superseded(Exception):
@@ -194,7 +194,7 @@ def _requeue(run: Run, why: str) -> None:
     elif run.kind == Run.Kind.SERVE:
         _close(run, Run.State.FAILED, why)
     elif _stuck(run):
-        _close(run, Run.State.FAILED, f"{TRIES} attempts in a row died without a new training step. The last: {why}")
+        _close(run, Run.State.FAILED, f"{TRIES} attempts in a row died without a new checkpoint. The last: {why}")
     else:
         run.state = Run.State.QUEUED
         run.save(update_fields=["state"])
@@ -202,11 +202,12 @@ def _requeue(run: Run, why: str) -> None:
 
 
 def _stuck(run: Run) -> bool:
-    """Whether the last attempts ended before the first training step above the one they started from."""
+    """Whether the last attempts all started from the same step, and none has saved a checkpoint above it."""
     last = list(run.attempts.order_by("-number").values_list("start_step", "number")[:TRIES])
     since_resume = run.events.filter(kind="resumed").aggregate(last=Max("attempt__number"))["last"] or 0
     starts = [start for start, number in last if number > since_resume]
-    return len(starts) == TRIES and len(set(starts)) == 1 and run.step <= starts[0]
+    saved = run.checkpoints.filter(step__gt=starts[0]).exists() if starts else False
+    return len(starts) == TRIES and len(set(starts)) == 1 and not saved
 
 
 def lapse_overdue() -> int:
