@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.toy_models import write_random_llama
-from training.cluster.processes import PREFIX, _Versions, check_versions, delete_leftovers, start
+from training.cluster.processes import PREFIX, delete_leftovers, start
 from training.errors import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,19 +102,6 @@ def test_an_address_at_which_nobody_listens_is_refused_at_once(monkeypatch):
     with pytest.raises(BadInput, match=rf"cluster.address: no Ray answers at {address}"):
         start()
     assert time.monotonic() - began < 10
-
-
-@pytest.mark.parametrize(
-    "found, named",
-    [(("2.60.0", "3.11.7"), ""), (("2.59.0", "3.11.7"), "Ray 2.59.0"), (("2.60.0", "3.12.1"), "Python 3")],
-)
-def test_other_versions_are_named_with_their_node(found, named):
-    expected = _Versions("2.60.0", "3.11.7")
-    if not named:
-        check_versions(_Versions(*found), expected, "node a")
-        return
-    with pytest.raises(BadInput, match=rf"node a \(10.0.0.5\) has {named}"):
-        check_versions(_Versions(*found), expected, "node a (10.0.0.5)")
 
 
 def test_folders_of_drivers_that_were_killed_are_deleted(tmp_path, monkeypatch):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import platform
 import queue
 import secrets
 import shutil
@@ -20,11 +19,14 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from training.cluster import nodes, watch
+from training.cluster.nodes import FIELD
+from training.cluster.watch import Watch
 from training.environment import visible
 from training.errors import BadInput, OutsideError, ParleyError
 
@@ -34,7 +36,6 @@ ROOT = Path(__file__).resolve().parents[2]
 LONGEST_FOLDER = 40
 """Longest path of Ray's folder: those of its sockets are 66 characters longer, and the system takes 107."""
 PREFIX = "parley-ray-"
-FIELD = "cluster.address"
 LOCAL = "local"
 """The address of a Ray of the run's own."""
 _QUIET = {
@@ -47,20 +48,16 @@ _QUIET = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One machine of the cluster: Ray's id of it, its name and address, and how many GPUs Ray may give away there."""
+    """One machine of the cluster: Ray's id of it, its name and address, and the GPUs and CPUs that Ray may give away.
+
+    `cpus` is 0 where processes need not ask for any, on a Ray of the run's own.
+    """
 
     id: str
     name: str
     address: str
     gpus: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Versions:
-    """What must be the same on all nodes."""
-
-    ray: str
-    python: str
+    cpus: int = 0
 
 
 class Cluster:
@@ -70,6 +67,8 @@ class Cluster:
         self.address = address
         self.folder = folder
         """The folder of a Ray of the run's own, which nobody else can read."""
+        self.warnings: list[str] = []
+        """What is wrong with the nodes, although the run can go on."""
 
     @property
     def joined(self) -> bool:
@@ -87,6 +86,7 @@ class Cluster:
                 name=node["NodeManagerHostname"],
                 address=node["NodeManagerAddress"],
                 gpus=int(node["Resources"].get("GPU", 0)),
+                cpus=int(node["Resources"].get("CPU", 0)) if self.joined else 0,
             )
             for node in alive
         ]
@@ -97,10 +97,12 @@ class Cluster:
         """Leave the cluster; a Ray of the run's own ends, and its folder is deleted. May be called twice."""
         import ray
 
+        watch.end()
         with _signals_kept():
             ray.shutdown()
         if self.folder is not None:
             _use_token(None)
+            _end_processes(self.folder)
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
@@ -110,15 +112,18 @@ class Cluster:
         self.stop()
 
 
-def start(address: str = "", *, gpus: int | None = None, timeout_s: float = 120.0) -> Cluster:
+def start(
+    address: str = "", *, gpus: int | None = None, packages: Collection[str] = (), timeout_s: float = 120.0
+) -> Cluster:
     """Join the Ray at `address`, or else at RAY_ADDRESS; without either, or at "local", start one on this machine.
 
     `gpus`: how many GPUs a Ray of the run's own may give away; None = all that it finds. Its processes end with the
-    thread that calls this, which should be the main one. `timeout_s` is how long an operator's cluster may take.
+    thread that calls this, which should be the main one. `packages` are distributions whose versions must be the same
+    on all nodes, besides those that every run needs. `timeout_s` is how long an operator's cluster may take.
     """
     import_ray()
     wanted = address or os.environ.get("RAY_ADDRESS", "")
-    return _start(gpus) if wanted in ("", LOCAL) else _join(wanted, timeout_s)
+    return _start(gpus) if wanted in ("", LOCAL) else _join(wanted, packages, timeout_s)
 
 
 def import_ray() -> Any:
@@ -156,10 +161,11 @@ def _start(gpus: int | None) -> Cluster:
         cluster.stop()
         raise
     cluster.address = _address()
+    watch.begin(Watch(watch.of_this_machine(own=True)))
     return cluster
 
 
-def _join(address: str, timeout_s: float) -> Cluster:
+def _join(address: str, packages: Collection[str], timeout_s: float) -> Cluster:
     deadline = time.monotonic() + timeout_s
     _check_address(address, min(timeout_s, 10.0))
     cluster = Cluster(address, None)
@@ -167,10 +173,13 @@ def _join(address: str, timeout_s: float) -> Cluster:
     try:
         with _loopback() if local else contextlib.nullcontext():
             _connect_in_time({"address": address}, timeout_s, f"the Ray at {address} did not answer")
-        _check_nodes(cluster, deadline)
+        watch.begin(Watch(watch.of_this_machine(own=False), address))
+        cluster.warnings += nodes.check(cluster, packages, deadline)
     except ParleyError:
         cluster.stop()
         raise
+    for why in cluster.warnings:
+        log.warning("%s", why)
     return cluster
 
 
@@ -217,44 +226,6 @@ def _connect_in_time(options: Mapping[str, Any], timeout_s: float, late: str) ->
         raise OutsideError(f"{late} within {timeout_s:.0f} s") from None
     if error is not None:
         raise error
-
-
-def _check_nodes(cluster: Cluster, deadline: float) -> None:
-    """Raise unless every node has the driver's versions, and this checkout; a node that is full is asked as well."""
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    expected = versions()
-    probe = ray.remote(num_cpus=0, max_retries=0)(versions)
-    nodes = cluster.nodes()
-    asked = [
-        probe.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False)).remote()
-        for node in nodes
-    ]
-    for node, answer in zip(nodes, asked, strict=True):
-        where = f"node {node.name} ({node.address}) of {cluster.address}"
-        try:
-            found = ray.get(answer, timeout=max(1.0, deadline - time.monotonic()))
-        except ray.exceptions.GetTimeoutError as error:
-            raise OutsideError(f"{where} did not run a first task in time") from error
-        except ray.exceptions.RayError as error:
-            raise BadInput(f"{where} cannot run Parley: {_one_line(error)}", FIELD) from error
-        check_versions(found, expected, where)
-
-
-def versions() -> _Versions:
-    """Return the versions of this process."""
-    import ray
-
-    return _Versions(ray.__version__, platform.python_version())
-
-
-def check_versions(found: _Versions, expected: _Versions, where: str) -> None:
-    """Raise `BadInput` naming what differs from the driver's versions."""
-    pairs = (("Ray", found.ray, expected.ray), ("Python", found.python, expected.python))
-    for name, theirs, ours in pairs:
-        if theirs != ours:
-            raise BadInput(f"{where} has {name} {theirs}, this process {ours}: they must be the same", FIELD)
 
 
 def _address() -> str:
