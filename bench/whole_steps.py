@@ -16,7 +16,6 @@ from typing import Any
 from training import bases
 from training.attempts.start import start
 from training.config import parse
-from training.learn.trainer import run
 from training.rundir import RunDir
 from training.store import read_lines
 
@@ -42,6 +41,8 @@ def configuration(arguments: Namespace, seed: int, **sections: Mapping[str, Any]
 
 def steps_of(config: dict[str, Any]) -> list[Line]:
     """Run a configuration in a temporary folder; return a line of metrics for each step."""
+    from training.learn.trainer import run  # imports torch, which pages of results do not need
+
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as scratch:
         run_dir = RunDir(Path(scratch) / "run")
         outcome = run(start(parse(config), run_dir, Path(scratch)), run_dir)

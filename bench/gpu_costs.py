@@ -1,0 +1,62 @@
+"""What the parts of a step cost on GPUs: published rows, sizes of data sheets and assumptions, each with its source.
+
+None of these has been measured with this code. `SOURCES` says of every number where it is from.
+"""
+
+from __future__ import annotations
+
+from bench.step_model import Costs, Work
+from training.cluster.shapes import SHAPES, ModelShape
+
+MEMORY = 4.8e12
+PEAK = 989e12
+NVLINK = 450e9
+NETWORK = 50e9
+PCIE = 25e9
+STORE = 5e9
+BETWEEN_STORES = 2.5e9
+READS, COMPUTES, LAUNCH = 0.6, 0.4, 0.002
+LEARNED = 27_400 / 8
+
+SOURCES = {
+    "memory of an H200, 4.8 TB/s": "NVIDIA's data sheet",
+    "bfloat16 without sparsity, 989 TFLOP/s": "NVIDIA's data sheet",
+    "NVLink, 450 GB/s in each direction": "NVIDIA's data sheet",
+    "network between nodes, 50 GB/s for each GPU": "assumed: 400 Gbit/s InfiniBand",
+    "GPU to host memory and back, 25 GB/s": "assumed: half of PCIe 5.0 × 16",
+    "copying into Ray's store, 5 GB/s": "assumed: one core that copies",
+    "from store to store, 2.5 GB/s": "assumed: Ray's object manager over TCP",
+    "60 % of the memory's speed, 40 % of the peak, 2 ms for a decoding step": "assumed",
+    "learning, 3,425 tokens per second and GPU": "prime-rl's benchmark: Qwen3-4B, all weights, 27.4k on 8 × H200",
+    "turns and credit of the driver": "measured on this machine with a scripted engine",
+}
+
+WORK = Work(conversations=512, turns=32, sampled=4096, read=4096, learned=8192, longest=1.5)
+"""512 conversations whose traces have 8,192 tokens: 32 replies of 128 tokens and as many tokens of prompts; the longest
+has half as many again as the mean."""
+
+
+def costs(shape: ModelShape, *, turn: float, credit: float, context: float = 4096) -> Costs:
+    """Return the costs of a 4B model, trained with all weights, on H200s; `context` is the mean length in decoding."""
+    weights, cache = shape.parameters, 2 * 2 * shape.key * shape.layers
+    each = 2 * weights / (COMPUTES * PEAK)
+    return Costs(
+        decode_step=LAUNCH + 2 * weights / (READS * MEMORY),
+        decode_token=cache * context / (READS * MEMORY) + each,
+        read_token=each,
+        running=256,
+        learn_token=1 / LEARNED,
+        batch=16384,
+        exchanged=(2 * 2 + 4) * weights,
+        within=1 / NVLINK,
+        between=1 / NETWORK,
+        overlapped=True,
+        weights=4 * weights,
+        hand=1 / PCIE + 1 / STORE + 1 / PCIE,
+        send=1 / BETWEEN_STORES,
+        turn=turn,
+        credit=credit,
+    )
+
+
+FOUR_B = SHAPES["4b"]

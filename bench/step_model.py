@@ -1,0 +1,186 @@
+"""A model of the seconds of one training step, by the number of GPUs: pure arithmetic, see `docs/scale.md`.
+
+An engine that decodes b sequences at once takes `decode_step` + b · `decode_token` for one token of each. Turns of a
+conversation are sequential, so an engine decodes at least as many steps as the longest conversation has tokens. The
+driver plays the games meanwhile, one turn after the other. Learner ranks read whole micro-batches; FSDP gathers the
+weights for the forward and for the backward pass of each, and reduces its gradients. Engines take the new weights from
+the store of their node, to which they are sent from that of the first rank. Without a lag a step is the sum of these;
+with a lag sampling and learning overlap, and the slower of the two counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a step has to do. Tokens are means over conversations; `longest` is in means of the sampled tokens.
+
+    `sampled`: tokens that an engine decodes. `read`: prompt tokens that it has not read before. `learned`: tokens of
+    the traces, over all seats.
+    """
+
+    conversations: int
+    turns: float
+    sampled: float
+    read: float
+    learned: float
+    longest: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What the parts cost, in seconds, bytes and seconds per byte.
+
+    `running`: most sequences that an engine decodes at once. `batch`: tokens of a micro-batch. `update`: the fixed part
+    of learning. `exchanged`: bytes that a rank gathers and reduces for a micro-batch, of infinitely many ranks.
+    `overlapped`: this happens while it computes. `weights`: bytes that are handed to the engines. `hand`: gathering,
+    storing and loading them on one node. `send`: to each further node, which all read from the first. `turn` and
+    `credit`: the driver's work for a turn, and for a conversation once it has been played. `fixed`: the rest of a step.
+    """
+
+    decode_step: float
+    decode_token: float
+    read_token: float = 0.0
+    running: int = 1024
+    learn_token: float
+    batch: int
+    update: float = 0.0
+    exchanged: float = 0.0
+    within: float = 0.0
+    between: float = 0.0
+    overlapped: bool = False
+    weights: float = 0.0
+    hand: float = 0.0
+    send: float = 0.0
+    turn: float = 0.0
+    credit: float = 0.0
+    fixed: float = 0.0
+    per_node: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Processes on GPUs. `shared`: engine and learner are on one, where they alternate."""
+
+    engines: int
+    ranks: int
+    nodes: int = 1
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The seconds of a step's parts: engines, the driver's turns, learning, sync, credit and writing, the rest."""
+
+    engines: float
+    driver: float
+    learning: float
+    sync: float
+    credit: float
+    fixed: float
+
+    @property
+    def alternating(self) -> float:
+        """Seconds of a step without a lag."""
+        return max(self.engines, self.driver) + self.learning + self.sync + self.credit + self.fixed
+
+    @property
+    def overlapping(self) -> float:
+        """Seconds of a step with a lag: of who samples, who learns, and the driver, who works for both."""
+        playing = max(self.engines, self.driver) + self.sync
+        learning = self.learning + self.sync + self.credit + self.fixed
+        return max(playing, learning, self.driver + self.credit)
+
+
+def engines(work: Work, costs: Costs, count: int) -> float:
+    """Return the seconds that the busiest of `count` engines samples."""
+    most = math.ceil(work.conversations / count)
+    steps = work.sampled * max(work.longest, most / costs.running)
+    return costs.decode_step * steps + most * (work.sampled * costs.decode_token + work.read * costs.read_token)
+
+
+def exchange(costs: Costs, ranks: int) -> float:
+    """Return the seconds in which FSDP gathers weights and reduces gradients, for one micro-batch."""
+    each = costs.within if ranks <= costs.per_node else costs.between
+    return costs.exchanged * (ranks - 1) / ranks * each
+
+
+def learning(work: Work, costs: Costs, ranks: int) -> float:
+    """Return the seconds of an update: micro-batches are whole, and every rank reads every so many-th."""
+    tokens = work.conversations * work.learned
+    size = min(costs.batch, math.ceil(tokens / ranks))
+    rounds = math.ceil(math.ceil(tokens / size) / ranks)
+    compute, exchanged = size * costs.learn_token, exchange(costs, ranks)
+    return costs.update + rounds * (max(compute, exchanged) if costs.overlapped else compute + exchanged)
+
+
+def sync(costs: Costs, nodes: int) -> float:
+    """Return the seconds until all engines have new weights."""
+    return costs.weights * (costs.hand + costs.send * (nodes - 1))
+
+
+def step(work: Work, costs: Costs, layout: Layout) -> Step:
+    """Return the seconds of a step's parts."""
+    return Step(
+        engines(work, costs, layout.engines),
+        work.conversations * work.turns * costs.turn,
+        learning(work, costs, layout.ranks),
+        sync(costs, layout.nodes),
+        work.conversations * costs.credit,
+        costs.fixed,
+    )
+
+
+def layouts(gpus: int, per_node: int = 8) -> Iterator[Layout]:
+    """Yield the ways to divide GPUs between ranks, of which there are a power of two, and engines."""
+    nodes = math.ceil(gpus / per_node)
+    if gpus == 1:
+        yield Layout(1, 1, shared=True)
+    for power in range(gpus.bit_length()):
+        if 2**power < gpus:
+            yield Layout(gpus - 2**power, 2**power, nodes)
+
+
+def seconds(parts: Step, layout: Layout, *, lag: bool) -> float:
+    """Return the seconds of a step with or without a lag; on a shared GPU there is none."""
+    return parts.overlapping if lag and not layout.shared else parts.alternating
+
+
+def best(work: Work, costs: Costs, gpus: int, *, lag: bool) -> tuple[Layout, Step]:
+    """Return the layout with the fastest step, and its parts."""
+    options = [(layout, step(work, costs, layout)) for layout in layouts(gpus, costs.per_node)]
+    return min(options, key=lambda option: seconds(option[1], option[0], lag=lag))
+
+
+def limit(work: Work, costs: Costs, layout: Layout, *, lag: bool) -> str:
+    """Return the name of what a step would gain most from if it cost nothing."""
+    without = {
+        "the longest conversation": replace(costs, decode_step=0.0),
+        "decoding": replace(costs, decode_token=0.0, read_token=0.0),
+        "driver": replace(costs, turn=0.0, credit=0.0),
+        "micro-batches": replace(costs, learn_token=0.0),
+        "exchange of ranks": replace(costs, exchanged=0.0),
+        "sync": replace(costs, weights=0.0),
+        "update": replace(costs, update=0.0, fixed=0.0),
+    }
+    return min(without, key=lambda name: seconds(step(work, without[name], layout), layout, lag=lag))
+
+
+def knee(rate: Callable[[int], float], least: int = 8, most: int = 512) -> int | None:
+    """Return the least of 8, 16, 32 … GPUs of which twice as many give less than half as much again; None to `most`."""
+    while least <= most:
+        if rate(2 * least) < 1.5 * rate(least):
+            return least
+        least *= 2
+    return None
+
+
+def title(check: Mapping[str, Any]) -> str:
+    """Return which steps a check of the model is about, in words."""
+    engines = f"{check['engines']} engine{'s' if check['engines'] > 1 else ''}"
+    return f"{engines}, lag {check['lag']}, {check['conversations']} conversations"

@@ -1,0 +1,107 @@
+"""The model of a step: every number worked by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from bench import gpu_costs, step_model, step_time
+from bench.step_model import Costs, Layout, Work
+
+WORK = Work(conversations=8, turns=2, sampled=10, read=4, learned=500, longest=1.5)
+COSTS = Costs(
+    decode_step=2, decode_token=0.5, read_token=0.25, running=4, learn_token=0.001, batch=1000, update=3,
+    exchanged=8, within=0.5, between=1, weights=10, hand=0.2, send=0.1, turn=0.25, credit=0.5, fixed=1,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "count, seconds",
+    [
+        (1, 88),  # 8 conversations, of which 4 at once: 20 decoding steps of 2 s, and 8 · (10 · 0.5 + 4 · 0.25)
+        (2, 54),  # 4 conversations: the longest has 15 steps; 30 + 4 · 6
+        (3, 48),  # the busiest has 3 of them
+        (100, 36),  # one each: the longest conversation stays
+    ],
+)
+def test_engines_decode_at_least_the_longest_conversation(count, seconds):
+    assert step_model.engines(WORK, COSTS, count) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "ranks, overlapped, seconds",
+    [
+        (1, False, 7),  # 3 + 4 micro-batches of 1 s
+        (2, False, 9),  # 3 + 2 rounds of 1 s and of 8 · 1/2 · 0.5 s
+        (2, True, 7),  # 3 + 2 rounds of 2 s
+        (3, True, 3 + 2 * 8 / 3),  # 4 micro-batches are 2 rounds; 8 · 2/3 · 0.5 = 8/3
+        (16, False, 10.75),  # over nodes: 16 micro-batches of 250 tokens, one round of 0.25 + 8 · 15/16 · 1
+    ],
+)
+def test_micro_batches_are_whole_and_ranks_wait_for_each_other(ranks, overlapped, seconds):
+    assert step_model.learning(WORK, replace(COSTS, overlapped=overlapped), ranks) == pytest.approx(seconds)
+
+
+def test_weights_are_sent_to_every_further_node():
+    assert [step_model.sync(COSTS, nodes) for nodes in (1, 3)] == pytest.approx([2, 4])
+
+
+def test_a_step_is_the_sum_without_a_lag_and_the_slower_side_with_one():
+    parts = step_model.step(WORK, COSTS, Layout(2, 2))
+    assert (parts.engines, parts.driver, parts.learning, parts.sync, parts.credit, parts.fixed) == pytest.approx(
+        (54, 4, 9, 2, 4, 1)
+    )
+    assert parts.alternating == pytest.approx(70)
+    assert parts.overlapping == pytest.approx(56)  # 54 + 2, and not 9 + 2 + 4 + 1
+    slow = replace(parts, driver=80)
+    assert slow.alternating == pytest.approx(96)
+    assert slow.overlapping == pytest.approx(84)  # the driver plays and credits: 80 + 4
+
+
+def test_what_limits_a_step_is_what_it_gains_most_from():
+    assert step_model.limit(WORK, COSTS, Layout(2, 2), lag=True) == "the longest conversation"  # 56 s become 26
+    assert step_model.limit(WORK, replace(COSTS, decode_step=0.2), Layout(2, 2), lag=True) == "decoding"  # 29 become 16
+    assert step_model.limit(WORK, replace(COSTS, turn=5), Layout(2, 2), lag=True) == "driver"
+    assert step_model.limit(WORK, replace(COSTS, send=100), Layout(2, 2, nodes=3), lag=True) == "sync"
+
+
+def test_layouts_leave_an_engine_and_a_lag_needs_two_gpus():
+    assert list(step_model.layouts(1)) == [Layout(1, 1, shared=True)]
+    assert list(step_model.layouts(4)) == [Layout(3, 1), Layout(2, 2)]
+    assert [layout.nodes for layout in step_model.layouts(12)] == [2, 2, 2, 2]
+    shared = step_model.step(WORK, COSTS, Layout(1, 1, shared=True))
+    assert step_model.seconds(shared, Layout(1, 1, shared=True), lag=True) == shared.alternating
+
+
+@pytest.mark.parametrize(
+    "rate, gpus",
+    [(lambda gpus: gpus, None), (lambda gpus: min(gpus, 32), 32), (lambda gpus: min(gpus, 47), 32), (lambda _: 1, 8)],
+)
+def test_the_number_from_which_another_gpu_gives_less_than_half(rate, gpus):
+    assert step_model.knee(rate) == gpus
+
+
+def test_costs_are_recovered_from_steps_that_they_make():
+    def made(games):  # 24 tokens of each of `games` conversations; 0.1 s per decoding step, 0.01 s per token
+        return {
+            "episodes": games, "turns": 4, "sampled_tokens": 24 * games, "trace_tokens": 200 * games,
+            "sampling": 2.4 + 0.24 * games, "learning": 2 + 0.5 * games, "sync": 0.5, "rest": 0.1 + 0.05 * games,
+        }  # fmt: skip
+
+    work, costs = step_time.fit([made(4), made(4), made(24)], batch=8192, size=100)
+    assert (work.turns, work.sampled, work.learned) == (4, 24, 200)
+    assert (costs.decode_step, costs.decode_token) == pytest.approx((0.1, 0.01))
+    assert (costs.update, costs.learn_token) == pytest.approx((2, 0.0025))
+    assert (costs.fixed, costs.credit, costs.hand) == pytest.approx((0.1, 0.05, 0.005))
+
+
+def test_the_table_for_gpus_has_a_row_for_each_number():
+    made = step_time.tables(gpu_costs.costs(gpu_costs.FOUR_B, turn=0.001, credit=0.01))
+    for name in ("strong", "weak"):
+        rows = made[name]["rows"]
+        assert [row["gpus"] for row in rows] == list(step_time.GPUS)
+        assert all(row["ranks"] + row["engines"] == max(2, row["gpus"]) for row in rows)
+        assert all(row["lag_1_s"] <= row["lag_0_s"] for row in rows)
+        assert all(row["limit"] in step_time.LIFTS for row in rows)
+    assert [row["conversations"] for row in made["weak"]["rows"]][:3] == [64, 512, 2048]
+    # 4 bytes of 4,022,468,096 parameters, twice to and from a GPU at 25 GB/s and once to the store at 5 GB/s
+    assert made["strong"]["rows"][1]["seconds"]["sync"] == pytest.approx(4 * 4.022468096 * (2 / 25 + 1 / 5))
