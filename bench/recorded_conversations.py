@@ -89,7 +89,9 @@ class RecordingEngine(ForwardingEngine):
 class ParleySampler:
     """Parley's side of sampling: an engine and the conversations that it plays in every round."""
 
-    def __init__(self, arguments: Namespace, count: int, lanes: int, engine: str = "auto") -> None:
+    def __init__(
+        self, arguments: Namespace, count: int, lanes: int, engine: str = "auto", *, cache_gib: float = 1.0
+    ) -> None:
         self.folder: Path = bases.resolve(arguments.model)
         self.chat = ChatTokenizer(load_tokenizer(self.folder))
         self.sampling = Sampling(temperature=1.0, max_tokens=arguments.tokens)
@@ -97,7 +99,9 @@ class ParleySampler:
         self.scenarios = scenarios(count, arguments.turns)
         self.name = choose(engine)
         self.loop = asyncio.new_event_loop()
-        self.engine = engines.make(self.name, self.folder, dtype=arguments.dtype, device=device(), max_running=lanes)
+        self.engine = engines.make(
+            self.name, self.folder, dtype=arguments.dtype, device=device(), max_running=lanes, cache_gib=cache_gib
+        )
         self.requests: dict[str, list[RecordedRequest]] = {}
 
     def play(self) -> tuple[list[Episode], float]:
