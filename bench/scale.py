@@ -9,18 +9,30 @@ from argparse import Namespace
 from importlib import import_module
 from typing import Any
 
+from bench import site_conditions
+
 PARTS = {
     "packing": "bench.packing",
     "engines": "bench.several_engines",
     "ranks": "bench.several_ranks",
     "overlap": "bench.overlap",
+    "sync": "bench.sync",
+    "model": "bench.step_time",
+    "gpu": "bench.gpu",
 }
+ON_WISH = ("gpu",)
+"""Parts that are measured only where they are named."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
     """Return the results of the chosen parts."""
-    chosen = [arguments.part] if arguments.part else list(PARTS)
-    return {"measurement": "scale", "parts": {name: import_module(PARTS[name]).measure(arguments) for name in chosen}}
+    chosen = [arguments.part] if arguments.part else [name for name in PARTS if name not in ON_WISH]
+    return site_conditions.measured(
+        lambda: {
+            "measurement": "scale",
+            "parts": {name: import_module(PARTS[name]).measure(arguments) for name in chosen},
+        }
+    )
 
 
 def show(result: dict[str, Any]) -> str:

@@ -4,10 +4,19 @@ from argparse import Namespace
 
 import pytest
 
-from bench import overlap, scale, several_engines, several_ranks
+from bench import overlap, scale, several_engines, several_ranks, step_time, sync
+from bench.whole_steps import PHASES, seconds, weight_bytes
 from tests.toy_models import write_random_llama
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+
+def test_what_the_phases_leave_of_a_step_is_the_rest():
+    lines = [{"at": at, "sampling_s": 4, "learning_s": 3, "sync_s": 1} for at in (100.0, 110.0, 117.0)]
+    rows = seconds(lines, 1)
+    assert [row["rest"] for row in rows] == [2, 0]  # 10 - 8; phases that overlap leave nothing
+    assert [row["step"] for row in rows] == [10, 7]
+    assert set(rows[0]) == {*PHASES, "step"}
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +48,31 @@ def test_runs_with_and_without_a_lag_play_as_much(arguments):
         (read,) = result[side]["runs"]
         assert read["rate"] == pytest.approx(3600 * 8 / read["step_s"])
     assert overlap.line(result).endswith("over 1 seeds")
+
+
+def test_the_phases_of_a_step_add_up_and_the_sync_has_its_share(arguments, monkeypatch):
+    monkeypatch.setattr(sync, "STEPS", 3)
+    result = scale.main(Namespace(**{**vars(arguments), "part": "sync", "games": 4}))["parts"]["sync"]
+    for side in "ab":
+        assert sum(result[side]["shares"].values()) == pytest.approx(1, abs=0.02)
+        assert len(result[side]["steps"]) == 2
+    assert result["share"] == result["a"]["shares"]["sync"]
+    # by hand: embeddings 259 · 64; of 2 layers queries and output 64 · 64, keys and values 64 · 32, three of 64 · 128,
+    # two norms; the last norm
+    assert result["bytes"] == 4 * (259 * 64 + 2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 128 + 2 * 64) + 64)
+    assert weight_bytes(arguments.model, 2) == result["bytes"] / 2
+    assert "% of a step" in sync.line(result)
+
+
+def test_the_model_of_a_step_is_fitted_and_checked(arguments, monkeypatch):
+    monkeypatch.setattr(step_time, "STEPS", 3)
+    monkeypatch.setattr(step_time, "FITTED", (4, 12))
+    monkeypatch.setattr(step_time, "CHECKED", 8)
+    monkeypatch.setattr(step_time.os, "sched_getaffinity", lambda _: {0, 1})
+    result = step_time.measure(arguments)
+    assert all(value >= 0 for value in result["fit"]["costs"].values())
+    one, ahead, two = result["checks"]
+    for check in (one, ahead):
+        assert check["error"] == pytest.approx(check["modelled_s"] / check["measured_s"] - 1)
+    assert two["skipped"] == "3 processes need a core each"
+    assert "limited by" in step_time.line(result)
