@@ -1,0 +1,96 @@
+"""The tables of a made-up result of `bench scale`: every cell by hand."""
+
+import json
+
+from bench import gpu_costs, results, scale_page, step_time
+from bench.gpu import PUBLISHED
+
+SIDE = {"median": 100.0, "spread": [90.0, 110.0]}
+COMPARED = {"a": {"median": 300.4}, "b": SIDE, "ratio": 3.004, "ratios": [2.9, 3.1]}
+SECONDS = {
+    name: {"median": seconds, "spread": [seconds, 2 * seconds]}
+    for name, seconds in (("sampling", 4.0), ("learning", 5.0), ("sync", 0.5), ("rest", 0.5), ("step", 10.0))
+}
+SHARES = {"sampling": 0.4, "learning": 0.5, "sync": 0.05, "rest": 0.05}
+SYNC = {
+    "sides": {"a": "two processes", "b": "one process"},
+    "a": {"seconds": SECONDS, "shares": SHARES},
+    "b": {"seconds": SECONDS, "shares": SHARES},
+    "bytes": 500e6, "bytes_per_s": 1e9, "share": 0.06, "target": 0.05, "ok": False,
+}  # fmt: skip
+MODEL = {
+    "checks": [
+        {"engines": 1, "lag": 0, "conversations": 12, "modelled_s": 1.1, "measured_s": 1.0, "error": 0.1},
+        {"engines": 2, "lag": 0, "conversations": 12, "skipped": "3 processes need a core each"},
+    ],
+    "driver": {"turn_s": 0.001, "request_s": 0.0005, "credit_s": 0.02, "work": {"trace_tokens": 2000.0}},
+    "gpus": step_time.tables(gpu_costs.costs(gpu_costs.FOUR_B, turn=0.002, credit=0.02)),
+    "sources": {"a number": "a source"},
+}
+GPU = {
+    "shapes": {
+        "0.6b": {
+            "full": {
+                "tokens_per_s": 10_000.0, "mfu": 0.1, "peak_bytes": 2**31, "planned_bytes": 2**32, "device": "some GPU",
+            },
+            "lora": {"missing": "No module named 'peft'"},
+            "sampling": {"tokens_per_s": 900.0, "vllm": {"tokens_per_s": 1200.0}, "ratio": 0.75},
+            "steps": {"seconds": SECONDS, "shares": SHARES},
+        },
+        "4b": {"weights": {"skipped": "it takes about 40 s, and 5 s are left"}},
+    },
+    "published": [{"shape": shape, "part": part, **row} for (shape, part), row in PUBLISHED.items()],
+    "source": "a benchmark",
+}  # fmt: skip
+CONDITIONS = {"commit": "abcd", "cores": 2, "processor": "a CPU", "load_before": 0.1, "load_after": 1.0}
+
+
+def lines(**parts):
+    return list(scale_page.page({"parts": parts, "conditions": CONDITIONS}))
+
+
+def test_comparisons_have_a_row_each():
+    about = {"unit": "tokens per second", "sides": {"a": "packed", "b": "padded"}}
+    packing = {**about, "traces": COMPARED, "branches": COMPARED}
+    made = lines(packing=packing, engines={**about, **COMPARED})
+    assert made[2:5] == [
+        f"| {name}, tokens per second | packed | padded | 300 | 100 | **3.00** | 2.90 to 3.10 |"
+        for name in ("packing, traces", "packing, branches", "engines")
+    ]
+    assert made[-1] == "Commit abcd, 2 cores, a CPU; load before, after: 0.10, 1.00."
+
+
+def test_a_sync_above_its_target_says_so():
+    made = lines(sync=SYNC)
+    assert "| sync | 0.50 | 0.50 to 1.00 | 5.0 % | 0.50 |" in made
+    assert "The sync of 500 MB takes 6.0 % of a step, at most 5 %: **no**; 1000 MB/s." in made
+
+
+def test_the_model_has_checks_tables_and_sources():
+    made = lines(model=MODEL)
+    assert "| 1 engine, lag 0, 12 conversations | 1.10 s | 1.00 s | +10 % |" in made
+    assert "| 2 engines, lag 0, 12 conversations | | not measured: 3 processes need a core each | |" in made
+    assert sum(line.startswith("| 512 | ") for line in made) == 2
+    assert sum(line.startswith("With ") for line in made) == 2
+    assert "| a number | a source |" in made
+
+
+def test_gpu_parts_stand_beside_what_others_published():
+    made = lines(gpu=GPU)
+    assert (
+        "| 0.6b | full | 10000 tokens per second, MFU 10.0 %, 2.0 GiB at most, planned 4.0 "
+        "(prime-rl, 1 × H100: 11900, MFU 11.1 %) |"
+    ) in made
+    assert "| 0.6b | lora | missing: No module named 'peft' |" in made
+    assert "| 0.6b | sampling | 900 tokens per second, 0.75 of vLLM's own benchmark |" in made
+    assert "| 0.6b | steps | 10.00 s of a step: sampling 40 %, learning 50 %, sync 5 %, rest 5 % |" in made
+    assert "| 4b | weights | skipped: it takes about 40 s, and 5 s are left |" in made
+
+
+def test_the_page_is_written_once_its_raw_numbers_are_there(tmp_path):
+    assert "scale" not in results.measured_pages(tmp_path)
+    raw = {"parts": {"sync": SYNC}, "conditions": CONDITIONS}
+    (tmp_path / "scale.json").write_text(json.dumps(raw), "utf-8")
+    assert results.measured_pages(tmp_path)["scale"](raw)
+    page = results.between_marks(f"# Scale\n\n{results.BEGIN}\n\n{results.END}\n", lines(sync=SYNC))
+    assert "The sync of 500 MB" in page
