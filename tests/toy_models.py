@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 CHATML = (
     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
@@ -11,11 +12,21 @@ CHATML = (
 
 
 def write_random_llama(
-    folder: Path, *, seed: int = 0, layers: int = 2, scale: float = 0.3, window: int = 512, known: str = ""
+    folder: Path,
+    *,
+    seed: int = 0,
+    layers: int = 2,
+    scale: float = 0.3,
+    window: int = 512,
+    known: str = "",
+    width: int = 64,
+    file_size: str = "5GB",
+    **changes: Any,
 ) -> Path:
     """Write a random model (head size 32, 64 wide) into `folder`; `scale` makes its distribution far from uniform.
 
-    A byte is a token, and so is each of the most frequent parts of the text `known`, which makes long prompts short.
+    `file_size` is that of the largest file of weights, `changes` are made to its configuration. A byte is a token, and
+    so is each of the most frequent parts of the text `known`, which makes long prompts short.
     """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -38,23 +49,22 @@ def write_random_llama(
     tokenizer.chat_template = CHATML
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
+        hidden_size=width,
         num_hidden_layers=layers,
-        num_attention_heads=2,
-        num_key_value_heads=1,
+        num_attention_heads=width // 32,
+        num_key_value_heads=width // 64,
         head_dim=32,
         max_position_embeddings=window,
         initializer_range=scale,
-        tie_word_embeddings=True,
         bos_token_id=0,
         eos_token_id=2,
         pad_token_id=0,
+        **{"intermediate_size": 2 * width, "tie_word_embeddings": True, **changes},
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
     folder.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(folder)
+    model.save_pretrained(folder, max_shard_size=file_size)
     tokenizer.save_pretrained(folder)
     return folder

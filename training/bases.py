@@ -269,12 +269,15 @@ def is_adapter(folder: Path) -> bool:
     return (folder / "adapter_config.json").is_file()
 
 
+def base_name(adapter: Path) -> str:
+    """Return the name or folder of the base that an adapter folder names."""
+    config = json.loads((adapter / "adapter_config.json").read_text("utf-8"))
+    return str(config.get("base_model_name_or_path", ""))
+
+
 def base_of(folder: Path) -> Path:
     """Return the folder of the full model: the folder itself, or the base that an adapter names."""
-    if not is_adapter(folder):
-        return folder
-    config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
-    return verified(str(config.get("base_model_name_or_path", "")))
+    return verified(base_name(folder)) if is_adapter(folder) else folder
 
 
 def read_info(folder: Path) -> ModelInfo:

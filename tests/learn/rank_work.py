@@ -2,12 +2,15 @@
 
 import socket
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 import torch.multiprocessing
+from torch.distributed.tensor import DTensor
 
 from tests.learn.test_update import items
 from training.attempts.progress import Progress, StopRequested
+from training.learn import memory
 from training.learn import policy as policies
 from training.learn.forward import measure
 from training.learn.models import merged_weights
@@ -118,3 +121,39 @@ def failing(group, base, folder, who, how):
         raised = f"{type(error).__name__}: {error}"
     same = all(torch.equal(a, whole(p.detach())) for a, p in zip(before, updater.weights, strict=True))
     return raised, same
+
+
+def loading(group, base, cases):
+    """Load a policy with each of the settings; return its growth in memory at the most, and what it is afterwards."""
+    return [_loaded(group, base, settings) for settings in cases]
+
+
+def _loaded(group, base, settings):
+    memory.release()
+    before = resident()
+    Path("/proc/self/clear_refs").write_text("5", "ascii")  # the peak is the present size again
+    policy = made(base, group, critic_warmup=0, **settings)
+    return highest() - before, sum(p.to_local().nbytes for p in policy.inner.parameters() if isinstance(p, DTensor))
+
+
+def resident():
+    return _status("VmRSS")
+
+
+def highest():
+    """The most memory since the peak was last reset."""
+    return _status("VmHWM")
+
+
+def _status(name):
+    lines = Path("/proc/self/status").read_text("ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+
+
+def absent(group, base, elsewhere, settings):
+    """Load a policy of which only the last rank has the files; return all weights, and the reference's."""
+    folder = base if group.rank == group.world - 1 else elsewhere
+    policy = made(folder, group, **settings)
+    with policy.as_reference() as reference:
+        former = {name: whole(p.detach()).clone() for name, p in reference.named_parameters()}
+    return {name: tensor.clone() for name, tensor in merged_weights(policy.model)}, former

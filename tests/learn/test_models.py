@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import MambaConfig, MambaForCausalLM
 
 from tests.toy_models import write_random_llama
 from training import bases
+from training.engines.local import loading
+from training.engines.local.loading import load_full, load_merged
 from training.errors import BadInput
 from training.learn import models
 from training.sections import LoraConfig
@@ -167,3 +171,69 @@ def test_all_weights_train_where_peft_is_not_installed(base):
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.stderr.splitlines()[-1].startswith("ModuleNotFoundError: import of peft")
     assert "in adapt\n" in ended.stderr
+
+
+def same_weights(first, second):
+    """All weights and tables are equal, bit by bit, and tied weights are tied."""
+    both = [dict(model.named_parameters()) | dict(model.named_buffers()) for model in (first, second)]
+    assert both[0].keys() == both[1].keys()
+    assert all(
+        torch.equal(tensor, both[1][name]) and tensor.dtype == both[1][name].dtype for name, tensor in both[0].items()
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "changes", [{}, {"file_size": "100KB"}, {"tie_word_embeddings": False, "mlp_bias": True}], ids=str
+)
+def test_weights_are_read_row_by_row_as_transformers_reads_them(tmp_path, dtype, changes):
+    folder = write_random_llama(tmp_path / "model", **changes)
+    assert (len(list(folder.glob("*.safetensors"))) > 1) == ("file_size" in changes)
+    found = models.unfilled(folder, dtype)
+    assert not found.whole
+    model, expected = found.fill(), load_full(folder, dtype)
+    same_weights(model, expected)
+    assert model.config.to_dict() == expected.config.to_dict()
+    assert model.generation_config == expected.generation_config
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_adapters_are_merged_as_peft_merges_them(base, tmp_path, dtype):
+    model, tokenizer = models.load(base, lora=LORA)
+    folder = write(train_adapters(model), tokenizer, tmp_path / "adapters", adapter_only=True, parent=str(base))
+    found = models.unfilled(folder, dtype)
+    assert not found.whole
+    same_weights(found.fill(), load_merged(folder, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_new_adapters_are_drawn_as_those_of_a_model_that_has_its_weights(base, dtype):
+    drawn = []
+    for make in (lambda: models.adapt(load_full(base, dtype), LORA).eval(), lambda: models.load(base, dtype, LORA)[0]):
+        torch.manual_seed(3)
+        drawn.append(make())
+    same_weights(*drawn)
+
+
+def test_a_model_whose_files_use_other_names_is_loaded_as_a_whole(base, tmp_path):
+    folder = shutil.copytree(base, tmp_path / "model")
+    tensors = load_file(folder / "model.safetensors")
+    save_file({n.removeprefix("model."): t for n, t in tensors.items()}, folder / "model.safetensors", {"format": "pt"})
+    found = models.unfilled(folder)
+    assert found.whole
+    same_weights(found.fill(), load_full(base, "float32"))
+
+
+def test_quantised_weights_are_not_read_as_if_they_were_none(base, tmp_path):
+    folder = shutil.copytree(base, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"quantization_config": {"quant_method": "fp8"}}))
+    assert loading.build(folder, "float32") is None
+
+
+def test_an_index_that_leaves_its_folder_is_refused(tmp_path):
+    folder = write_random_llama(tmp_path / "model", file_size="100KB")
+    index = folder / "model.safetensors.index.json"
+    index.write_text(index.read_text().replace("model-00001", "../model-00001"))
+    with pytest.raises(BadInput, match="names files of other folders"):
+        models.load(folder)

@@ -1,10 +1,12 @@
 """One rank and several learn the same: over gloo, with adapters and with all weights."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
 
-from tests.learn.rank_work import STEPS, failing, learning, on_ranks
+from tests.learn.rank_work import STEPS, absent, failing, learning, loading, on_ranks
 from tests.toy_models import write_random_llama
 from training.learn.ranks import ALONE, DistContext
 
@@ -61,6 +63,30 @@ def test_several_ranks_learn_what_one_learns(base, tmp_path, world):
 def test_what_one_rank_raises_all_raise_and_nothing_is_learned(base, tmp_path, how):
     wanted = {"number": "BadStep: the loss is not finite", "stop": "StopRequested: asked"}[how]
     assert on_ranks(2, tmp_path, failing, base, tmp_path, 1, how) == [(wanted, True)] * 2
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
+def test_a_rank_loads_its_shard_and_one_tensor_at_a_time(tmp_path):
+    base = write_random_llama(tmp_path / "model", width=512, layers=10, intermediate_size=4096)
+    size = (base / "model.safetensors").stat().st_size  # of 90 tensors, the largest 8 MiB
+    assert size > 280e6
+    # all weights; with a frozen reference too; frozen weights with 1 MB of adapters
+    cases = [{"lora": None, "kl": "none", "kl_measured": False}, {"lora": None}, {"lora": {"rank": 4}}]
+    for loaded in on_ranks(2, tmp_path, loading, str(base), cases):
+        for (peak, own), shards in zip(loaded, (1, 2, 1), strict=True):
+            assert 0.49 * size < own < 0.51 * size
+            assert peak < shards * own + 0.15 * size
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("settings", [{"lora": None}, {"lora": {"rank": 4}}], ids=str)
+def test_a_rank_without_the_models_files_gets_its_rows_from_one_that_has_them(base, tmp_path, settings):
+    expected = absent(ALONE, base, "", settings)
+    for found in on_ranks(3, tmp_path, absent, base, str(tmp_path / "nowhere"), settings):
+        for part, alone in zip(found, expected, strict=True):
+            assert part.keys() == alone.keys()
+            assert all(torch.equal(part[name], tensor) for name, tensor in alone.items())
 
 
 def test_passes_are_dealt_so_that_every_rank_has_as_many():

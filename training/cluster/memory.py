@@ -3,7 +3,8 @@
 It is arithmetic for Transformers' Llama, Qwen2 and Qwen3 layers with flash attention, under AdamW in float32. What a
 layer keeps for the backward pass is counted tensor by tensor; the tests compare it with what PyTorch saves. Sharded
 numbers are those of `fully_shard`: every layer is gathered for its own pass, and the embeddings and the output head
-stay gathered from the forward to the backward pass.
+stay gathered from the forward to the backward pass. Loading needs less than a step: a rank reads the rows that it
+keeps, tensor by tensor, so that beside its weights one tensor is there at a time, in the memory of the machine.
 
 Not counted: what `notes` says of a configuration, and classifiers of labels.
 """

@@ -7,8 +7,11 @@ torch; PEFT is imported where adapters are made or loaded.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -16,9 +19,11 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from training import bases
-from training.engines.local.loading import load_full, load_tokenizer
+from training.engines.local.loading import DTYPES, StoredTensors, build, load_full, read_tokenizer
 from training.errors import BadInput
-from training.learn.ranks import release, whole
+from training.learn import filling
+from training.learn.filling import Source
+from training.learn.ranks import ALONE, DistContext, release, whole
 from training.sections import Dtype, LoraConfig
 
 if TYPE_CHECKING:
@@ -27,13 +32,43 @@ if TYPE_CHECKING:
     from peft.tuners.lora import LoraLayer
     from torch import Tensor
 
+log = logging.getLogger(__name__)
 ADAPTER = "default"
 UNUSUAL = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 """Model settings that change the logits after the head."""
 
 
+@dataclass(slots=True)
+class Unfilled:
+    """A model that has no weights yet, unless it could only be loaded as a whole: then `whole`. `source` has them.
+
+    `source` is None on a rank where the model's files are not. The layers of `model` may get adapters before `fill`.
+    """
+
+    model: PreTrainedModel | PeftModel
+    tokenizer: PreTrainedTokenizerBase
+    source: Source | None
+    whole: bool = False
+
+    def fill(
+        self, device: str = "cpu", group: DistContext = ALONE, *, half: bool = False
+    ) -> PreTrainedModel | PeftModel:
+        """Return the model in eval mode with its weights on a device, sharded over ranks: see `DistContext.shard`."""
+        inner = plain(self.model)
+        if self.whole:
+            inner.to(device)
+            group.shard(inner, half=half)
+        else:
+            filling.replace(inner, filling.without_placeholder)
+            filling.fill(inner, self.source, device, group, half=half)
+        return self.model.eval()
+
+
 def load(
-    model: str | Path, dtype: Dtype = "float32", lora: LoraConfig | None = None, device: str = "cpu"
+    model: str | Path,
+    dtype: Dtype = "float32",
+    lora: LoraConfig | None = None,
+    device: str = "cpu",
 ) -> tuple[PreTrainedModel | PeftModel, PreTrainedTokenizerBase]:
     """Return (model, tokenizer) of a registered name or folder, in eval mode.
 
@@ -41,16 +76,57 @@ def load(
     adapters, whose rank must be `lora.rank`. Without `lora`, adapters are merged and every weight requires gradients.
     New adapters draw from torch's global generator.
     """
-    folder = bases.verified(model)
-    loaded = load_full(bases.base_of(folder), dtype)
-    if bases.is_adapter(folder):
-        loaded = _load_adapter(loaded, folder, lora)
-    elif lora is not None:
-        loaded = adapt(loaded, lora)
-    return loaded.to(device).eval(), load_tokenizer(folder)
+    found = unfilled(model, dtype, lora)
+    return found.fill(device), found.tokenizer
 
 
-def adapt(model: PreTrainedModel, lora: LoraConfig) -> PeftModel:
+def unfilled(
+    model: str | Path, dtype: Dtype = "float32", lora: LoraConfig | None = None, group: DistContext = ALONE
+) -> Unfilled:
+    """Return the model of a registered name or folder before its weights are read; see `load` for `lora`."""
+    with filling.located(model, group) as (folder, here):
+        tokenizer = read_tokenizer(folder)
+        if not bases.is_adapter(folder):
+            found = _unfilled(folder, dtype, tokenizer, here, group)
+            if lora is not None:
+                found.model = adapt(found.model, lora)
+            return found
+        with filling.located(bases.base_name(folder), group) as (base, base_here):
+            found = _unfilled(base, dtype, tokenizer, base_here, group, changes=_changes_more(folder))
+            return _with_adapters(found, folder, dtype, lora)
+
+
+def _unfilled(
+    folder: Path,
+    dtype: Dtype,
+    tokenizer: PreTrainedTokenizerBase,
+    here: bool,
+    group: DistContext,
+    *,
+    changes: bool = False,
+) -> Unfilled:
+    """Return a full model before its weights are read, or as a whole where ranks cannot read a part of it.
+
+    `changes`: adapters change more of it than single weights.
+    """
+    with group.together():
+        stored = StoredTensors(folder) if here else None
+        model = None if changes else build(folder, dtype)
+        if model is not None and stored is not None and not filling.matches(model, stored.shapes):
+            model = None
+    if all(group.gather(model is not None)):
+        assert model is not None
+        filling.replace(model, filling.placeholder)
+        return Unfilled(model, tokenizer, stored)
+    if not all(group.gather(here)):
+        raise BadInput("a model of this kind must be on every machine of the run", str(folder))
+    if group.many:
+        log.warning("%s is loaded as a whole by every rank: its files are not named and shaped as its layers", folder)
+    loaded = load_full(folder, dtype)
+    return Unfilled(loaded, tokenizer, filling.InMemory(loaded), whole=True)
+
+
+def adapt(model: PreTrainedModel | PeftModel, lora: LoraConfig) -> PeftModel:
     """Return the model with new adapters. Only they require gradients; they draw from torch's global generator.
 
     Raises `BadInput` for targets that the model does not have.
@@ -63,17 +139,43 @@ def adapt(model: PreTrainedModel, lora: LoraConfig) -> PeftModel:
         raise BadInput(str(error), "lora.targets") from error
 
 
-def _load_adapter(base: PreTrainedModel, folder: Path, lora: LoraConfig | None) -> PreTrainedModel | PeftModel:
-    from peft import PeftModel
+def _changes_more(folder: Path) -> bool:
+    """Return whether adapters are more than a sum for each weight of linear layers, which needs the whole model."""
+    from peft import PeftConfig
 
-    model = PeftModel.from_pretrained(base, folder, adapter_name=ADAPTER, is_trainable=lora is not None)
-    if lora is None:
-        merged = model.merge_and_unload()
-        return merged.requires_grad_(True)
-    rank = model.peft_config[ADAPTER].r
-    if rank != lora.rank:
-        raise BadInput(f"the checkpoint's adapters have rank {rank}, not {lora.rank}: use its rank", "lora.rank")
-    return model
+    config = PeftConfig.from_pretrained(str(folder))
+    more = ("use_dora", "lora_bias", "modules_to_save", "target_parameters", "trainable_token_indices")
+    plain_sums = (
+        config.peft_type == "LORA"
+        and not any(getattr(config, name, None) for name in more)
+        and getattr(config, "bias", "none") == "none"
+        and not isinstance(getattr(config, "init_lora_weights", True), str)
+    )
+    return not plain_sums or not all(".lora_A." in name or ".lora_B." in name for name in StoredTensors(folder).shapes)
+
+
+def _with_adapters(found: Unfilled, folder: Path, dtype: Dtype, lora: LoraConfig | None) -> Unfilled:
+    """Return a model with the adapters of a folder: kept with `lora`, else merged."""
+    from peft import PeftModel
+    from peft.tuners.lora import LoraLayer
+
+    model = PeftModel.from_pretrained(found.model, folder, adapter_name=ADAPTER, is_trainable=lora is not None)
+    if lora is not None:
+        rank = model.peft_config[ADAPTER].r
+        if rank != lora.rank:
+            raise BadInput(f"the checkpoint's adapters have rank {rank}, not {lora.rank}: use its rank", "lora.rank")
+        found.model = model
+        return found
+    if found.whole:
+        found.model = model.merge_and_unload().requires_grad_(True)
+        found.source = filling.InMemory(found.model)
+        return found
+    layers = {name: layer for name, layer in plain(model).named_modules() if isinstance(layer, LoraLayer)}
+    deltas = {f"{name}.weight": partial(layer.get_delta_weight, ADAPTER) for name, layer in layers.items()}
+    found.model = model.unload().requires_grad_(True)
+    if found.source is not None:
+        found.source = filling.Merged(found.source, deltas, DTYPES[dtype])
+    return found
 
 
 def _peft(lora: LoraConfig) -> PeftLora:

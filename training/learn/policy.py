@@ -16,7 +16,7 @@ import torch
 
 from training import bases
 from training.errors import BadInput
-from training.learn import models, ranks
+from training.learn import filling, models, ranks
 from training.learn.checkpoint import read
 from training.learn.critic import Critic
 from training.learn.head import logprobs
@@ -40,7 +40,8 @@ log = logging.getLogger(__name__)
 class Policy:
     """The model being trained, its critic (one value head for each of `heads`), and the reference of the KL.
 
-    Of several `ranks` each has a shard of the weights; every method that reads or copies them is called on all.
+    Of several ranks, `group`, each has a shard of the weights, and `model` is sharded already; every method that reads
+    or copies them is called on all.
     """
 
     def __init__(
@@ -70,7 +71,6 @@ class Policy:
             self.inner.gradient_checkpointing_enable({"use_reentrant": False})
             self.inner.train()  # recomputing is a mode of training; no model here has dropout
             self.inner.enable_input_require_grads()
-        group.shard(self.inner, half=learn.autocast)
         adapters = self.trained if models.has_adapters(model) else {}
         self._untrained = {name: parameter.detach().clone() for name, parameter in adapters.items()}
 
@@ -129,9 +129,9 @@ class Policy:
             self._reference = self._frozen(checkpoint)
 
     def _frozen(self, model: str | Path) -> PreTrainedModel:
-        frozen = models.load(model, "float32", None, str(self.device))[0].requires_grad_(False)
-        self.ranks.shard(frozen, half=self.learn.autocast)
-        return frozen
+        found = models.unfilled(model, "float32", None, self.ranks)
+        found.model.requires_grad_(False)
+        return models.plain(found.fill(str(self.device), self.ranks, half=self.learn.autocast))
 
     @torch.no_grad()
     def _swap_adapters(self) -> None:
@@ -216,10 +216,8 @@ class Policy:
 
     def _copy(self, model: str | Path) -> None:
         """Take all weights of a model."""
-        former = dict(models.load(model, "float32")[0].named_parameters())
         ranks.release(self.inner)
-        for name, parameter in self.inner.named_parameters():
-            ranks.fill(parameter, former[name])
+        filling.refill(self.inner, models.unfilled(model, "float32", None, self.ranks).source, self.ranks)
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -257,11 +255,12 @@ def load(
     """
     full = learn.lora is None
     dtype = "float32" if full else learn.dtype  # bfloat16 weights would lose small updates to rounding
-    model, tokenizer = models.load(weights if full and weights else base, dtype, None, device)
+    found = models.unfilled(weights if full and weights else base, dtype, None, group)
     if learn.lora is not None:
         torch.manual_seed(derive(seed, "adapters"))
-        model = models.adapt(model, learn.lora).eval()  # merged: no adapters yet
-    return Policy(model, tokenizer, heads, learn, temperature=temperature, base=base, seed=seed, group=group)
+        found.model = models.adapt(found.model, learn.lora)  # merged: no adapters yet
+    model = found.fill(device, group, half=learn.autocast)
+    return Policy(model, found.tokenizer, heads, learn, temperature=temperature, base=base, seed=seed, group=group)
 
 
 def saves_adapter_only(base: str, learn: LearnSection) -> bool:

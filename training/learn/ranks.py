@@ -9,7 +9,7 @@ rank sums over its micro-batches is summed over the ranks, so that one rank and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from types import MethodType
@@ -133,6 +133,34 @@ class DistContext:
         setattr(model, READ, MethodType(_last_hidden_state, model))
         register_fsdp_forward_method(model, READ)
 
+    def senders(self, here: bool) -> tuple[int, tuple[int, ...]]:
+        """Return the first rank that has something, and the ranks that do not have it."""
+        everywhere = self.gather(here)
+        return everywhere.index(True), tuple(rank for rank, each in enumerate(everywhere) if not each)
+
+    @torch.no_grad()
+    def read(
+        self,
+        target: Tensor,
+        source: Callable[[slice], Tensor] | None,
+        sender: int = 0,
+        receivers: Sequence[int] = (),
+    ) -> None:
+        """Copy what `source` returns for this rank's rows into `target`; all ranks do so for the same tensors in order.
+
+        The rank `sender` reads for the `receivers` too, whose `source` is None.
+        """
+        own, rows = local_rows(target, self.rank)
+        if source is not None and own.numel():
+            own.copy_(source(rows))
+        if self.rank == sender and source is not None:
+            for rank in receivers:
+                dist.send(source(local_rows(target, rank)[1]).to(target.dtype).cpu().contiguous(), rank)
+        elif self.rank in receivers:
+            arrived = torch.empty(own.shape, dtype=own.dtype)
+            dist.recv(arrived, sender)
+            own.copy_(arrived)
+
 
 ALONE = DistContext()
 
@@ -163,18 +191,26 @@ def whole(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
+def local_rows(tensor: Tensor, rank: int | None = None) -> tuple[Tensor, slice]:
+    """Return this rank's part of a tensor, and which rows it is, or another rank's rows.
+
+    A tensor that is not sharded is whole on every rank. Rows are dealt in equal parts; the last ranks have fewer.
+    """
+    if not isinstance(tensor, DTensor):
+        return tensor, slice(None)
+    (placement,) = tensor.placements
+    assert placement == Shard(0), "FSDP shards rows"
+    size = -(-tensor.shape[0] // tensor.device_mesh.size())
+    first = size * (tensor.device_mesh.get_local_rank() if rank is None else rank)
+    return tensor.to_local(), slice(first, first + size)
+
+
 @torch.no_grad()
 def fill(target: Tensor, source: Tensor) -> None:
     """Copy a whole tensor, or this rank's part of it, into `target`."""
-    if isinstance(target, DTensor):
-        (placement,) = target.placements
-        assert isinstance(placement, Shard), "FSDP shards along one dimension"
-        parts = source.chunk(target.device_mesh.size(), dim=placement.dim)
-        rank = target.device_mesh.get_local_rank()
-        if rank < len(parts):
-            target.to_local().copy_(parts[rank])
-    else:
-        target.copy_(source)
+    own, rows = local_rows(target)
+    if own.numel():
+        own.copy_(source[rows] if source.dim() else source)
 
 
 def part_like(parameter: Tensor, source: Tensor) -> Tensor:
