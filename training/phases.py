@@ -91,6 +91,12 @@ def place_at(phases: Sequence[Phase], step: int) -> int:
     return next((place for place, end in enumerate(ends(phases)) if step <= end), max(0, len(phases) - 1))
 
 
+def span(phases: Sequence[Phase], place: int, steps: int) -> tuple[int, int]:
+    """Return the training steps after which the phase at this place begins and ends; without phases 0 and `steps`."""
+    edges = [0, *ends(phases)] if phases else [0, steps]
+    return edges[place], edges[place + 1]
+
+
 def end_of(phases: Sequence[Phase], source: str) -> int:
     """Return the training step after which the learner is the one that `phase NAME` or `start` names."""
     if source == START:
@@ -209,6 +215,8 @@ def needed(config: RunConfig, step: int) -> tuple[int, ...]:
     places = range(place_at(config.phases, step), len(config.phases)) if config.phases else ()
     entries = [entry for place in places for entry in opponents(config, place)] if places else list(config.opponents)
     past = any(PAST in entry.sources.values() for entry in entries)
-    saved = saved_steps(step, config.learn.save_every, config.rollout.past_saved) if past else ()
+    every, newest = config.learn.save_every, config.rollout.past_saved
+    draws = range(max(1, step - config.cluster.lag), step + 1) if past else ()  # with a lag, later steps draw these
+    saved = {each for before in draws for each in saved_steps(before, every, newest)}
     named = {source for place in places for _, source in _named(config, place)}
     return tuple(sorted({*saved, *(end for end in (end_of(config.phases, each) for each in named) if end < step)}))

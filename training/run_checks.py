@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from training import games, phases, players, suites
 from training.errors import BadInput
 from training.games.log import check_settings
-from training.opponent_sections import MIRROR, PAST, SPEAKER, of_learner
+from training.opponent_sections import MIRROR, SPEAKER, of_learner
 from training.records import LEARNER
 from training.rewards import labels
 from training.run_sections import MOST_GAMES
@@ -64,22 +64,6 @@ def check_cluster(config: RunConfig) -> None:
         raise BadInput("only training has several processes: leave the section out", "cluster")
     if section.tensor_parallel != 1:
         raise BadInput("a run can start with tensor_parallel = 1 alone", "cluster.tensor_parallel")
-    if section.lag:
-        _check_lag(config)
-
-
-def _check_lag(config: RunConfig) -> None:
-    """Raise `BadInput` for what needs the newest weights, or games, before a step is played."""
-    needs = {
-        "phases": bool(config.phases),
-        "league": bool(config.league.every),
-        "rollout.keep_unfinished": config.rollout.keep_unfinished,
-        "calibration.sets": bool(config.calibration.sets),
-        "opponents": any(source == PAST for _, source in config.sources()),
-    }
-    if found := [name for name, used in needs.items() if used]:
-        why = f"a run with a lag has no {' or '.join(needs)} (past selves), and this one has {', '.join(found)}"
-        raise BadInput(why, "cluster.lag")
 
 
 def _check_games(config: RunConfig) -> None:

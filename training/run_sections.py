@@ -450,8 +450,8 @@ class LearnSection(Record):
         default=0.0,
         ge=0,
         le=1e6,
-        description="Tokens whose importance weight is above this number or below its inverse are left out of PPO's "
-        "term, such as 2, where cluster.lag lets sampler and trainer differ; 0 = none.",
+        description="Tokens whose importance weight is above this number or below its inverse are left out of the "
+        "terms of PPO and REINFORCE, such as 2, where cluster.lag lets sampler and trainer differ; 0 = none.",
     )
     vf_coef: float = Field(
         default=0.5,

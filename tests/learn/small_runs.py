@@ -63,11 +63,11 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, *steps: int) -> None:
     """Ask a run to stop as it is about to play each of these steps, once each and in this order."""
     stops, play = list(steps), playing.play
 
-    async def stopping(context: Any, progress: Any, step: int, begun: Any) -> Any:
+    async def stopping(context: Any, progress: Any, step: int, *rest: Any) -> Any:
         if stops and step == stops[0]:
             stops.pop(0)
             progress.attempt.ask("stop")
-        return await play(context, progress, step, begun)
+        return await play(context, progress, step, *rest)
 
     monkeypatch.setattr(playing, "play", stopping)
 

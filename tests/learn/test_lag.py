@@ -7,13 +7,13 @@ import torch
 
 from tests.learn.small_runs import make_run
 from tests.learn.test_ranked import config_of, metrics, same, spread
-from training.config import parse
-from training.errors import BadInput
 from training.learn import losses
 from training.learn.trainer import Trainer, run
+from training.learn.unfinished import Unfinished
 from training.records import Episode
-from training.run_checks import check_cluster
-from training.store import loads
+from training.rollout.league import read
+from training.run_sections import MOST_GAMES
+from training.store import loads, read_lines
 
 
 def versions(run_dir, attempt, step):
@@ -60,18 +60,76 @@ def test_a_fixed_lag_plays_each_step_with_the_weights_of_two_steps_before_also_a
     same(whole.checkpoint_of(5), stopped.checkpoint_of(5))
 
 
-@pytest.mark.parametrize(
-    "changes, named",
-    [
-        ({"opponents": [{"source": "past"}]}, "opponents"),
-        ({"rollout": {"keep_unfinished": True}}, "rollout.keep_unfinished"),
-        ({"calibration": {"sets": [{"label": "questions"}]}}, "calibration.sets"),
-    ],
-)
-def test_a_lag_is_refused_where_a_step_needs_what_is_newest(changes, named):
-    with pytest.raises(BadInput, match=f"this one has {named}") as caught:
-        check_cluster(parse({"cluster": {"lag": 1}, **changes}))
-    assert caught.value.where == "cluster.lag"
+class Asked:
+    """In the place of a single agent: notes whose weights the engine has when it would be asked."""
+
+    def __init__(self):
+        self.engine_steps = []
+
+    def due(self, step):
+        return step % 2 == 0
+
+    async def __call__(self, trainer):
+        self.engine_steps.append((trainer.step, trainer.context.engine_step))
+
+
+def met(run_dir, step):
+    """The past selves that a step's games met, without games of an evaluation."""
+    index = (line for line, _ in read_lines(run_dir.attempt(1).index) if line["step"] == step)
+    played = [line["summary"]["policies"] for line in index if line["episode"] < MOST_GAMES]
+    return {int(policy.removeprefix("past ")) for policies in played for policy in policies if "past" in policy}
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_past_selves_and_results_are_as_old_as_the_weights_that_play_also_after_a_stop(tmp_path, monkeypatch):
+    """In a league, whose evaluations play the present weights, as questions to a single agent do."""
+    sections = {
+        "opponents": [{"source": "mirror"}, {"source": "past", "weight": 3}],
+        "league": {"every": 2, "games": 2, "pfsp": "variance"},
+        "rollout": {"scenarios": 2, "games": 2, "past_saved": 4, "keep_unfinished": True},
+        "stop": {"advantage_drift": 0.0},
+    }
+    _, first = make_run(tmp_path / "a", steps=6, **sections)
+    whole, stopped = (spread(first, tmp_path / name, lag=1) for name in "bc")
+    asked = Asked()
+    outcome = run(config_of(whole), whole, calibrate=asked)
+    assert outcome["result"] == "succeeded", outcome
+    assert asked.engine_steps == [(step, step) for step in (0, 2, 4, 6)]
+    past = [met(whole, step) for step in range(1, 7)]
+    assert all(each <= set(range(max(1, step - 1))) for step, each in enumerate(past, 1)), past
+    assert any(each - {0} for each in past)
+
+    add, kept = Unfinished.add_episode, []
+
+    def adding(self, game, episode):
+        add(self, game, episode)
+        kept.append(game)
+        if len(kept) == 14:  # of four games a step: two of step 4 are played, and none of it is learned
+            stopped.attempt(1).ask("stop")
+
+    monkeypatch.setattr(Unfinished, "add_episode", adding)
+    assert run(config_of(stopped), stopped)["result"] == "stopped"
+    assert 14 <= len(kept) < 24
+    assert run(config_of(stopped), stopped)["result"] == "succeeded"
+    assert len(kept) == 24, "no game was played twice"
+    same(whole.checkpoint_of(6), stopped.checkpoint_of(6))
+    assert read(stopped.attempt(2)).to_list() == read(whole.attempt(1)).to_list()
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_nothing_is_played_ahead_of_a_phase(tmp_path):
+    """The third goes on from the end of the first, so that its first games are played with those weights."""
+    phases = [
+        {"name": "a", "steps": 2},
+        {"name": "b", "steps": 2, "learn": {"lr": 5e-4}},
+        {"name": "c", "steps": 3, "begin": "phase a"},
+    ]
+    _, first = make_run(tmp_path / "a", steps=7, phases=phases)
+    run_dir = spread(first, tmp_path / "b", lag=1)
+    assert run(config_of(run_dir), run_dir)["result"] == "succeeded"
+    assert [versions(run_dir, 1, step) for step in range(1, 8)] == [{0}, {0}, {2}, {2}, {2}, {2}, {5}]
 
 
 def test_outliers_of_the_importance_weight_are_left_out():

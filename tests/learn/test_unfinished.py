@@ -58,9 +58,9 @@ def stop_after(monkeypatch, name, counts):
     counts, seen, run = list(counts), [], {}
     add, open_step = getattr(Unfinished, name), unfinished.open_step
 
-    def opened(run_dir, attempt, step, begun):
+    def opened(run_dir, attempt, step, *rest):
         run["attempt"] = attempt
-        return open_step(run_dir, attempt, step, begun)
+        return open_step(run_dir, attempt, step, *rest)
 
     def adding(self, *arguments):
         add(self, *arguments)

@@ -89,7 +89,7 @@ def second_opinion(policy, batch_items, learn, *, old, reference):
                     surrogate = torch.tensor(learn.dual_clip * advantage)
                 correction = min(math.exp(old_row[t] - item.trace.logprobs[t]), learn.importance_cap)
                 ppo.append(-surrogate * correction)
-                reinforce.append(-float(item.credit.reinforce[t]) * logp)
+                reinforce.append(-float(item.credit.reinforce[t]) * logp * correction)
                 kl.append(0.5 * (logp - ref_row[t]) ** 2)
                 entropy.append(-(table[t - 1].exp() * table[t - 1]).sum())
             if item.credit.nll[t] != 0:

@@ -26,8 +26,8 @@ def cell(step, opponent, mean, *, low=0.0, high=1.0, after=None, learner="one"):
     )  # fmt: skip
 
 
-def pool(*entries, pfsp="hard", cells=(), loaded=1, seed=1):
-    made = Pool(entries, seed, save_every=5, saved=3, loaded=loaded, pfsp=pfsp)
+def pool(*entries, pfsp="hard", cells=(), loaded=1, seed=1, lag=0):
+    made = Pool(entries, seed, save_every=5, saved=3, loaded=loaded, pfsp=pfsp, lag=lag)
     made.table.add(cells)
     return made
 
@@ -147,3 +147,12 @@ def test_columns_name_opponents_without_addresses_and_paths():
     assert column("mcts:100") == "mcts:100"
     assert column("https://host.example/v1 model SECRET_KEY") == "model"
     assert column("/srv/files/checkpoints/run-3-step-40") == "run-3-step-40"
+
+
+def test_with_a_lag_results_count_when_the_weights_that_play_are_those_after_them():
+    """A defeat after step 10 (unplayed: 1/2) counts from step 11; with a lag of 2 from 13, which plays step 10's."""
+    cells = [cell(10, "scripted", 0.0)]
+    for lag, first in ((0, 11), (2, 13)):
+        drawn = pool(entry("scripted"), cells=cells, lag=lag)
+        weights = [drawn.weights(drawn.entries[0], step) for step in (first - 1, first)]
+        assert weights == [[("scripted", 0.25)], [("scripted", 1.0)]], lag

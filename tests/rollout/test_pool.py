@@ -175,3 +175,11 @@ def test_past_selves_are_those_of_the_newest_saved_steps():
 )
 def test_names_in_numbers(policy, shown):
     assert title(policy) == shown
+
+
+def test_with_a_lag_past_selves_are_as_old_as_the_weights_that_play():
+    """Saved after 0, 5, 10, 15: with a lag of 2, step 13 plays the weights after step 10, which may meet themselves."""
+    behind = pool(entry("past"), lag=2)
+    assert [behind.saved(step) for step in (1, 2, 7, 8, 12, 13, 18)] == [
+        (0,), (0,), (0,), (0, 5), (0, 5), (0, 5, 10), (5, 10, 15),
+    ]  # fmt: skip

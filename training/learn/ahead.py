@@ -1,9 +1,11 @@
 """Sampling ahead of learning: while step n is learned, the games of steps up to n + lag are played.
 
 The lag is fixed: step m is played with the weights after step m - 1 - lag, neither newer nor older ones, so that a run
-does not depend on which of the two was faster. Weights wait in Ray's store until their games begin. What has been
-played and not learned is part of a checkpoint; where a stop leaves games of older weights unplayed, these weights are
-part of it too, so that a resumed run goes on as if it had not stopped.
+does not depend on which of the two was faster; past selves and the results of a league are those up to the same step.
+Nothing is played ahead of a phase, which begins with the weights that it starts from, as a run does. Weights wait in
+Ray's store until their games begin. What has been played and not learned is part of a checkpoint; where a stop leaves
+games of older weights unplayed, these weights are part of it too, so that a resumed run goes on as if it had not
+stopped.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from training import phases
 from training.engines.chunks import cut, joined
 from training.learn import playing
 from training.learn.ranked import RankedLearners
@@ -34,8 +37,9 @@ Played = tuple[list[Rollout], dict[str, float]]
 
 
 class Ahead:
-    """Plays the coming steps of one attempt, which began after step `begun`, in a task of its own.
+    """Plays the coming steps of a phase in a task of its own; the attempt began after step `begun`.
 
+    `span` are the steps of the phase after which training begins and ends, `done` the one after which it stands.
     `played` are steps that an earlier attempt has played; `staged` are weights by the step after which they were, as
     what a pool of engines loads (`EnginePool.load_chunks`).
     """
@@ -45,23 +49,26 @@ class Ahead:
         context: TrainingContext,
         progress: Progress,
         begun: int,
+        span: tuple[int, int],
+        done: int,
         played: Mapping[int, Played],
         staged: Mapping[int, list[Any]],
     ) -> None:
         assert isinstance(context.learners, RankedLearners), "a lag needs a learner beside the engines"
         self._learners = context.learners
         self._context, self._progress, self._begun = context, _Beside(progress), begun
-        self.lag, self._last = context.config.cluster.lag, context.config.learn.steps
-        self._learned = begun
+        self.lag = context.config.cluster.lag
+        self._start, self._last = span
+        self._learned = self._complete = done
         self.played = dict(played)
         self.staged = dict(staged)
         self._changed = asyncio.Event()
         self._engine = asyncio.Lock()
-        self._task = asyncio.create_task(self._play_all(max(played, default=begun) + 1))
+        self._task = asyncio.create_task(self._play_all(max(played, default=done) + 1))
 
     def version(self, step: int) -> int:
         """Return after which step the weights are that play a step."""
-        return max(0, step - 1 - self.lag)
+        return max(self._start, step - 1 - self.lag)
 
     async def take(self, step: int) -> Played:
         """Return the games of a step, as soon as they are played; they stay in `played` until `learned`."""
@@ -74,10 +81,15 @@ class Ahead:
 
     async def learned(self, step: int) -> None:
         """Drop the games of a step, and let the present weights, which are those after it, wait for theirs."""
-        if step + 1 + self.lag <= self._last or not step:
+        if step + 1 + self.lag <= self._last or step == self._start:
             self.staged[step] = await self._learners.stage()
         self.played.pop(step, None)
         self._learned = step
+        self._announce()
+
+    def complete(self, step: int) -> None:
+        """Note that a step is saved and evaluated where it is due: its weights and results may be played against."""
+        self._complete = step
         self._announce()
 
     @contextlib.asynccontextmanager
@@ -103,16 +115,21 @@ class Ahead:
         try:
             for step in range(first, self._last + 1):
                 version = self.version(step)
-                while version not in self.staged:
+                while version not in self.staged or (self._reads_past and version > self._complete):
                     await self._next()
                 async with self._engine:
                     await self._load(version)
-                    self.played[step] = await playing.play(self._context, self._progress, step, self._begun)
+                    self.played[step] = await playing.play(self._context, self._progress, step, version, self._begun)
                 for old in [each for each in self.staged if each < self.version(step + 1)]:
                     del self.staged[old]
                 self._announce()
         finally:
             self._announce()
+
+    @property
+    def _reads_past(self) -> bool:
+        """Whether games depend on checkpoints of the run, or on results against them."""
+        return self._context.opponents.pool.uses_past or bool(self._context.config.league.every)
 
     async def _load(self, version: int) -> None:
         """Load weights also if the engine has them: what it holds of other prompts would round games differently."""
@@ -120,7 +137,7 @@ class Ahead:
 
         assert isinstance(self._context.engine, EnginePool)
         await self._context.engine.load_chunks(_each(self.staged[version]))
-        self._context.engine_step = version
+        self._context.engine_step = phases.weights_after(self._context.config.phases, version)
 
     async def _wait(self, step: int) -> None:
         while step not in self.played and step > self._learned:

@@ -56,6 +56,7 @@ class Opponents:
             saved=rollout.past_saved,
             loaded=rollout.past_loaded,
             pfsp=config.league.pfsp if config.league.every else "none",
+            lag=config.cluster.lag,
         )
         folders = {source: self._folder(source) for source in self.pool.sources}
         self._named = {

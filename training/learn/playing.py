@@ -46,15 +46,18 @@ class Reports(Protocol):
 
 
 async def play(
-    context: TrainingContext, progress: Reports, step: int, begun: int
+    context: TrainingContext, progress: Reports, step: int, version: int, begun: int
 ) -> tuple[list[Rollout], dict[str, float]]:
-    """Return the scored games of training step `step` and their metrics; this attempt began after step `begun`."""
+    """Return the scored games of training step `step` and their metrics.
+
+    `version` is the step after which the engine's weights are, `begun` the one after which this attempt began.
+    """
     began = time.monotonic()
     config = context.config
     jobs = scenarios.jobs(config, context.starts, context.opponents.pool, step)
-    kept = (
-        unfinished.open_step(context.run_dir, progress.attempt, step, begun) if config.rollout.keep_unfinished else None
-    )
+    kept = None
+    if config.rollout.keep_unfinished:
+        kept = unfinished.open_step(context.run_dir, progress.attempt, step, version, begun)
     episodes = await progress.unless_stopped(sample(context, progress, jobs, step, kept))
     episodes = [context.taught(job, episode) for job, episode in zip(jobs, episodes, strict=True)]
     sampled = time.monotonic()

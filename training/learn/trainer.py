@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 from training import games, phases, rewards
 from training.attempts.attempt import Checkpoint, run_attempt
@@ -37,10 +37,18 @@ Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
 """Plays a head-to-head with the present weights; its numbers become an event."""
 Measure = Callable[["Trainer"], Awaitable[dict[str, float]]]
 """Measures the present weights without playing; its numbers join the metrics of the step."""
-Calibrate = Callable[["Trainer"], Awaitable[bool]]
-"""Asks a single agent with the present weights, if that is due; returns whether it was."""
 AtEnd = Callable[["Trainer"], Awaitable[None]]
 """Called once the last step is done and saved."""
+
+
+class Calibrate(Protocol):
+    """Asks a single agent with the present weights."""
+
+    def due(self, step: int) -> bool:
+        """Return whether that is to be done after a step."""
+
+    async def __call__(self, trainer: Trainer) -> None:
+        """Ask it."""
 
 
 class Trainer:
@@ -124,28 +132,30 @@ class Trainer:
                 await self.progress.unless_stopped(self.ahead.settle(number))
             self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
         await self._measure_league()
+        if self.ahead is not None:
+            self.ahead.complete(number)
         await self._calibrate()
         return await self._evaluate()
 
     async def _played(self, number: int) -> Played:
         """Return the games of training step `number`: played now, or while an earlier step was learned."""
         if self.ahead is None:
-            return await playing.play(self.context, self.progress, number, self._begun)
+            return await playing.play(self.context, self.progress, number, number - 1, self._begun)
         self.progress.phase("sampling")
         rollouts, metrics = await self.progress.unless_stopped(self.ahead.take(number))
         return rollouts, metrics | {"lag": float(number - 1 - self.ahead.version(number))}
 
     async def _begin_ahead(self) -> Ahead:
-        """Begin to sample ahead, with what a checkpoint has of it."""
-        resumed = self.context.resumed
+        """Begin to sample ahead in the present phase, with what the checkpoint has of it from which the run goes on."""
+        resumed = self.context.resumed if self.step == self._begun else None
         played = unpack(resumed.data.get("ahead", [])) if resumed else {}
-        staged = {step: stored(file) for step, file in self.context.older.items()}
-        lag = self.config.cluster.lag
-        first = max(0, max(played, default=self.step) - lag)
+        staged = {step: stored(file) for step, file in self.context.older.items()} if resumed else {}
+        start, end = phases.span(self.config.phases, self.context.place, self.config.learn.steps)
+        first = max(start, max(played, default=self.step) - self.config.cluster.lag)
         if missing := [each for each in range(first, self.step) if each not in staged]:
             why = f"the run was saved with another lag: the weights after step {missing[0]} are not in its checkpoint"
             raise BadInput(why, "cluster.lag")
-        ahead = Ahead(self.context, self.progress, self._begun, played, staged)
+        ahead = Ahead(self.context, self.progress, self._begun, (start, end), self.step, played, staged)
         await ahead.learned(self.step)
         return ahead
 
@@ -180,6 +190,9 @@ class Trainer:
         if origin := self.context.origin(self.step):
             self.context.learners.go_back(origin)
             await self.sync(phases.weights_after(self.config.phases, self.step))
+        if self.ahead is not None:
+            await self.ahead.close()
+            self.ahead = await self._begin_ahead()
         checkpoint.unpack_generators(*generators)  # a resumed run has them from its checkpoint, after it has loaded
 
     async def sync(self, step: int) -> None:
@@ -280,16 +293,14 @@ class Trainer:
 
     async def _calibrate(self) -> None:
         """Ask a single agent, if that is due; a failure is a warning, and the run goes on."""
-        if self.calibrate is None:
+        if self.calibrate is None or not self.calibrate.due(self.step):
             return
-        try:
-            with boundary():
-                asked = await self.progress.unless_stopped(self.calibrate(self))
-        except (OutsideError, BadInput) as error:
-            asked = True
-            self.progress.event("warning", step=self.step, why=f"no single agent was measured: {error}")
-        if asked:
-            await self.sync(self.step)  # as after a head-to-head
+        async with self._present_weights():
+            try:
+                with boundary():
+                    await self.progress.unless_stopped(self.calibrate(self))
+            except (OutsideError, BadInput) as error:
+                self.progress.event("warning", step=self.step, why=f"no single agent was measured: {error}")
 
     def _compare(self, results: Mapping[str, Any]) -> str:
         """Give the watchdog a head-to-head after this step, if training rewards what it compares."""

@@ -1,7 +1,8 @@
 """The games and scores of training steps that are not saved yet, on disk, so that a later attempt need not repeat them.
 
-They count for an attempt that begins from the very weights that played them: those of the checkpoint after the step
-before, or of the start. What a killed process was writing is left out. Raises what reading an `Episode` raises.
+They count for an attempt that has the very weights that played them: those of the checkpoint that it begins from, or
+of the start, or, with a lag, older ones. What a killed process was writing is left out. Raises what reading an
+`Episode` raises.
 """
 
 from __future__ import annotations
@@ -45,10 +46,13 @@ class Unfinished:
         append_line(self._file, line)
 
 
-def open_step(run_dir: RunDir, attempt: AttemptDir, step: int, begun: int) -> Unfinished:
-    """Return what is kept of training step `step` for an attempt that began after step `begun`."""
+def open_step(run_dir: RunDir, attempt: AttemptDir, step: int, version: int, begun: int) -> Unfinished:
+    """Return what is kept of training step `step` for an attempt that began after step `begun`.
+
+    `version` is the step after which the weights are that play it: if it is later, they are other weights this time.
+    """
     name = f"step_{step:06d}.jsonl"
-    attempts = run_dir.attempts() if begun == step - 1 else []
+    attempts = run_dir.attempts() if version <= begun else []
     if begun:
         attempts = [number for number in attempts if number >= _saved_by(run_dir, begun)]
     earlier = [run_dir.attempt(number).unfinished / name for number in attempts]

@@ -212,7 +212,9 @@ class Updater:
         surrogate, clipping = losses.ppo_clip(logp, old, streams["ppo"], learn.clip, learn.dual_clip)
         terms = {
             "ppo_loss": (streams["ppo_weight"] * correction * surrogate).sum(),
-            "reinforce_loss": (streams["reinforce_weight"] * losses.reinforce(logp, streams["reinforce"])).sum(),
+            "reinforce_loss": (
+                streams["reinforce_weight"] * correction * losses.reinforce(logp, streams["reinforce"])
+            ).sum(),
             "nll_loss": (streams["nll_weight"] * losses.nll(logp, streams["nll"])).sum(),
         }
         sampled = streams["sampled_weight"]

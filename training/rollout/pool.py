@@ -60,7 +60,8 @@ def check_seats(entry: Opponent, scenario: Scenario, roles: Sequence[str], where
 class Pool:
     """The pool of a run. Each training step draws `loaded` of the newest `saved` saved steps.
 
-    With `pfsp` the entries other than `mirror` share their part of the games by the results in `table`.
+    With `pfsp` the entries other than `mirror` share their part of the games by the results in `table`. With a `lag`
+    saved steps and results are those up to the weights that play the step, which are `lag` steps older.
     """
 
     def __init__(
@@ -72,11 +73,13 @@ class Pool:
         saved: int,
         loaded: int,
         pfsp: str = "none",
+        lag: int = 0,
     ) -> None:
         self.entries, self.seed = tuple(entries), seed
         self.table = Table()
         self._every, self._saved, self._loaded = save_every, saved, loaded
         self._weighting = WEIGHTINGS.get(pfsp)
+        self._lag = lag
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -93,7 +96,11 @@ class Pool:
         """Return the saved steps that training step `step` (from 1) may draw from; 0 is the starting model."""
         if not self.uses_past:
             return ()
-        return saved_steps(step, self._every, self._saved)
+        return saved_steps(self._before(step), self._every, self._saved)
+
+    def _before(self, step: int) -> int:
+        """Return the training step before which a step's past selves were saved, and its results known."""
+        return max(1, step - self._lag)
 
     def past(self, step: int) -> tuple[int, ...]:
         """Return the saved steps that training step `step` plays against."""
@@ -118,13 +125,14 @@ class Pool:
         Without results each has the entry's weight; a past self has it once for every saved step.
         """
         learner, weighting = seats_title(entry.learner), self._weighting or (lambda p: 1.0)
+        before = self._before(step)
         if entry.source == PAST:
             scores = [
-                (past_policy(saved), self.table.score(past_policy(saved), learner, before=step, above=saved))
+                (past_policy(saved), self.table.score(past_policy(saved), learner, before=before, above=saved))
                 for saved in self.saved(step)
             ]
         else:
-            scores = [(entry.source, self.table.score(column(entry.source), learner, before=step))]
+            scores = [(entry.source, self.table.score(column(entry.source), learner, before=before))]
         return [(policy, entry.weight * weighting(score)) for policy, score in scores]
 
     def shares(self, entries: Sequence[Opponent], step: int) -> list[float]:

@@ -38,10 +38,8 @@ class DuringCalibration:
         self._calibrator = Calibrator(config, run_dir)
         self._began: int | None = None
 
-    async def __call__(self, trainer: Trainer) -> bool:
-        """Evaluate the present weights if that is due, write the evaluation, and return whether it was."""
-        if not self._due(trainer.step):
-            return False
+    async def __call__(self, trainer: Trainer) -> None:
+        """Evaluate the present weights, and write the evaluation."""
         progress, calibrator = trainer.progress, self._calibrator
         progress.phase("evaluating")
         calibrator.on_game = lambda done, of: progress.beat(done=done, of=of)
@@ -50,9 +48,8 @@ class DuringCalibration:
             await self._take_base()
         evaluation, rows = await calibrator.evaluate(self._learner(trainer), trainer.step, is_base=is_base)
         write(progress, evaluation, rows)
-        return True
 
-    def _due(self, step: int) -> bool:
+    def due(self, step: int) -> bool:
         """Return whether the step is to be measured; where an attempt begins, an earlier one may have done so."""
         if self._began is None:
             self._began = step
