@@ -2,15 +2,14 @@
 
 import socket
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 import torch.multiprocessing
 from torch.distributed.tensor import DTensor
 
 from tests.learn.test_update import items
+from tests.peaks import growth
 from training.attempts.progress import Progress, StopRequested
-from training.learn import memory
 from training.learn import policy as policies
 from training.learn.forward import measure
 from training.learn.models import merged_weights
@@ -129,25 +128,10 @@ def loading(group, base, cases):
 
 
 def _loaded(group, base, settings):
-    memory.release()
-    before = resident()
-    Path("/proc/self/clear_refs").write_text("5", "ascii")  # the peak is the present size again
-    policy = made(base, group, critic_warmup=0, **settings)
-    return highest() - before, sum(p.to_local().nbytes for p in policy.inner.parameters() if isinstance(p, DTensor))
-
-
-def resident():
-    return _status("VmRSS")
-
-
-def highest():
-    """The most memory since the peak was last reset."""
-    return _status("VmHWM")
-
-
-def _status(name):
-    lines = Path("/proc/self/status").read_text("ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+    policies_made = []
+    before, peak = growth(lambda: policies_made.append(made(base, group, critic_warmup=0, **settings)))
+    parameters = policies_made[0].inner.parameters()
+    return peak - before, sum(p.to_local().nbytes for p in parameters if isinstance(p, DTensor))
 
 
 def absent(group, base, elsewhere, settings):

@@ -1,11 +1,13 @@
 """What goes into a checkpoint comes out of it: optimizer, generators, and no pickle anywhere."""
 
 import random
+import sys
 
 import numpy as np
 import pytest
 import torch
 
+from tests.peaks import growth
 from training.errors import BadInput
 from training.learn import checkpoint
 
@@ -67,3 +69,12 @@ def test_generators_resume_their_state():
     assert draws() != expected
     checkpoint.unpack_generators(data, tensors)
     assert draws() == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
+def test_a_checkpoint_is_written_without_a_second_copy_of_its_tensors(tmp_path):
+    tensors = {f"optimizer.{number}.exp_avg": torch.ones(2**20) for number in range(32)}  # 128 MiB
+    state = checkpoint.TrainerState(1, {}, tensors, {0: {"weight": torch.ones(2**24)}})  # and 64 MiB
+    before, peak = growth(lambda: checkpoint.write_with(tmp_path / "step", lambda inside: None, state))
+    assert peak - before < 16 * 2**20
+    assert checkpoint.read(tmp_path / "step").tensors.keys() == tensors.keys()

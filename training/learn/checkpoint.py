@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from training.bases import ModelInfo
+from training.engines.chunks import Chunk, cut
 from training.errors import BadInput
 from training.learn import models
 from training.learn.ranks import part_like
+from training.learn.tensor_files import Outline, TensorWriter
 from training.rundir import AttemptDir
 from training.store import atomic_directory, verify_directory, write_json
 
@@ -64,17 +66,39 @@ def write(
     write_with(folder, lambda inside: models.save(model, tokenizer, inside, info, adapter_only=adapter_only), state)
 
 
-def write_with(folder: Path, save: Callable[[Path], None], state: TrainerState) -> None:
-    """Write the checkpoint `folder` atomically, its model by `save`; do nothing if it is complete already."""
+def write_with(
+    folder: Path,
+    save: Callable[[Path], None],
+    state: TrainerState,
+    outlines: Mapping[str, Outline] | None = None,
+    chunks: Iterable[Chunk] = (),
+) -> None:
+    """Write the checkpoint `folder` atomically, its model by `save`; do nothing if it is complete already.
+
+    `outlines` are those of further tensors of the state, which arrive in `chunks`.
+    """
     if _complete(folder):
         return
     with atomic_directory(folder) as inside:
         save(inside)
         (inside / STATE).mkdir()
-        save_file({name: _plain(t) for name, t in state.tensors.items()}, inside / STATE / "state.safetensors")
+        _write_tensors(inside / STATE / "state.safetensors", state.tensors, outlines or {}, chunks)
         for step, weights in state.older.items():
-            save_file({name: _plain(t) for name, t in weights.items()}, inside / STATE / OLDER.format(step))
+            _write_tensors(inside / STATE / OLDER.format(step), weights)
         write_json(inside / STATE / "state.json", {"version": 1, "step": state.step, "data": state.data})
+
+
+def _write_tensors(
+    path: Path,
+    tensors: Mapping[str, Tensor],
+    outlines: Mapping[str, Outline] | None = None,
+    chunks: Iterable[Chunk] = (),
+) -> None:
+    """Write a file of tensors that are here, and of others that arrive in chunks."""
+    with TensorWriter() as writer:
+        writer.add(path, {name: Outline.of(tensor) for name, tensor in tensors.items()} | dict(outlines or {}))
+        writer.write(cut(tensors.items()))
+        writer.write(chunks)
 
 
 def read(folder: Path) -> TrainerState:
@@ -105,10 +129,6 @@ def _complete(folder: Path) -> bool:
     except (BadInput, ValueError, KeyError):
         return False
     return True
-
-
-def _plain(tensor: Tensor) -> Tensor:
-    return tensor.detach().cpu().contiguous().clone()
 
 
 def pack_optimizer(optimizer: Optimizer, name: str = "optimizer") -> tuple[dict[str, Any], dict[str, Tensor]]:

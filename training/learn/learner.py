@@ -17,6 +17,7 @@ from training.learn.checkpoint import TrainerState
 from training.learn.forward import measure
 from training.learn.policy import Policy
 from training.learn.ranks import whole
+from training.learn.tensor_files import Outline
 from training.learn.update import Signals, Updater
 
 if TYPE_CHECKING:
@@ -111,6 +112,11 @@ class Learner:
         """Yield what a checkpoint stores beside the model folder, whole: moments, value heads, unmerged adapters."""
         for name, tensor in (self.optimizers()[1] | self.policy.tensors()).items():
             yield name, whole(tensor)
+
+    def outlines(self) -> tuple[dict[str, Outline], dict[str, Outline]]:
+        """Return in outline what `weights` and `tensors` yield."""
+        tensors = self.optimizers()[1] | self.policy.tensors()
+        return models.merged_outlines(self.policy.model), {name: Outline.of(t) for name, t in tensors.items()}
 
 
 class Learners(Protocol):

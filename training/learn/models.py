@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,11 +19,13 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from training import bases
+from training.engines.chunks import Chunk, cut
 from training.engines.local.loading import DTYPES, StoredTensors, build, load_full, read_tokenizer
 from training.errors import BadInput
 from training.learn import filling
 from training.learn.filling import Source
 from training.learn.ranks import ALONE, DistContext, release, whole
+from training.learn.tensor_files import Outline, TensorWriter
 from training.sections import Dtype, LoraConfig
 
 if TYPE_CHECKING:
@@ -157,7 +159,6 @@ def _changes_more(folder: Path) -> bool:
 def _with_adapters(found: Unfilled, folder: Path, dtype: Dtype, lora: LoraConfig | None) -> Unfilled:
     """Return a model with the adapters of a folder: kept with `lora`, else merged."""
     from peft import PeftModel
-    from peft.tuners.lora import LoraLayer
 
     model = PeftModel.from_pretrained(found.model, folder, adapter_name=ADAPTER, is_trainable=lora is not None)
     if lora is not None:
@@ -170,8 +171,8 @@ def _with_adapters(found: Unfilled, folder: Path, dtype: Dtype, lora: LoraConfig
         found.model = model.merge_and_unload().requires_grad_(True)
         found.source = filling.InMemory(found.model)
         return found
-    layers = {name: layer for name, layer in plain(model).named_modules() if isinstance(layer, LoraLayer)}
-    deltas = {f"{name}.weight": partial(layer.get_delta_weight, ADAPTER) for name, layer in layers.items()}
+    layers = _adapter_layers(plain(model)).items()
+    deltas = {f"{name}.weight": partial(layer.get_delta_weight, ADAPTER) for name, layer in layers}
     found.model = model.unload().requires_grad_(True)
     if found.source is not None:
         found.source = filling.Merged(found.source, deltas, DTYPES[dtype])
@@ -221,18 +222,30 @@ def merged_weights(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Te
     without an adapter share memory with the model: copy them to keep them beyond the next update. Of several ranks all
     must iterate: each tensor is gathered when it is yielded.
     """
+    for name, parameter, layer in _adapted(model):
+        if layer is None:
+            yield name, whole(parameter.detach())
+        else:
+            delta = layer.get_delta_weight(ADAPTER).float()
+            yield name, whole((parameter.float() + delta).to(parameter.dtype))
+
+
+def merged_outlines(model: PreTrainedModel | PeftModel) -> dict[str, Outline]:
+    """Return what `merged_weights` yields in outline."""
+    return {name: Outline.of(parameter) for name, parameter, _ in _adapted(model)}
+
+
+def _adapted(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Tensor, LoraLayer | None]]:
+    """Yield (name, weight, what adapts it) of every weight, tied ones once."""
     inner = plain(model)
     release(inner)
-    adapted = _adapter_layers(inner) if has_adapters(model) else {}
+    layers = _adapter_layers(inner) if has_adapters(model) else {}
     for name, parameter in inner.named_parameters():
         owner, _, kind = name.partition(".base_layer.")
-        if kind == "weight" and owner in adapted:
-            delta = adapted[owner].get_delta_weight(ADAPTER).float()
-            yield f"{owner}.weight", whole((parameter.float() + delta).to(parameter.dtype))
-        elif kind:
-            yield f"{owner}.{kind}", whole(parameter.detach())
+        if kind:
+            yield f"{owner}.{kind}", parameter, layers.get(owner) if kind == "weight" else None
         elif ".lora_" not in name:
-            yield name, whole(parameter.detach())
+            yield name, parameter, None
 
 
 def _adapter_layers(model: PreTrainedModel) -> dict[str, LoraLayer]:
@@ -256,7 +269,7 @@ def save(
     """
     save_files(model, tokenizer, folder, info, adapter_only=adapter_only)
     if not adapter_only:
-        save_weights(merged_weights(model), folder)
+        save_weights(merged_outlines(model), cut(merged_weights(model)), folder)
 
 
 def save_files(
@@ -285,12 +298,11 @@ def save_files(
     bases.write_info(folder, info.model_copy(update={"parameters": count(model)}))
 
 
-def save_weights(weights: Iterable[tuple[str, Tensor]], folder: Path) -> None:
-    """Write full weights as safetensors."""
-    from huggingface_hub import save_torch_state_dict
-
-    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in weights}
-    save_torch_state_dict(on_cpu, folder, safe_serialization=True)
+def save_weights(outlines: Mapping[str, Outline], chunks: Iterable[Chunk], folder: Path) -> None:
+    """Write full weights as safetensors while they arrive."""
+    with TensorWriter() as writer:
+        writer.add_model(folder, outlines)
+        writer.write(chunks)
 
 
 def count(model: PreTrainedModel | PeftModel) -> int:

@@ -197,6 +197,10 @@ class RankActor:
         """Return the JSON part of the optimizers' state."""
         return await self._run("saves", lambda: self._learner.optimizers()[0])
 
+    async def outlines(self) -> Any:
+        """See `Learner.outlines`."""
+        return await self._run("saves", self._learner.outlines)
+
     async def stream(self, what: str) -> None:
         """Begin to gather tensors, `weights` or `tensors`, on all ranks; those of the first are read by `chunk`."""
         from training.engines.chunks import cut

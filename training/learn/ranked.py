@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from training.attempts.progress import Progress, StopRequested
 from training.bases import ModelInfo
-from training.engines.chunks import Chunk, joined
+from training.engines.chunks import Chunk
 from training.engines.local.loading import load_tokenizer
 from training.engines.pool import EnginePool
 from training.errors import BadInput, OutsideError
@@ -32,8 +32,6 @@ from training.learn.update import BadStep
 from training.records import ProcessStatus
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from training.engines.base import Engine
     from training.learn.batch import Item
     from training.records import Floats
@@ -202,17 +200,17 @@ class RankedLearners:
             yield chunk
 
     def save(self, folder: Path, info: ModelInfo, state: TrainerState, *, adapter_only: bool) -> None:
-        """See `Learners.save`; the driver writes, and holds the whole model and the optimizers' state meanwhile."""
+        """See `Learners.save`; the driver writes tensors as they arrive, and has a few chunks of them at a time."""
+        data, (weights, tensors) = self._all("optimizers")[0], self._all("outlines")[0]
 
         def write(inside: Path) -> None:
-            for name, data in self._all("describe", adapter_only, info)[0].items():
-                (inside / name).write_bytes(data)
+            for name, file in self._all("describe", adapter_only, info)[0].items():
+                (inside / name).write_bytes(file)
             if not adapter_only:
-                models.save_weights(self._streamed("weights"), inside)
+                models.save_weights(weights, self._streamed("weights"), inside)
 
-        data = self._all("optimizers")[0]
-        tensors = dict(self._streamed("tensors")) | state.tensors
-        checkpoint.write_with(folder, write, TrainerState(state.step, state.data | data, tensors, state.older))
+        state = TrainerState(state.step, state.data | data, state.tensors, state.older)
+        checkpoint.write_with(folder, write, state, tensors, self._streamed("tensors"))
 
     def close(self) -> None:
         """End the ranks."""
@@ -281,14 +279,11 @@ class RankedLearners:
         more, chunk = self._ranks[0].actor.chunk.options(num_returns=2).remote()
         return more, chunk
 
-    def _streamed(self, what: str) -> Iterator[tuple[str, Tensor]]:
-        """Yield tensors that all ranks gather."""
+    def _streamed(self, what: str) -> Iterator[Chunk]:
+        """Yield the chunks of tensors that all ranks gather."""
         self._check()
         for rank in self._ranks:
             rank.actor.stream.remote(what)
-        return joined(self._chunks())
-
-    def _chunks(self) -> Iterator[Chunk]:
         while True:
             more, chunk = self._wait([*self._next_chunk()])
             if not more:
