@@ -430,6 +430,11 @@ class LearnSection(Record):
         default=False,
         description="Gradient checkpointing: activations are recomputed in the backward pass; slower, less memory.",
     )
+    offload_activations: bool = Field(
+        default=False,
+        description="Keep activations in the memory of the machine, not the GPU's, until the backward pass; slower, "
+        "for long traces where learn.recompute is not enough. Without a GPU it changes nothing.",
+    )
     aggregate: Literal["token_mean", "turn_mean", "player_mean"] = Field(
         default="token_mean",
         description="Average of the loss. token_mean = mean over all tokens. turn_mean = mean over the tokens of a "

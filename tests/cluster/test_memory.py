@@ -107,6 +107,22 @@ def test_what_a_setting_costs(sections, line, count):
     assert sizes(memory.learner(config(**sections), TINY, 1)).get(line, 0) == count
 
 
+def test_activations_that_are_offloaded_are_in_the_memory_of_the_machine():
+    learn = {"lora": False, "autocast": True, "tokens_per_batch": 1000}
+    whole, away = (config(learn={**learn, "offload_activations": on}) for on in (False, True))
+    each = 2048 + 1280 + 2 * (1280 + 384) + 24  # of a token in one layer, as above
+    kept, moved = (sizes(memory.learner(run, TINY, 1)) for run in (whole, away))
+    assert kept["activations"] == memory.offloaded(away, TINY) == 1000 * 3 * each
+    assert "activations" not in moved
+    assert moved["activations of one layer"] == 1000 * each
+    again = config(learn={**learn, "offload_activations": True, "recompute": True})
+    assert "inputs of layers" not in sizes(memory.learner(again, TINY, 1))
+    assert memory.offloaded(again, TINY) == 1000 * 3 * 4 * 128
+    assert memory.offloaded(whole, TINY) == 0
+    gib = 1000 * 3 * each / GIB
+    assert f"every rank keeps {gib:.2f} GiB of activations in the memory of its machine" in memory.notes(away, TINY)
+
+
 def test_an_engine_by_hand():
     found = sizes(
         memory.engine(config(engine={"dtype": "bfloat16", "cache_gib": 2.5, "max_running": 10}), TINY, others=2)

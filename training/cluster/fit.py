@@ -30,6 +30,8 @@ def fitted(config: RunConfig, shape: ModelShape, nodes: Sequence[Node], memory_g
     chosen = section.model_copy(update={"engines": section.engines or 1, "learners": section.learners or 1})
     if section.tensor_parallel > 1:
         raise BadInput(f"{nodes[0].name} has no GPU to split an engine over", "cluster.tensor_parallel")
+    here = config.learn.model_copy(update={"offload_activations": False})  # without GPUs there is one memory
+    config = config.model_copy(update={"learn": here})
     rank, engine = memory.learner(config, shape, chosen.learners), memory.engine(config, shape, config.models_beside)
     needed = chosen.learners * rank.total + chosen.engines * engine.total
     if len(nodes) == 1 and needed > memory_gib * GIB:

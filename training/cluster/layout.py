@@ -210,6 +210,7 @@ LEARNER_CHANGES: tuple[Change, ...] = (
     ("learn.recompute = true", lambda config: _changed(config, "learn", recompute=True)),
     ("learn.autocast = true", lambda config: _changed(config, "learn", autocast=True)),
     ('LoRA adapters on weights with learn.dtype = "bfloat16"', _lora),
+    ("learn.offload_activations = true", lambda config: _changed(config, "learn", offload_activations=True)),
 )
 ENGINE_CHANGES: tuple[Change, ...] = (
     ('engine.dtype = "bfloat16"', lambda config: _changed(config, "engine", dtype="bfloat16")),

@@ -159,7 +159,9 @@ def _pass(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
     if learn.recompute:
         kept = stored * shape.hidden
         words = f"{tokens:,} tokens × {shape.layers} layers × {kept:,} bytes"
-        yield Line("inputs of layers", tokens * shape.layers * kept, words, "pass")
+        if not learn.offload_activations:
+            yield Line("inputs of layers", tokens * shape.layers * kept, words, "pass")
+    if learn.recompute or learn.offload_activations:
         yield Line("activations of one layer", tokens * each, f"{tokens:,} tokens × {each:,} bytes", "layer")
     else:
         words = f"{tokens:,} tokens × {shape.layers} layers × {each:,} bytes"
@@ -209,6 +211,14 @@ def layer_activations(config: RunConfig, shape: ModelShape) -> int:
     return statistics + norms + inputs + attention + size * 3 * inner
 
 
+def offloaded(config: RunConfig, shape: ModelShape) -> int:
+    """Return the bytes of activations that a rank keeps in the memory of its machine."""
+    if not config.learn.offload_activations:
+        return 0
+    each = stored_size(config) * shape.hidden if config.learn.recompute else layer_activations(config, shape)
+    return config.learn.tokens_per_batch * shape.layers * each
+
+
 def notes(config: RunConfig, shape: ModelShape) -> list[str]:
     """Return what the plan of this configuration does not count, in words."""
     found, tokens = [], config.learn.tokens_per_batch
@@ -218,6 +228,8 @@ def notes(config: RunConfig, shape: ModelShape) -> list[str]:
             f"a trace may have {longest:,} tokens (engine.window), more than learn.tokens_per_batch = {tokens:,}: it "
             "is a pass by itself, which needs more than is planned"
         )
+    if size := offloaded(config, shape):
+        found.append(f"every rank keeps {size / GIB:.2f} GiB of activations in the memory of its machine")
     if compute_size(config) == 4:
         found.append(
             "flash attention needs half precision: other kernels may keep scores, which grow with the square of a "

@@ -20,6 +20,7 @@ from training.learn import filling, models, ranks
 from training.learn.checkpoint import read
 from training.learn.critic import Critic
 from training.learn.head import logprobs
+from training.learn.offloading import Offloaded
 from training.learn.ranks import ALONE, DistContext
 from training.run_sections import LearnSection
 from training.seeding import derive
@@ -147,11 +148,16 @@ class Policy:
         if layout is not None:  # without a mask, Transformers would make one of T × T from the positions
             more = {"position_ids": layout.positions, "attention_mask": torch.ones_like(ids)}
             more["segments"] = layout.segments
-        with self._precision():
+        with self._precision(), self._kept(ids):
             return ranks.hidden_states(model or self.inner, input_ids=ids, **more)
 
     def _precision(self) -> AbstractContextManager[object]:
         return torch.autocast(self.device.type, torch.bfloat16) if self.learn.autocast else nullcontext()
+
+    def _kept(self, ids: Tensor) -> AbstractContextManager[object]:
+        """Return the context in which a pass keeps what its backward pass needs."""
+        offloads = self.learn.offload_activations and torch.is_grad_enabled()
+        return Offloaded((ids.shape[-1], ids.numel())) if offloads else nullcontext()
 
     def features(self, ids: Tensor, hidden: Tensor, layout: Layout | None = None) -> Tensor:
         """Return the critic's input, (B, L, H): the hidden states of the policy, or of the starting model."""
