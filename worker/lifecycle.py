@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from typing import Any
 
 from celery import signals
@@ -15,11 +16,13 @@ from django.db import Error, close_old_connections
 
 from webapp.core import pids
 from webapp.core.models import Heartbeat, beat
+from webapp.runs import services, withdrawn
 from worker import processes
 
 logger = logging.getLogger(__name__)
 leaving = threading.Event()
 BEAT_SECONDS = 5.0
+HOUSEKEEPING_SECONDS = 20.0
 _over = threading.Event()
 
 
@@ -51,16 +54,26 @@ def about(queues: list[str], consumer: Any = None) -> dict[str, Any]:
 
 
 def _keep_beating(name: str, queues: list[str], consumer: Any) -> None:
+    housekeeping_due = 0.0
     while not _over.is_set():
         try:
             beat(Heartbeat.Kind.WORKER, name, **about(queues, consumer))
             processes.reap(is_alive)
+            if time.monotonic() >= housekeeping_due:
+                housekeeping_due = time.monotonic() + HOUSEKEEPING_SECONDS
+                keep_house()
         except Error:
             logger.warning("the database is away; trying again in %.0f s", BEAT_SECONDS)
         except Exception:  # the root of this thread: if it ended, a working worker would look dead
             logger.exception("beat failed")
         close_old_connections()
         _over.wait(BEAT_SECONDS)
+
+
+def keep_house() -> None:
+    """What only this machine can do: register the base models that it has, and delete copies of withdrawn data."""
+    services.register_bases()
+    withdrawn.delete_copies()
 
 
 def _ready(sender: Any, **_: Any) -> None:

@@ -20,6 +20,7 @@ from webapp.core.http import STOP_ASKING
 from webapp.home import tour as tours
 from webapp.home.models import Tour
 from webapp.home.tour import Progress, State
+from webapp.runs import services as runs
 
 TINY = "tiny"
 
@@ -110,7 +111,7 @@ def context(user: User, refused: tuple[str, str] = ("", "")) -> dict[str, Any]:
     tour = tours.of(user)
     shown = cards(tour)
     entry = bases.REGISTRY[TINY]
-    ready = bases.is_prepared(entry)
+    ready = bases.is_prepared(entry) or not runs.unprepared(TINY)
     preparing = None if ready else bases.preparation(entry)
     working = {card.name for card in shown if card.progress.state == State.WORKING}
     return {

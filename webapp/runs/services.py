@@ -447,10 +447,19 @@ def _from_hub_cache(name: str) -> Path:
 
 
 def register_bases() -> int:
-    """Clock step: create a row for every registered base model that is prepared on this machine."""
+    """Create a row for every registered base model that is prepared on this machine; return how many are new.
+
+    The clock and every worker do it: where they are on several machines, only some have the models.
+    """
     ready = [entry for entry in bases.REGISTRY.values() if bases.is_prepared(entry)]
     rows = [Checkpoint(name=e.name, kind=Checkpoint.Kind.BASE, base=e.name, path=str(e.folder)) for e in ready]
     registered = set(Checkpoint.objects.filter(name__in=[e.name for e in ready]).values_list("name", flat=True))
     missing = [row for row in rows if row.name not in registered]
     Checkpoint.objects.bulk_create(missing, ignore_conflicts=True)
     return len(missing)
+
+
+def unprepared(name: str) -> str:
+    """Return why a registered base model cannot be used yet; empty if a machine of this installation has it."""
+    registered = Checkpoint.objects.filter(name=name, kind=Checkpoint.Kind.BASE).exists()
+    return "" if registered else bases.unprepared(name)

@@ -326,7 +326,7 @@ def test_a_closed_dataset_version_is_not_offered_to_learn_from(researcher):
 
 
 def test_nobody_trains_a_classifier_on_labels_of_seats_that_they_have_yet_to_judge(researcher, monkeypatch):
-    monkeypatch.setattr(services.bases, "unprepared", lambda base: "")
+    monkeypatch.setattr(services.runs, "unprepared", lambda base: "")
     queue = claims_queue(researcher)
     with pytest.raises(BadInput, match="judge your remaining seats first"):
         services.create_classifier(

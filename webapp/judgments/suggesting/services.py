@@ -36,6 +36,7 @@ from webapp.judgments.search.games import index_games
 from webapp.judgments.suggesting import sources
 from webapp.judgments.suggesting.sources import Answer, Suggested
 from webapp.judgments.suggesting.withdrawn import has_withdrawn
+from webapp.runs import services as runs
 from webapp.scenarios.models import DatasetVersion
 
 TRIES = 3
@@ -180,7 +181,7 @@ def create_classifier(
         raise BadInput("a classifier labels turns, about which this codebook asks nothing", "codebook_version")
     if base not in bases.REGISTRY:
         raise BadInput("no registered base model has this name", "base")
-    if why := bases.unprepared(base):
+    if why := runs.unprepared(base):
         raise BadInput(why, "base")
     if Classifier.objects.filter(owner=owner, state__in=("queued", "running")).exists():
         raise BadInput("another one of yours is being trained: wait for it, or delete it", "name")
