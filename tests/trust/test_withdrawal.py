@@ -30,7 +30,7 @@ from webapp.judgments.suggesting import training_data
 from webapp.judgments.suggesting.withdrawn import has_withdrawn
 from webapp.runs.models import Run
 from webapp.runs.services import create_run, resume_run
-from webapp.runs.withdrawn import delete_files, notice
+from webapp.runs.withdrawn import delete_copies, delete_files, notice
 from webapp.scenarios import services as datasets
 from webapp.scenarios import withdrawing
 from webapp.scenarios.models import DatasetVersion, StoredConversation, Withdrawal
@@ -424,6 +424,25 @@ def test_a_run_is_refused_a_closed_version_and_told_which_to_choose(made, resear
     assert not copy.exists()
     with pytest.raises(BadInput, match="choose judged v2"):
         resume_run(run=began)
+
+
+def test_every_machine_deletes_its_own_copy(made, researcher, player, tmp_path, settings):
+    """A run that another machine went on with has a copy on both."""
+    run = make_run(researcher, kind="sft", dataset_version=made.version, state="running")
+    run.attempts.create(number=1, fence=1, lease_until=now(), state="running")
+    copies = []
+    for machine in ("clock", "worker"):
+        settings.RUNS_ROOT = tmp_path / machine
+        copies.append(put_dataset(made.version, RunDir(settings.RUNS_ROOT / str(run.pk))))
+    withdrawn(made.match, player)
+    assert delete_copies() == 0  # it still runs
+    Run.objects.filter(pk=run.pk).update(state="stopped")
+    settings.RUNS_ROOT = tmp_path / "clock"
+    delete_files()
+    assert [copy.exists() for copy in copies] == [False, True]
+    settings.RUNS_ROOT = tmp_path / "worker"  # what its worker does every now and then
+    assert (delete_copies(), delete_copies()) == (1, 0)
+    assert not copies[1].exists()
 
 
 def test_a_refusal_of_an_earlier_release_reaches_the_datasets(made, player):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
@@ -48,14 +49,31 @@ def inherit(*, run: Run) -> None:
 def delete_files() -> int:
     """Delete the copies of closed versions in the directories of runs that are over, on this machine; how many runs.
 
-    A run that goes on keeps its copy until it has ended.
+    A run that goes on keeps its copy until it has ended. Workers on other machines delete theirs by `delete_copies`.
     """
     waiting = WithdrawnData.objects.filter(files_deleted_at=None).exclude(run__state__in=ALIVE)
     rows = list(waiting.select_related("version")[:50])
     for row in rows:
-        (settings.RUNS_ROOT / str(row.run_id) / "inputs" / f"{row.version.sha256}.jsonl").unlink(missing_ok=True)
+        _copy(row).unlink(missing_ok=True)
         WithdrawnData.objects.filter(pk=row.pk).update(files_deleted_at=Now())
     return len(rows)
+
+
+def delete_copies() -> int:
+    """Delete those copies on this machine, whichever machine has recorded that its own are deleted; how many.
+
+    A machine that was away then does it once its worker is back.
+    """
+    runs = [int(folder.name) for folder in settings.RUNS_ROOT.glob("*") if folder.name.isdecimal()]
+    rows = WithdrawnData.objects.filter(run__in=runs).exclude(run__state__in=ALIVE).select_related("version")
+    copies = [copy for copy in map(_copy, rows) if copy.exists()]
+    for copy in copies:
+        copy.unlink(missing_ok=True)
+    return len(copies)
+
+
+def _copy(row: WithdrawnData) -> Path:
+    return Path(settings.RUNS_ROOT) / str(row.run_id) / "inputs" / f"{row.version.sha256}.jsonl"
 
 
 def notice(checkpoint: Checkpoint) -> str:
