@@ -132,6 +132,16 @@ def read_member(name: str, offset: int, length: int) -> dict[str, Any]:
     return data
 
 
+def read_file(name: str) -> bytes | None:
+    """A small stored file; None if it is gone or the storage fails."""
+    try:
+        with storing(), default_storage.open(name, "rb") as file:
+            content: bytes = file.read()
+    except (FileNotFoundError, StorageError):
+        return None
+    return content
+
+
 @storing()
 def delete_folder(name: str) -> None:
     """Delete a stored folder if it exists; raises `StorageError`."""

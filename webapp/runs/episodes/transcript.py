@@ -207,7 +207,7 @@ def _text(tokenizer: Any, token: int) -> str:
 
 
 def tokenizer_of(run: Run) -> Any:
-    """The tokenizer of the run's model, or None if its file is not on this machine."""
+    """The tokenizer of the run's model, or None if its file is neither on this machine nor in the storage."""
     candidates: Sequence[Checkpoint | None] = [
         run.start_checkpoint,
         Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=run.base).first(),
@@ -220,6 +220,8 @@ def tokenizer_of(run: Run) -> Any:
         path = folder / "tokenizer.json" if folder else None
         if path is not None and path.is_file():
             return _load(str(path), path.stat().st_mtime)
+        if folder is None and (tokenizer := _load_stored(f"{checkpoint.path}/tokenizer.json", checkpoint.sha256)):
+            return tokenizer
     return None
 
 
@@ -228,3 +230,12 @@ def _load(path: str, changed: float) -> Any:
     from tokenizers import Tokenizer
 
     return Tokenizer.from_file(path)
+
+
+@functools.lru_cache(maxsize=8)
+def _load_stored(name: str, sha256: str) -> Any:
+    """The tokenizer of a checkpoint in a bucket; None without a file. `sha256` is that of the checkpoint."""
+    from tokenizers import Tokenizer
+
+    content = files.read_file(name)
+    return None if content is None else Tokenizer.from_buffer(content)
