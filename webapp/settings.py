@@ -27,6 +27,8 @@ WEBHOOK_ADDRESSES     comma-separated addresses to which alerts may be posted, s
 PARLEY_MAIL           mail server that sends alerts, smtp://USER:PASSWORD@HOST:PORT (smtps:// for TLS from the start,
                       smtp+tls:// for STARTTLS; default: none)
 PARLEY_MAIL_FROM      sender of mail (default: parley@localhost)
+RAY_ADDRESS           HOST:PORT of the Ray cluster that runs on several processes join; where it is set, the site offers
+                      their presets (default: a Ray of the run's own)
 RUN_LEASE_SECONDS     how long a worker may be silent before its run is given to another (default: 30)
 RUN_STALL_MINUTES     how long a run may make no progress before it is killed and queued again (default: 20)
 PARLEY_QUOTAS         comma-separated limits of what one person may have, in place of those of QUOTAS below, each for
