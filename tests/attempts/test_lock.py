@@ -89,6 +89,16 @@ def test_a_process_with_the_number_of_the_dead_holder_is_not_the_holder(tmp_path
         assert (lock.holder.pid, lock.holder.started) == (data["pid"], data["started"])
 
 
+def test_a_clock_that_is_off_takes_no_lock_of_another_host(tmp_path, monkeypatch):
+    """The lock was renewed just now; this machine's clock is a minute ahead of the one that dates files."""
+    data = {"host": "elsewhere", "pid": 1, "started": 0.0, "attempt": 3, "supervised": False, "token": "x"}
+    (tmp_path / "lock.json").write_text(json.dumps(data))
+    present = time.time()
+    monkeypatch.setattr(time, "time", lambda: present + 60)
+    with pytest.raises(BadInput, match="process 1 on elsewhere"), hold(RunDir(tmp_path)):
+        pass
+
+
 @pytest.mark.parametrize("age, stale", [(5, False), (40, True)])
 def test_a_holder_on_another_host_counts_for_as_long_as_it_renews(tmp_path, age, stale):
     data = {"host": "elsewhere", "pid": 1, "started": 0.0, "attempt": 3, "supervised": False, "token": "x"}

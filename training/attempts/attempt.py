@@ -8,6 +8,7 @@ processes is recorded as interrupted: whoever supervises it begins another, up t
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 TRIES = 3
 """Attempts in a row that may be interrupted without a new checkpoint, until the run fails."""
+FULL = ("No space left on device", "Disk quota exceeded")
+"""The system's words for a disk on which nothing more can be written; errors of libraries repeat them."""
 Checkpoint = tuple[int, Path]
 """A training step and the folder of its checkpoint."""
 
@@ -92,7 +95,10 @@ def _locked(
                 result, why = "stopped", str(request)
             except ParleyError as error:
                 result, why = _failed(progress, error)
-    progress.finish(result, why)
+    try:
+        progress.finish(result, why)
+    except OSError as error:  # a full disk, for instance
+        log.warning("the end of the attempt could not be recorded: %s", error)
     code = 1 if result in ("failed", "interrupted") else 130 if "SIGINT" in progress.reason else 0
     return {"result": result, "why": why, "step": progress.step, "attempt": number, "exit": code}
 
@@ -101,7 +107,12 @@ def _failed(progress: Progress, error: ParleyError) -> tuple[Result, str]:
     if isinstance(error, ProcessLost):
         log.error("the attempt was interrupted: %s", error)
         return "interrupted", str(error)
+    why = str(error)
+    if any(words in why for words in FULL):
+        advice = "Free some space and resume the run: its last checkpoint is kept"
+        why = f"a disk of {socket.gethostname()} is full. {advice}. {why}"
     explained = isinstance(error, OutsideError) and error.__cause__ is None  # any other error may be one of the program
-    log.error("the run failed: %s", error, exc_info=None if explained else error)
-    progress.event("error", step=progress.step, why=str(error))
-    return "failed", str(error)
+    log.error("the run failed: %s", why, exc_info=None if explained else error)
+    with suppress(OSError):
+        progress.event("error", step=progress.step, why=why)
+    return "failed", why

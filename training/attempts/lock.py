@@ -15,8 +15,8 @@ import logging
 import os
 import secrets
 import socket
+import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -51,10 +51,13 @@ class Holder:
         started = psutil.Process().create_time()
         return cls(socket.gethostname(), os.getpid(), started, attempt, supervised, secrets.token_hex(8))
 
-    def is_alive(self, renewed: float) -> bool:
-        """Return whether the holder still works: its process exists on this host, or its lease has not expired."""
+    def is_alive(self, renewed: float, now: float) -> bool:
+        """Return whether the holder still works: its process exists on this host, or its lease has not expired.
+
+        `renewed` and `now` are by the clock that dates files.
+        """
         if self.host != socket.gethostname():
-            return time.time() - renewed < LEASE_S
+            return now - renewed < LEASE_S
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.started) < 1.0
@@ -119,7 +122,11 @@ def hold(run_dir: RunDir, attempt: int | None = None, *, supervised: bool = Fals
             other = _read_holder(file)
             number = attempt if attempt is not None else max(run_dir.folders(), default=0) + 1
             holder = Holder.this_process(number, supervised=supervised)
-            if other is not None and other.is_alive(os.fstat(file).st_mtime) and not other.yields_to(holder):
+            if (
+                other is not None
+                and other.is_alive(os.fstat(file).st_mtime, _now(path.parent))
+                and not other.yields_to(holder)
+            ):
                 raise BadInput(
                     f"{_name(other)} is working on this run; stop it first, or wait until it has ended",
                     str(run_dir.root),
@@ -150,6 +157,12 @@ def _opened(path: Path, *, create: bool = True) -> Iterator[int]:
                 return
         finally:
             os.close(file)
+
+
+def _now(folder: Path) -> float:
+    """Return the time by the clock that dates files here: of a shared folder it may be another machine's."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return os.fstat(file.fileno()).st_mtime
 
 
 def _is_at(file: int, path: Path) -> bool:

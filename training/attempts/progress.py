@@ -208,7 +208,8 @@ def logging_to(progress: Progress) -> Iterator[None]:
     finally:
         logger.setLevel(before)
         logger.removeHandler(handler)
-        handler.close()
+        with suppress(OSError):  # what is left to write may not fit on the disk
+            handler.close()
 
 
 def rounded(values: Floats, digits: int = 5) -> list[float]:
