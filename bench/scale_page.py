@@ -20,7 +20,8 @@ SHOWN = (*COMPARED, "sync", "model", "gpu")
 def page(raw: Raw) -> Iterator[str]:
     """Yield the tables of the parts that were measured, and the conditions."""
     parts = raw["parts"]
-    yield from _compared({name: parts[name] for name in COMPARED if name in parts})
+    if compared := {name: parts[name] for name in COMPARED if name in parts}:
+        yield from _compared(compared)
     for name, table in (("sync", _sync), ("model", _model), ("gpu", _gpu)):
         if name in parts:
             yield ""
@@ -50,6 +51,11 @@ def _compared(parts: Raw) -> Iterator[str]:
         sides = " | ".join(row["sides"][side] for side in "ab")
         medians = " | ".join(f"{row[side]['median']:.0f}" for side in "ab")
         yield f"| {title}, {row['unit']} | {sides} | {medians} | **{row['ratio']:.2f}** | {low:.2f} to {high:.2f} |"
+    if "overlap" in parts:
+        reward = parts["overlap"]["reward_difference"]
+        interval = f"{reward['mean']:+.3f} ± {reward['half_width']:.3f}".replace("-", "−")
+        yield ""
+        yield f"Reward at the end, lag 1 minus lag 0: {interval} over {reward['seeds']} seeds."
 
 
 def _sync(part: Raw) -> Iterator[str]:
@@ -122,5 +128,6 @@ def _gpu(part: Raw) -> Iterator[str]:
     for shape, parts in part["shapes"].items():
         for name, row in parts.items():
             yield f"| {shape} | {name} | {gpu.words(row, published.get((shape, name)))} |"
+    devices = sorted({row["device"] for parts in part["shapes"].values() for row in parts.values() if "device" in row})
     yield ""
-    yield f"Published: {part['source']}."
+    yield f"Measured on: {', '.join(devices) or 'nothing'}. Published: {part['source']}."

@@ -52,11 +52,13 @@ def lines(**parts):
 def test_comparisons_have_a_row_each():
     about = {"unit": "tokens per second", "sides": {"a": "packed", "b": "padded"}}
     packing = {**about, "traces": COMPARED, "branches": COMPARED}
-    made = lines(packing=packing, engines={**about, **COMPARED})
-    assert made[2:5] == [
+    overlap = {**about, **COMPARED, "reward_difference": {"mean": -0.01, "half_width": 0.02, "seeds": 3}}
+    made = lines(packing=packing, engines={**about, **COMPARED}, overlap=overlap)
+    assert made[2:6] == [
         f"| {name}, tokens per second | packed | padded | 300 | 100 | **3.00** | 2.90 to 3.10 |"
-        for name in ("packing, traces", "packing, branches", "engines")
+        for name in ("packing, traces", "packing, branches", "engines", "overlap")
     ]
+    assert "Reward at the end, lag 1 minus lag 0: −0.010 ± 0.020 over 3 seeds." in made
     assert made[-1] == "Commit abcd, 2 cores, a CPU; load before, after: 0.10, 1.00."
 
 
@@ -84,6 +86,7 @@ def test_gpu_parts_stand_beside_what_others_published():
     assert "| 0.6b | lora | missing: No module named 'peft' |" in made
     assert "| 0.6b | sampling | 900 tokens per second, 0.75 of vLLM's own benchmark |" in made
     assert "| 0.6b | steps | 10.00 s of a step: sampling 40 %, learning 50 %, sync 5 %, rest 5 % |" in made
+    assert "Measured on: some GPU. Published: a benchmark." in made
     assert "| 4b | weights | skipped: it takes about 40 s, and 5 s are left |" in made
 
 
