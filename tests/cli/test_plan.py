@@ -27,18 +27,18 @@ def large(tmp_path):
 
 
 def test_a_configuration_without_the_section_gets_its_lines(capsys, large):
-    found = planned(capsys, str(large), "--gpus", "8", "--shape", "4b")
-    assert found["fits"] is True
-    assert (found["model"], found["parameters"], found["memory_gib"]) == ("qwen3-4b", 4_022_468_096, 80)
-    assert found["toml"] == "[cluster]\nlearners = 2\nengines = 6"
-    assert [each["name"] for each in found["processes"]] == [
+    reported = planned(capsys, str(large), "--gpus", "8", "--shape", "4b")
+    assert reported["fits"] is True
+    assert (reported["model"], reported["parameters"], reported["memory_gib"]) == ("qwen3-4b", 4_022_468_096, 80)
+    assert reported["toml"] == "[cluster]\nlearners = 2\nengines = 6"
+    assert [each["name"] for each in reported["processes"]] == [
         "driver", "learner 0", "learner 1", *(f"engine {number}" for number in range(6)),
     ]  # fmt: skip
-    large.write_text(large.read_text() + found["toml"])
+    large.write_text(large.read_text() + reported["toml"])
     assert (load(large).cluster.learners, load(large).cluster.engines) == (2, 6)
     again = planned(capsys, str(large), "--gpus", "8", "--shape", "4b")
     assert again["toml"] == ""
-    assert again["processes"] == found["processes"]
+    assert again["processes"] == reported["processes"]
 
 
 def test_the_tables_have_every_process_and_line(capsys, large):
@@ -56,13 +56,13 @@ def test_the_tables_have_every_process_and_line(capsys, large):
 
 
 def test_what_does_not_fit_says_why_and_what_would(capsys, large):
-    found = planned(capsys, str(large), "--gpus", "2", "--shape", "7b", code=2)
-    assert (found["fits"], found["process"]) == (False, "the learner")
-    assert found["error"]["kind"] == "input"
-    assert found["error"]["where"] == "cluster.learners"
-    weights = next(line for line in found["memory"] if line["name"] == "weights")
+    reported = planned(capsys, str(large), "--gpus", "2", "--shape", "7b", code=2)
+    assert (reported["fits"], reported["process"]) == (False, "the learner")
+    assert reported["error"]["kind"] == "input"
+    assert reported["error"]["where"] == "cluster.learners"
+    weights = next(line for line in reported["memory"] if line["name"] == "weights")
     assert weights["bytes"] == 4 * 7_615_616_512
-    assert found["advice"][0] == "cluster.learners = 3 on at least 4 GPUs"
+    assert reported["advice"][0] == "cluster.learners = 3 on at least 4 GPUs"
     assert main(["plan", str(large), "--gpus", "2", "--shape", "7b"]) == 2
     shown = capsys.readouterr().out
     assert "Memory of the learner:" in shown

@@ -42,12 +42,12 @@ def test_eight_gpus_have_two_learners_and_six_engines():
 
 def test_four_nodes_have_a_node_of_learners_and_three_of_engines():
     layout = plan(config(AUTO), TINY, 32, 80)
-    found = places(layout)
-    assert [found[f"learner {number}"] for number in range(8)] == [(0, (number,)) for number in range(8)]
-    assert [found[f"engine {number}"] for number in range(24)] == [
+    gpus_of = places(layout)
+    assert [gpus_of[f"learner {number}"] for number in range(8)] == [(0, (number,)) for number in range(8)]
+    assert [gpus_of[f"engine {number}"] for number in range(24)] == [
         (node, (gpu,)) for node in (1, 2, 3) for gpu in range(8)
     ]
-    assert len(found) == 1 + 8 + 24
+    assert len(gpus_of) == 1 + 8 + 24
 
 
 def test_two_gpus_have_one_each():

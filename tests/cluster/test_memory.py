@@ -71,18 +71,18 @@ def test_two_ranks_share_what_is_always_there_and_gather_what_they_compute_with(
 
 def test_adapters_of_tiny_by_hand():
     learn = {"lora": {"rank": 4}, "dtype": "bfloat16", "tokens_per_batch": 1000, "recompute": True}
-    found = sizes(memory.learner(config(learn=learn), TINY, 1))
+    bytes_of = sizes(memory.learner(config(learn=learn), TINY, 1))
     adapters = 3 * (1024 + 2 * 768 + 1024 + 3 * 1792)
-    assert found["frozen weights"] == 2 * 779_136
-    assert found["adapters"] == 2 * 4 * adapters
-    assert found["gradients"] == 4 * adapters
-    assert found["moments of AdamW"] == 8 * adapters
-    assert "frozen reference" not in found  # the weights without adapters are
-    assert found["inputs of layers"] == 1000 * 3 * 2 * 128
+    assert bytes_of["frozen weights"] == 2 * 779_136
+    assert bytes_of["adapters"] == 2 * 4 * adapters
+    assert bytes_of["gradients"] == 4 * adapters
+    assert bytes_of["moments of AdamW"] == 8 * adapters
+    assert "frozen reference" not in bytes_of  # the weights without adapters are
+    assert bytes_of["inputs of layers"] == 1000 * 3 * 2 * 128
     # 2 · 128 inputs of norms, and in float32 the inputs of 7 adapters (5 · 128, 320, 128) and their 7 · 4 outputs; in
     # bfloat16 gate, its activation and up, queries, keys, values and the output of attention
     each = 4 * (2 * 128 + 5 * 128 + 320 + 128 + 28) + 2 * (3 * 320 + 2 * 128 + 2 * 64) + 24
-    assert found["activations of one layer"] == 1000 * each
+    assert bytes_of["activations of one layer"] == 1000 * each
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_activations_that_are_offloaded_are_in_the_memory_of_the_machine():
 
 
 def test_an_engine_by_hand():
-    found = sizes(
+    bytes_of = sizes(
         memory.engine(config(engine={"dtype": "bfloat16", "cache_gib": 2.5, "max_running": 10}), TINY, others=2)
     )
-    assert found == {
+    assert bytes_of == {
         "weights": 2 * 779_136,
         "key-value cache": 5 * GIB // 2,
         "engines of other models": 2 * (2 * 779_136 + 5 * GIB // 2),
@@ -207,7 +207,7 @@ class Peak(TorchDispatchMode):
 
     def __init__(self, known):
         super().__init__()
-        self.alive, self.now, self.peak = {tensor.untyped_storage()._cdata for tensor in known}, 0, 0
+        self.alive, self.bytes_now, self.peak = {tensor.untyped_storage()._cdata for tensor in known}, 0, 0
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         result = operation(*args, **(kwargs or {}))
@@ -219,12 +219,12 @@ class Peak(TorchDispatchMode):
     def _add(self, storage):
         name, size = storage._cdata, storage.nbytes()
         self.alive.add(name)
-        self.now += size
-        self.peak = max(self.peak, self.now)
+        self.bytes_now += size
+        self.peak = max(self.peak, self.bytes_now)
 
         def gone():
             self.alive.discard(name)
-            self.now -= size
+            self.bytes_now -= size
 
         weakref.finalize(storage, gone)
 
@@ -282,6 +282,6 @@ def test_a_large_vocabulary_needs_what_is_planned_and_little_less(tied, learn, c
     ],
 )
 def test_what_is_not_counted_is_said(sections, words):
-    found = memory.notes(config(**{"method": FLAT, **sections}), TINY)
-    assert len(found) == len(words)
-    assert all(note.startswith(word) for note, word in zip(found, words, strict=True))
+    notes = memory.notes(config(**{"method": FLAT, **sections}), TINY)
+    assert len(notes) == len(words)
+    assert all(note.startswith(word) for note, word in zip(notes, words, strict=True))

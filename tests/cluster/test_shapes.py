@@ -59,16 +59,16 @@ def test_qwen_2_5_7b_by_hand():
 def test_what_transformers_makes(family, tied, tmp_path):
     model = decoder(family, tie_word_embeddings=tied)
     model.config.save_pretrained(tmp_path)
-    found = read(tmp_path / "config.json", family)
+    shape_read = read(tmp_path / "config.json", family)
     if tied and family != "qwen2":  # which leaves its width of a head to be inferred: 120 // 6
         expected = shape(family)
-        assert {name: getattr(found, name) for name in expected.__slots__} == {
-            name: getattr(expected, name) if name != "window" else found.window for name in expected.__slots__
+        assert {name: getattr(shape_read, name) for name in expected.__slots__} == {
+            name: getattr(expected, name) if name != "window" else shape_read.window for name in expected.__slots__
         }
-    assert found.parameters == models.count(model)
+    assert shape_read.parameters == models.count(model)
     adapted = models.adapt(model, LoraConfig(rank=5))
     trained = sum(p.numel() for p in adapted.parameters() if p.requires_grad)
-    assert found.adapter_parameters(5) == trained
+    assert shape_read.adapter_parameters(5) == trained
 
 
 @pytest.mark.parametrize("changes", [{"attention_bias": True}, {"mlp_bias": True}])
