@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ class _NoLearner:
         self.tokenizer = tokenizer
 
     async def measure(
-        self, items: Sequence[Item], *, old: bool, reference: bool, beat: Callable[[int], None]
+        self, items: Sequence[Item], *, old: bool, reference: bool, progress: Progress
     ) -> list[dict[str, Floats]]:
         return [{name: np.zeros(len(item)) for name in OmarConfig().build().needs.critic} for item in items]
 
@@ -117,7 +117,7 @@ async def _credited(episodes: Sequence[Any], chat: ChatTokenizer) -> None:
         rollouts: list[Rollout] = await score(episodes, reward, 0, 1)
         metrics: Mapping[str, float] = report.outcome_metrics(rollouts)
         learner: Any = _NoLearner(chat.tokenizer)
-        await measured(rollouts, learner, method.needs, learn, old=False, beat=lambda tokens: None)
+        await measured(rollouts, learner, method.needs, learn, old=False, progress=progress)
         give_credit(rollouts, method)
         rows(rollouts)
         progress.metrics(1, {**metrics, **report.credit_metrics(rollouts)})

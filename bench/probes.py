@@ -131,7 +131,7 @@ class Step:
         times.append(clock())
         rollouts = [_scored(number, episode) for number, episode in enumerate(episodes)]
         needs, wait = self.method.needs, self.loop.run_until_complete
-        wait(measured(rollouts, self.learners, needs, self.learn, old=False, beat=lambda tokens: None))
+        wait(measured(rollouts, self.learners, needs, self.learn, old=False, progress=self.progress))
         times.append(clock())
         give_credit(rollouts, self.method)
         wait(self.learners.update(rows(rollouts), 1, self.progress))

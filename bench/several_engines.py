@@ -17,8 +17,9 @@ from bench.clock import now
 from bench.recorded_conversations import conditions
 from training import bases
 from training.cluster import processes
+from training.cluster.supervisor import ProcessOptions
 from training.engines.base import SampleRequest, Sampling
-from training.engines.pool import EnginePool, PoolOptions
+from training.engines.pool import EnginePool
 from training.seeding import rng
 
 RUNNING, REQUESTS, PROMPT, REPLY = 8, 64, 128, 48
@@ -46,7 +47,7 @@ def measure(arguments: Namespace) -> dict[str, Any]:
 
 
 def _pool(arguments: Namespace, engines: int) -> EnginePool:
-    options = PoolOptions(engines=engines, threads=1, cores=tuple((number,) for number in range(engines)))
+    options = ProcessOptions(count=engines, threads=1, cores=tuple((number,) for number in range(engines)))
     return EnginePool(
         arguments.engine, bases.resolve(arguments.model), options, max_running=RUNNING, cache_gib=0.5, window=1024
     )

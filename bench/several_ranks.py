@@ -21,9 +21,10 @@ from bench.several_engines import line
 from training import bases
 from training.attempts.progress import Progress
 from training.cluster import processes
+from training.cluster.supervisor import ProcessOptions
 from training.engines.local.loading import load_tokenizer
 from training.learn.batch import Item
-from training.learn.ranked import RankedLearners, RankOptions
+from training.learn.ray_learners import RayLearners
 from training.run_sections import LearnSection
 from training.rundir import AttemptDir
 from training.text.conversations import traces
@@ -63,17 +64,17 @@ def measure(arguments: Namespace) -> dict[str, Any]:
     }
 
 
-def _ranks(arguments: Namespace, folder: str, count: int) -> RankedLearners:
+def _ranks(arguments: Namespace, folder: str, count: int) -> RayLearners:
     learn = LearnSection.from_dict(
         {"lr": 1e-9, "kl": "none", "kl_measured": False, "critic_warmup": 0, "tokens_per_batch": arguments.tokens}
     )
     loaded = {"base": folder, "heads": ["turn"], "learn": learn, "seed": 0, "temperature": 1.0, "device": "cpu"}
-    options = RankOptions(ranks=count, threads=1, cores=tuple((number,) for number in range(count)))
-    return RankedLearners(loaded, options)
+    options = ProcessOptions(count=count, threads=1, cores=tuple((number,) for number in range(count)))
+    return RayLearners(loaded, options)
 
 
 def _learned(
-    ranks: RankedLearners, items: Sequence[Item], progress: Progress, losses: dict[int, float], count: int
+    ranks: RayLearners, items: Sequence[Item], progress: Progress, losses: dict[int, float], count: int
 ) -> Reading:
     began = now()
     metrics = asyncio.run(ranks.update(items, 1, progress))

@@ -24,7 +24,8 @@ from bench.step_model import Costs, Layout, Work
 from bench.whole_steps import Line
 from training import bases
 from training.cluster import processes
-from training.engines.pool import EnginePool, PoolOptions
+from training.cluster.supervisor import ProcessOptions
+from training.engines.pool import EnginePool
 
 STEPS, WARM = 5, 2
 FITTED, CHECKED = (4, 24), 12
@@ -65,7 +66,7 @@ def measure(arguments: Namespace) -> dict[str, Any]:
 def _request(arguments: Namespace) -> float:
     """Return the driver's seconds of a request to a pool's engine."""
     with processes.start(gpus=0):
-        pool = EnginePool(arguments.engine, bases.resolve(arguments.model), PoolOptions(threads=1), max_running=16)
+        pool = EnginePool(arguments.engine, bases.resolve(arguments.model), ProcessOptions(threads=1), max_running=16)
         try:
             return driver_cost.requests(pool)
         finally:

@@ -289,7 +289,7 @@ class ProcessStatus(Record):
     """What one process of a run does at present; its driver makes this from what it last heard of it.
 
     `state`: starting, serving, loading (weights) or lost. `device`: `cpu`, or `cuda` with the numbers of its node's
-    GPUs. `requests` are in flight; `waiting_s` is how long the process has had work without getting on, `silent_s` how
+    GPUs. `requests` are in flight; `waiting_s` is how long the process has had work without progress, `silent_s` how
     long it has not been heard, both in seconds. `restarts` counts how often it was started again.
     """
 

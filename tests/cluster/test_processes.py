@@ -39,9 +39,10 @@ PLAY = """
 import asyncio, json, sys
 from training.cluster import processes
 from training.engines.base import SampleRequest, Sampling
-from training.engines.pool import EnginePool, PoolOptions
+from training.cluster.supervisor import ProcessOptions
+from training.engines.pool import EnginePool
 cluster = processes.start()
-pool = EnginePool("transformers", sys.argv[1], PoolOptions(engines=2, threads=1), max_running=4, cache_gib=0.05)
+pool = EnginePool("transformers", sys.argv[1], ProcessOptions(count=2, threads=1), max_running=4, cache_gib=0.05)
 
 async def main():
     async def sample(index):
@@ -198,7 +199,7 @@ def test_an_engine_ends_when_its_driver_is_silent_although_ray_goes_on():
 
         from training.engines.actor import EngineActor
 
-        actor = ray.remote(EngineActor).options(num_cpus=0).remote(3.0)
+        actor = ray.remote(EngineActor).options(num_cpus=0).remote("engine 0", 3.0)
         ray.get(actor.beat.remote())
         [pid] = [pid for pid, line in descendants(os.getpid()).items() if "EngineActor" in line]
         for _ in range(5):

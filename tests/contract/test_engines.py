@@ -16,9 +16,10 @@ import torch
 from tests.toy_models import write_random_llama
 from training import engines
 from training.cluster import processes
+from training.cluster.supervisor import ProcessOptions
 from training.engines.base import Engine, SampleRequest, Sampling
 from training.engines.choice import choose
-from training.engines.pool import EnginePool, PoolOptions
+from training.engines.pool import EnginePool
 from training.engines.scripted import BigramEngine
 from training.errors import BadInput, EngineError
 
@@ -66,7 +67,7 @@ def model_case(name, folder):
     def make():
         options = {"max_running": 8, "cache_gib": 0.05, "choices": True}
         if name == "pool":
-            return EnginePool("transformers", folder, PoolOptions(engines=2, threads=1), **options)
+            return EnginePool("transformers", folder, ProcessOptions(count=2, threads=1), **options)
         return engines.make(name, folder, **options)
 
     return Case(make, make(), forward(plain), lambda: list(other.named_parameters()), forward(other))

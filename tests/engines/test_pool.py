@@ -14,8 +14,9 @@ import pytest
 from tests.toy_models import write_random_llama
 from training import engines
 from training.cluster import processes
+from training.cluster.supervisor import ProcessOptions
 from training.engines.base import SampleRequest, Sampling
-from training.engines.pool import EnginePool, PoolOptions
+from training.engines.pool import EnginePool
 from training.errors import BadInput, EngineError
 
 pytestmark = pytest.mark.process
@@ -34,7 +35,7 @@ def toy(tmp_path_factory):
 
 
 def pool_of(toy, **options):
-    return EnginePool("transformers", toy, PoolOptions(engines=2, threads=1, **options), **OPTIONS)
+    return EnginePool("transformers", toy, ProcessOptions(count=2, threads=1, **options), **OPTIONS)
 
 
 def requests(count=12, max_tokens=60):
@@ -89,7 +90,7 @@ async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_new
 
 
 async def test_an_engine_that_hangs_is_named_ended_and_started_again(ray_of_its_own, toy):
-    """A stopped process has requests and gets on with nothing; those of the other engine are answered."""
+    """A stopped process has requests and makes no progress; those of the other engine are answered."""
     pool = pool_of(toy, silence_s=3.0)
     try:
         expected = await tokens(pool, requests())
@@ -98,8 +99,7 @@ async def test_an_engine_that_hangs_is_named_ended_and_started_again(ray_of_its_
         answers = await asyncio.gather(*(pool.sample(request) for request in requests()), return_exceptions=True)
         errors = {str(answer) for answer in answers if isinstance(answer, EngineError)}
         assert len(errors) == 1
-        why = errors.pop()  # whichever of both it is that long for first: requests, or a beat
-        assert why.startswith((f"engine 0 on {first.node} samples since", f"engine 0 on {first.node} has not answered"))
+        assert errors.pop().startswith(f"engine 0 (process {first.pid} on {first.node}) has not answered for ")
         answered = [at for at, answer in enumerate(answers) if not isinstance(answer, EngineError)]
         assert 3 <= len(answered) < 12
         assert [answers[at].tokens for at in answered] == [expected[at] for at in answered]
@@ -113,19 +113,19 @@ async def test_an_engine_that_hangs_is_named_ended_and_started_again(ray_of_its_
 async def test_what_it_says_of_its_engines(ray_of_its_own, toy):
     pool = pool_of(toy)
     try:
-        await until(lambda: all(status.rss_bytes for status in pool.status()))
+        await until(lambda: all(status.doing == "waiting for requests" for status in pool.status()))
         first, second = pool.status()
         assert (first.name, second.name) == ("engine 0", "engine 1")
         assert {first.node, second.node} == {os.uname().nodename}
         for status in (first, second):
             assert "ray::EngineActor" in " ".join(psutil.Process(status.pid).cmdline())
-            assert (status.state, status.doing, status.requests) == ("serving", "waits for requests", 0)
+            assert (status.state, status.requests) == ("serving", 0)
             assert (status.device, status.waiting_s, status.gpu_bytes, status.restarts) == ("cpu", 0.0, 0, 0)
             assert status.silent_s < 5
             assert 50e6 < status.rss_bytes < 5e9
         running = asyncio.create_task(tokens(pool, requests(12, 200)))
         await until(lambda: sum(status.requests for status in pool.status()) == 12)
-        assert [status.doing for status in pool.status()] == ["samples"] * 2
+        await until(lambda: [status.doing for status in pool.status()] == ["sampling"] * 2)
         await running
         assert not any(status.requests for status in pool.status())
     finally:
@@ -163,9 +163,9 @@ async def test_weights_larger_than_a_chunk_arrive_whole(ray_of_its_own, toy, mon
 
 def test_it_serves_one_event_loop_after_another_and_refuses_what_cannot_be_made(ray_of_its_own, toy, tmp_path):
     with pytest.raises(BadInput, match="nothing-here"):
-        EnginePool("transformers", tmp_path / "nothing-here", PoolOptions(engines=2))
-    with pytest.raises(EngineError, match=r"engine 0 did not start within 1 s; it needs 8 GPU, and 0 are free"):
-        EnginePool("transformers", toy, PoolOptions(gpus=8, start_s=1.0))
+        EnginePool("transformers", tmp_path / "nothing-here", ProcessOptions(count=2))
+    with pytest.raises(EngineError, match=r"engine 0 did not start within 1 s; each needs 8 GPU, and 0 are free"):
+        EnginePool("transformers", toy, ProcessOptions(gpus=8, start_s=1.0))
     pool = pool_of(toy)
     first = asyncio.run(tokens(pool, requests()))
     assert asyncio.run(tokens(pool, requests())) == first
@@ -176,8 +176,9 @@ def test_it_serves_one_event_loop_after_another_and_refuses_what_cannot_be_made(
 
 async def test_the_last_engine_that_cannot_be_started_again_is_named(ray_of_its_own, tmp_path):
     folder = write_random_llama(tmp_path / "model")
-    pool = EnginePool("transformers", folder, PoolOptions(engines=1), **OPTIONS)
-    pool._options = replace(pool._options, start_s=12.0)  # for the second start alone, which fails
+    pool = EnginePool("transformers", folder, ProcessOptions(count=1), **OPTIONS)
+    # for the second start alone, which fails
+    pool._supervisor.options = replace(pool._supervisor.options, start_s=12.0)
     try:
         (folder / "config.json").unlink()
         os.kill(pool.status()[0].pid, signal.SIGKILL)
@@ -192,7 +193,7 @@ async def test_the_last_engine_that_cannot_be_started_again_is_named(ray_of_its_
 async def test_two_vllm_engines_sample_as_one(ray_of_its_own, toy):
     pytest.importorskip("vllm", reason="vLLM is not installed: neither its CPU nor its GPU build")
     alone = engines.make("vllm", toy, **OPTIONS)
-    pool = EnginePool("vllm", toy, PoolOptions(engines=2, threads=1), **OPTIONS)
+    pool = EnginePool("vllm", toy, ProcessOptions(count=2, threads=1), **OPTIONS)
     try:
         model = engines.make("transformers", toy, **OPTIONS)
         weights = changed(model)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.learn.small_runs import make_run
-from tests.learn.test_ranked import config_of, metrics, same, spread
+from tests.learn.spread_runs import config_of, metrics, same, spread
 from training.learn import losses
 from training.learn.trainer import Trainer, run
 from training.learn.unfinished import Unfinished

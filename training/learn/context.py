@@ -6,26 +6,24 @@ Raises `BadInput` for whatever in the configuration, the data or the checkpoint 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 
 from training import bases, engines, games, phases, rewards
-from training.cluster import fit, memory, processes, shapes
-from training.cluster.processes import LOCAL, Cluster
+from training.cluster import processes
+from training.cluster.processes import Cluster
 from training.config import RunConfig
 from training.engines.base import Engine, Sampling
 from training.errors import BadInput, EngineError
 from training.games import Game, SearchingGame
 from training.labels import classifier
 from training.labels.classifier import Labeller
-from training.learn import checkpoint, numerics, policy, scenarios
+from training.learn import checkpoint, numerics, placement, policy, scenarios
 from training.learn.checkpoint import TrainerState
 from training.learn.league import League
 from training.learn.learner import InProcess, Learner, Learners, Settings
@@ -133,12 +131,12 @@ class TrainingContext:
         before = sum(phase.steps for phase in self.config.phases[: self.place])
         settings = Settings(self.active.learn, before, tuple(self.method.needs.critic))
         if not self.config.phases:
-            self.learners.begin(settings)
+            self.learners.call(Learner.begin, settings)
             return
         reference = self.config.phases[self.place].reference
         try:
             folder = folder_of(self.config, self.run_dir, reference)
-            self.learners.begin(replace(settings, refers=True, reference=folder))
+            self.learners.call(Learner.begin, replace(settings, refers=True, reference=folder))
         except BadInput as error:
             raise BadInput(f"{reference!r} cannot be the reference: {error.why}", error.where) from error
 
@@ -196,7 +194,7 @@ def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, 
     if not config.cluster.alone:
         cluster = processes.start(config.cluster.address)
         failing.callback(cluster.stop)
-        config, device = _placed(config, cluster, device)
+        config, device = placement.placed(config, cluster, device)
     numerics.set_up(config.learn, config.learn.threads)
     files, starts = _read_starts(config, run_dir)
     _check_random_moves(config, starts.scenarios)
@@ -246,7 +244,7 @@ def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, 
     context.begin()
     context.player(starts.scenarios[0], 0)  # raises `BadInput` for replies that do not fit the window
     if origin := context.origin(step):
-        learners.go_back(origin)
+        learners.call(Learner.go_back, origin)
     return context
 
 
@@ -283,55 +281,17 @@ def _policy(config: RunConfig, active: RunConfig, device: str, weights: Path | N
     }
 
 
-def _placed(config: RunConfig, cluster: Cluster, device: str) -> tuple[RunConfig, str]:
-    """Return the configuration with all numbers of processes, and their device; raise `BadInput` if they do not fit."""
-    nodes = cluster.nodes()
-    if any(node.gpus for node in nodes) and config.model.device != "cpu":
-        free = torch.cuda.get_device_properties(0).total_memory if torch.cuda.is_available() else float("inf")
-        device = "cuda"
-    else:
-        import psutil
-
-        nodes, free = [replace(node, gpus=0) for node in nodes], psutil.virtual_memory().available
-    section = fit.fitted(config, shapes.of_model(config.model.base), nodes, free / memory.GIB)
-    return config.model_copy(update={"cluster": section}), device
-
-
 def _learners(config: RunConfig, arguments: dict[str, Any], cluster: Cluster | None) -> Learners:
     """Return the learner in this process, or its ranks."""
     if cluster is None:
         return InProcess(Learner(policy.load(**arguments), config.seed))
-    from training.learn.ranked import RankedLearners, RankOptions
+    from training.learn.ray_learners import RayLearners
 
     on_gpu = str(arguments["device"]).startswith("cuda")
-    cores = _cores(config, arguments["device"])[: config.cluster.learners]
-    options = RankOptions(
-        ranks=len(cores),
-        gpus=float(on_gpu),
-        cores=tuple(cores),
-        threads=0 if on_gpu else _threads(config, cores),
-        meeting_point=None if cluster.folder is None else cluster.folder / "ranks",
-    )
-    return RankedLearners(arguments | {"device": "cuda"} if on_gpu else arguments, options)
-
-
-def _cores(config: RunConfig, device: str) -> list[tuple[int, ...]]:
-    """Return the cores of each learner rank, then of each engine: without GPUs they share this machine's evenly.
-
-    None where there are too few, or where processes have GPUs or may be on other machines.
-    """
-    processes, here = config.cluster.learners + config.cluster.engines, sorted(os.sched_getaffinity(0))
-    elsewhere = (config.cluster.address or os.environ.get("RAY_ADDRESS", "")) not in ("", LOCAL)
-    if device != "cpu" or elsewhere or len(here) < processes:
-        return [()] * processes
-    edges = [len(here) * number // processes for number in range(processes + 1)]
-    return [tuple(here[first:last]) for first, last in pairwise(edges)]
-
-
-def _threads(config: RunConfig, cores: Sequence[tuple[int, ...]]) -> int:
-    """Return torch's threads of processes with these cores."""
-    most = min(map(len, cores)) or 1
-    return min(config.learn.threads or most, most)
+    cores = placement.cores_of_processes(config, arguments["device"])[: config.cluster.learners]
+    meeting_point = None if cluster.folder is None else cluster.folder / "ranks"
+    arguments = arguments | {"device": "cuda"} if on_gpu else arguments
+    return RayLearners(arguments, placement.options(config, cores, on_gpu=on_gpu), meeting_point)
 
 
 def _reward(config: RunConfig, remote_judge: Judge | None, labellers: Mapping[str, Labeller]) -> Reward:
@@ -460,10 +420,8 @@ def _engine(config: RunConfig, device: str) -> Engine:
     }
     if config.cluster.alone:
         return engines.make(section.name, config.model.base, **options)
-    from training.engines.pool import EnginePool, PoolOptions
+    from training.engines.pool import EnginePool
 
-    cores, on_gpu = _cores(config, kind)[config.cluster.learners :], kind == "cuda"
-    pool = PoolOptions(
-        engines=len(cores), gpus=float(on_gpu), cores=tuple(cores), threads=0 if on_gpu else _threads(config, cores)
-    )
+    cores = placement.cores_of_processes(config, kind)[config.cluster.learners :]
+    pool = placement.options(config, cores, on_gpu=kind == "cuda")
     return EnginePool(section.name, config.model.base, pool, **options)

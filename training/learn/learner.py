@@ -1,15 +1,18 @@
 """What the driver of a run asks of the weights that are trained: measure, update, hand them out, save.
 
 A `Learner` is one rank: its policy, its critic and their optimizers. `Learners` are the ranks as the driver sees them;
-`InProcess` is a single rank in the driver's own process.
+`InProcess` is a single rank in the driver's own process. A method of `Learner` is called as
+`learners.call(Learner.begin, settings)`, so that it is written once.
 """
 
 from __future__ import annotations
 
+import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from training.bases import ModelInfo
 from training.learn import checkpoint, memory, models
@@ -24,12 +27,13 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedTokenizerBase
 
-    from training.attempts.progress import Progress
     from training.engines.base import Engine
     from training.learn.batch import Item
     from training.records import Floats
     from training.run_sections import LearnSection
 
+P = ParamSpec("P")
+T = TypeVar("T")
 CRITIC = "critic_optimizer"
 """What the critic's optimizer is called in a checkpoint."""
 
@@ -49,11 +53,31 @@ class Settings:
     reference: Path | None = None
 
 
+class Part(NamedTuple):
+    """What a rank measured of the items that it read, by their place: values by head, log-probabilities."""
+
+    values: dict[int, dict[str, Floats]]
+    old: dict[int, Floats]
+    reference: dict[int, Floats]
+
+
+class Learned(NamedTuple):
+    """The metrics of an update, and the entropies of what a rank read, by place among the items and their branches."""
+
+    metrics: dict[str, float]
+    entropies: dict[int, Floats]
+
+
 class Learner:
     """One rank. Of several, each method is called on all of them, in the same order."""
 
     def __init__(self, policy: Policy, seed: int) -> None:
         self.policy, self.updater = policy, Updater(policy, seed)
+
+    @property
+    def window(self) -> int:
+        """The largest number of tokens that the model takes, prompt and reply together."""
+        return int(self.policy.inner.config.max_position_embeddings)
 
     def begin(self, settings: Settings) -> None:
         """Train by other settings from now on."""
@@ -63,53 +87,76 @@ class Learner:
             self.policy.refer(settings.reference)
 
     def go_back(self, folder: Path) -> None:
-        """Take the weights, value heads and optimizers of an earlier checkpoint."""
+        """Take the weights, value heads and optimizers of an earlier checkpoint; every rank must be able to read it."""
         self.policy.go_back(folder)
         self.take(checkpoint.read(folder))
 
     def take(self, state: TrainerState) -> None:
-        """Take adapters, value heads and the optimizers' moments; raise `BadInput` where they do not fit."""
+        """Take adapters, value heads and the optimizers' states; raise `BadInput` where they do not fit."""
         self.policy.restore(state.tensors)
         checkpoint.unpack_optimizer(self.updater.optimizer, state.data["optimizer"], state.tensors)
         if self.policy.critic.optimizer and state.data.get(CRITIC):
             checkpoint.unpack_optimizer(self.policy.critic.optimizer, state.data[CRITIC], state.tensors, CRITIC)
 
-    @property
     def unfitted(self) -> tuple[str, ...]:
-        """The names of the value heads in use that have never been fitted."""
+        """Return the names of the value heads in use that have never been fitted."""
         return self.policy.critic.unfitted
 
     def begin_critic(self, means: Mapping[str, float]) -> None:
         """Let value heads predict these constants until their first fit."""
         self.policy.critic.begin(means)
 
-    def measure(
-        self, items: Sequence[Item], *, old: bool, reference: bool, beat: Callable[[int], None]
-    ) -> list[dict[str, Floats] | None]:
-        """See `training.learn.forward.measure`."""
-        return measure(self.policy, items, old=old, reference=reference, beat=beat)
+    def measure(self, items: Sequence[Item], old: bool, reference: bool, progress: Signals) -> Part:
+        """Measure the items of which this rank reads its part; see `training.learn.forward.measure`."""
 
-    def update(self, items: Sequence[Item], step: int, progress: Signals) -> dict[str, float]:
-        """Learn from one step's items; return its metrics. Raises what `training.learn.update` raises."""
+        def beat(tokens: int) -> None:
+            progress.beat()
+            progress.check()
+
+        values = measure(self.policy, items, old=old, reference=reference, beat=beat)
+        mine = [place for place, each in enumerate(values) if each is not None]
+        return Part(
+            {place: values[place] or {} for place in mine},
+            {place: row for place in mine if (row := items[place].old) is not None and old},
+            {place: row for place in mine if (row := items[place].reference) is not None and reference},
+        )
+
+    def update(self, items: Sequence[Item], step: int, progress: Signals) -> Learned:
+        """Learn from one step's items. Raises what `training.learn.update` raises."""
         metrics = self.updater.run(self.updater.plan(items, step), step, progress)
         memory.release()
-        return metrics
+        every = enumerate(_with_branches(items))
+        return Learned(metrics, {place: item.entropy for place, item in every if item.entropy is not None})
 
     def weights(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the weights that sample; see `merged_weights`."""
         return models.merged_weights(self.policy.model)
+
+    def files(self, info: ModelInfo, adapter_only: bool) -> dict[str, bytes]:
+        """Return the files of a model folder by name, without full weights; adapters are among them.
+
+        Of several ranks the first returns them.
+        """
+        policy = self.policy
+        with tempfile.TemporaryDirectory() as folder:
+            models.save_files(policy.model, policy.tokenizer, Path(folder), info, adapter_only=adapter_only)
+            return {file.name: file.read_bytes() for file in Path(folder).iterdir()} if policy.ranks.first else {}
+
+    def optimizer_data(self) -> dict[str, Any]:
+        """Return the JSON part of the optimizers' state."""
+        return self.optimizers()[0]
 
     def optimizers(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Return the optimizers' state as (JSON data, tensors); of several ranks the tensors are shards."""
         data, tensors = checkpoint.pack_optimizer(self.updater.optimizer)
         critic: dict[str, Any] = {}
         if self.policy.critic.optimizer:
-            critic, moments = checkpoint.pack_optimizer(self.policy.critic.optimizer, CRITIC)
-            tensors |= moments
+            critic, states = checkpoint.pack_optimizer(self.policy.critic.optimizer, CRITIC)
+            tensors |= states
         return {"optimizer": data, CRITIC: critic}, tensors
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield what a checkpoint stores beside the model folder, whole: moments, value heads, unmerged adapters."""
+        """Yield what a checkpoint stores beside the model folder, whole: optimizer states, value heads, adapters."""
         for name, tensor in (self.optimizers()[1] | self.policy.tensors()).items():
             yield name, whole(tensor)
 
@@ -119,86 +166,78 @@ class Learner:
         return models.merged_outlines(self.policy.model), {name: Outline.of(t) for name, t in tensors.items()}
 
 
-class Learners(Protocol):
-    """The ranks of the learner, as the driver sees them."""
+def _with_branches(items: Sequence[Item]) -> Iterator[Item]:
+    return (each for item in items for each in (item, *item.branches))
+
+
+class Learners(ABC):
+    """The ranks of the learner, as the driver sees them. `window` is that of `Learner`."""
 
     tokenizer: PreTrainedTokenizerBase
     window: int
-    """The largest number of tokens that the model takes, prompt and reply together."""
 
-    def begin(self, settings: Settings) -> None:
-        """See `Learner.begin`."""
+    @abstractmethod
+    def call(self, method: Callable[Concatenate[Learner, P], T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Call a method of `Learner` on every rank; return what the first returns."""
 
-    def go_back(self, folder: Path) -> None:
-        """See `Learner.go_back`."""
+    @abstractmethod
+    async def work(
+        self, method: Callable[..., T], items: Sequence[Item], *arguments: Any, progress: Signals
+    ) -> list[T]:
+        """Call a method of `Learner` that reads items and may be stopped; return what each rank returns."""
 
-    def take(self, state: TrainerState) -> None:
-        """See `Learner.take`."""
-
-    @property
-    def unfitted(self) -> tuple[str, ...]:
-        """See `Learner.unfitted`."""
-
-    def begin_critic(self, means: Mapping[str, float]) -> None:
-        """See `Learner.begin_critic`."""
-
-    async def measure(
-        self, items: Sequence[Item], *, old: bool, reference: bool, beat: Callable[[int], None]
-    ) -> list[dict[str, Floats]]:
-        """Return every item's values by head; set `old` and `reference` of all items where requested."""
-
-    async def update(self, items: Sequence[Item], step: int, progress: Progress) -> dict[str, float]:
-        """See `Learner.update`; sets the items' entropies."""
-
+    @abstractmethod
     async def push(self, engine: Engine) -> None:
         """Give an engine the present weights; raise `EngineError` if it cannot take them."""
 
+    @abstractmethod
     def save(self, folder: Path, info: ModelInfo, state: TrainerState, *, adapter_only: bool) -> None:
         """Write a checkpoint with the weights and `state`, to which the learner's own is added."""
 
+    @abstractmethod
     def close(self) -> None:
         """Free what the ranks hold; may be called twice."""
 
+    async def measure(
+        self, items: Sequence[Item], *, old: bool, reference: bool, progress: Signals
+    ) -> list[dict[str, Floats]]:
+        """Return every item's values by head; set `old` and `reference` of all items where requested."""
+        values: list[dict[str, Floats]] = [{} for _ in items]
+        for part in await self.work(Learner.measure, items, old, reference, progress=progress):
+            for place, by_head in part.values.items():
+                values[place] = by_head
+            for place, row in part.old.items():
+                items[place].old = row
+            for place, row in part.reference.items():
+                items[place].reference = row
+        return values
 
-class InProcess:
+    async def update(self, items: Sequence[Item], step: int, progress: Signals) -> dict[str, float]:
+        """Learn from one step's items and set their entropies; return the metrics."""
+        parts = await self.work(Learner.update, items, step, progress=progress)
+        every = list(_with_branches(items))
+        for part in parts:
+            for place, row in part.entropies.items():
+                every[place].entropy = row
+        return parts[0].metrics
+
+
+class InProcess(Learners):
     """A learner of one rank in this process."""
 
     def __init__(self, learner: Learner) -> None:
         self._learner, self._policy = learner, learner.policy
-        self.tokenizer = self._policy.tokenizer
-        self.window = int(self._policy.inner.config.max_position_embeddings)
+        self.tokenizer, self.window = self._policy.tokenizer, learner.window
 
-    def begin(self, settings: Settings) -> None:
-        """See `Learner.begin`."""
-        self._learner.begin(settings)
+    def call(self, method: Callable[Concatenate[Learner, P], T], *arguments: P.args, **named: P.kwargs) -> T:
+        """See `Learners.call`."""
+        return method(self._learner, *arguments, **named)
 
-    def go_back(self, folder: Path) -> None:
-        """See `Learner.go_back`."""
-        self._learner.go_back(folder)
-
-    def take(self, state: TrainerState) -> None:
-        """See `Learner.take`."""
-        self._learner.take(state)
-
-    @property
-    def unfitted(self) -> tuple[str, ...]:
-        """See `Learner.unfitted`."""
-        return self._learner.unfitted
-
-    def begin_critic(self, means: Mapping[str, float]) -> None:
-        """See `Learner.begin_critic`."""
-        self._learner.begin_critic(means)
-
-    async def measure(
-        self, items: Sequence[Item], *, old: bool, reference: bool, beat: Callable[[int], None]
-    ) -> list[dict[str, Floats]]:
-        """See `Learners.measure`."""
-        values = self._learner.measure(items, old=old, reference=reference, beat=beat)
-        return [each or {} for each in values]
-
-    async def update(self, items: Sequence[Item], step: int, progress: Progress) -> dict[str, float]:
-        """See `Learners.update`."""
-        return self._learner.update(items, step, progress)
+    async def work(
+        self, method: Callable[..., T], items: Sequence[Item], *arguments: Any, progress: Signals
+    ) -> list[T]:
+        """See `Learners.work`."""
+        return [method(self._learner, items, *arguments, progress)]
 
     async def push(self, engine: Engine) -> None:
         """See `Learners.push`."""

@@ -18,7 +18,7 @@ from training.errors import OutsideError
 from training.learn.arguments import argument_masks
 from training.learn.batch import Item
 from training.learn.learner import Learners
-from training.learn.update import BadStep
+from training.learn.update import BadStep, Signals
 from training.methods import Method
 from training.opponent_sections import TEACHER
 from training.records import LEARNER, Episode, EpisodeCredit, ErrorRecord, Needs, ScoredEpisode, Seat
@@ -140,7 +140,7 @@ async def measured(
     learn: LearnSection,
     *,
     old: bool,
-    beat: Callable[[int], None],
+    progress: Signals,
 ) -> list[Item]:
     """Forward passes before credit: values and, where wanted, the trainer's and the reference's log-probabilities.
 
@@ -149,7 +149,7 @@ async def measured(
     """
     items = learnable(rollouts)
     old = (old and not needs.imitates) or learn.kl == "k1"
-    values = await learners.measure(items, old=old, reference=learn.reads_reference, beat=beat)
+    values = await learners.measure(items, old=old, reference=learn.reads_reference, progress=progress)
     by_item = {id(item): by_head for item, by_head in zip(items, values, strict=True)}
     for item in items:
         present = [row for row in (item.old, item.reference, *by_item[id(item)].values()) if row is not None]

@@ -20,8 +20,9 @@ from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
 from training.errors import BadInput, DivergedError, OutsideError, boundary
 from training.learn import checkpoint, playing, report, unfinished
-from training.learn.ahead import Ahead, Played, pack, stored, unpack
 from training.learn.context import TrainingContext, build
+from training.learn.learner import Learner
+from training.learn.prefetch import Played, RolloutPrefetcher, pack, stored, unpack
 from training.learn.score import Rollout, begin_critic, give_credit, measured, rows
 from training.learn.update import BadStep
 from training.opponent_sections import PAST, START
@@ -68,7 +69,7 @@ class Trainer:
         self.step = self._begun = context.step
         self.bad_in_a_row = self.effective = 0
         self.saved = context.step if context.resumed else -1
-        self.ahead: Ahead | None = None
+        self.prefetcher: RolloutPrefetcher | None = None
         checkpoint.seed_generators(derive(self.config.seed, "generators"))
         if context.resumed:
             self._restore(context.resumed)
@@ -82,7 +83,7 @@ class Trainer:
             await self._measure_league()
             await self._calibrate()
             if self.config.cluster.lag:
-                self.ahead = await self._begin_ahead()
+                self.prefetcher = await self._begin_ahead()
             while self.step < self.config.learn.steps:
                 if why := await self._step():
                     return "stopped", self._end_early(why)
@@ -90,13 +91,13 @@ class Trainer:
             self.save()
             return "stopped", str(request)
         finally:
-            if self.ahead is not None:
-                await self.ahead.close()
+            if self.prefetcher is not None:
+                await self.prefetcher.close()
         self.save()
         if not self.effective:
             raise DivergedError("no update changed the policy: there was nothing to learn from")
         if self.at_end is not None:
-            if self.ahead is not None:  # the engine has the weights of the last games
+            if self.prefetcher is not None:  # the engine has the weights of the last games
                 await self.sync(self.step)
             await self.progress.unless_stopped(self.at_end(self))
         return "succeeded", ""
@@ -128,24 +129,24 @@ class Trainer:
             return why  # the caller saves, and knows which earlier checkpoint must stay
         due = number % self.config.learn.save_every == 0 or number in phases.ends(self.config.phases)
         if self.progress.take_save() or due:
-            if self.ahead is not None:
-                await self.progress.unless_stopped(self.ahead.settle(number))
+            if self.prefetcher is not None:
+                await self.progress.unless_stopped(self.prefetcher.settle(number))
             self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
         await self._measure_league()
-        if self.ahead is not None:
-            self.ahead.complete(number)
+        if self.prefetcher is not None:
+            self.prefetcher.complete(number)
         await self._calibrate()
         return await self._evaluate()
 
     async def _played(self, number: int) -> Played:
         """Return the games of training step `number`: played now, or while an earlier step was learned."""
-        if self.ahead is None:
+        if self.prefetcher is None:
             return await playing.play(self.context, self.progress, number, number - 1, self._begun)
         self.progress.phase("sampling")
-        rollouts, metrics = await self.progress.unless_stopped(self.ahead.take(number))
-        return rollouts, metrics | {"lag": float(number - 1 - self.ahead.version(number))}
+        rollouts, metrics = await self.progress.unless_stopped(self.prefetcher.take(number))
+        return rollouts, metrics | {"lag": float(number - 1 - self.prefetcher.version(number))}
 
-    async def _begin_ahead(self) -> Ahead:
+    async def _begin_ahead(self) -> RolloutPrefetcher:
         """Begin to sample ahead in the present phase, with what the checkpoint has of it from which the run goes on."""
         resumed = self.context.resumed if self.step == self._begun else None
         played = unpack(resumed.data.get("ahead", [])) if resumed else {}
@@ -155,16 +156,18 @@ class Trainer:
         if missing := [each for each in range(first, self.step) if each not in staged]:
             why = f"the run was saved with another lag: the weights after step {missing[0]} are not in its checkpoint"
             raise BadInput(why, "cluster.lag")
-        ahead = Ahead(self.context, self.progress, self._begun, (start, end), self.step, played, staged)
-        await ahead.learned(self.step)
-        return ahead
+        prefetcher = RolloutPrefetcher(
+            self.context, self.progress, self._begun, (start, end), self.step, played, staged
+        )
+        await prefetcher.learned(self.step)
+        return prefetcher
 
     async def _hand_over(self, number: int) -> None:
         """Give the engine the weights after training step `number`, now or when their games begin."""
-        if self.ahead is None:
+        if self.prefetcher is None:
             await self.sync(number)
         else:
-            await self.ahead.learned(number)
+            await self.prefetcher.learned(number)
 
     @asynccontextmanager
     async def _present_weights(self) -> AsyncIterator[None]:
@@ -172,11 +175,11 @@ class Trainer:
 
         What the engine still holds of their prompts afterwards would round the next games differently.
         """
-        if self.ahead is None:
+        if self.prefetcher is None:
             yield
             await self.sync(self.step)
         else:
-            async with self.ahead.idle():  # which loads the weights of its games again
+            async with self.prefetcher.idle():  # which loads the weights of its games again
                 await self.sync(self.step)
                 yield
 
@@ -188,11 +191,11 @@ class Trainer:
         generators = checkpoint.pack_generators()
         await self.context.enter(self.context.place + 1)
         if origin := self.context.origin(self.step):
-            self.context.learners.go_back(origin)
+            self.context.learners.call(Learner.go_back, origin)
             await self.sync(phases.weights_after(self.config.phases, self.step))
-        if self.ahead is not None:
-            await self.ahead.close()
-            self.ahead = await self._begin_ahead()
+        if self.prefetcher is not None:
+            await self.prefetcher.close()
+            self.prefetcher = await self._begin_ahead()
         checkpoint.unpack_generators(*generators)  # a resumed run has them from its checkpoint, after it has loaded
 
     async def sync(self, step: int) -> None:
@@ -219,17 +222,12 @@ class Trainer:
         context, began = self.context, time.monotonic()
         self.progress.phase("learning")
         single = context.active.learn.single_update
-
-        def beat(tokens: int) -> None:
-            self.progress.check()
-            self.progress.beat()
-
         needs, learn = context.method.needs, context.active.learn
-        await measured(rollouts, context.learners, needs, learn, old=not single, beat=beat)
+        await measured(rollouts, context.learners, needs, learn, old=not single, progress=self.progress)
         if not any(any(item.trace.mask) for rollout in rollouts for item in (rollout.items or {}).values()):
             raise BadStep("no game of the step ended with a score and a sampled token")
-        if unfitted := context.learners.unfitted:
-            context.learners.begin_critic(begin_critic(rollouts, unfitted, context.method))
+        if unfitted := context.learners.call(Learner.unfitted):
+            context.learners.call(Learner.begin_critic, begin_critic(rollouts, unfitted, context.method))
         state = copy.deepcopy(context.method.state_dict())
         give_credit(rollouts, context.method)
         items = rows(rollouts, imitates=context.method.needs.imitates)
@@ -343,14 +341,14 @@ class Trainer:
             "effective": self.effective,
             "league": self.context.league.state_dict(),
         }
-        if self.ahead is None:
+        if self.prefetcher is None:
             return checkpoint.TrainerState(self.step, rest, states)
-        rest["ahead"] = pack(self.ahead.played)
-        return checkpoint.TrainerState(self.step, rest, states, self.ahead.older(self.step))
+        rest["ahead"] = pack(self.prefetcher.played)
+        return checkpoint.TrainerState(self.step, rest, states, self.prefetcher.older(self.step))
 
     def _restore(self, state: checkpoint.TrainerState) -> None:
         origin = self.context.origin(state.step)
-        self.context.learners.take(checkpoint.read(origin) if origin else state)
+        self.context.learners.call(Learner.take, checkpoint.read(origin) if origin else state)
         if state.step not in phases.ends(self.config.phases)[:-1]:  # else a phase begins, with neither state
             self.context.method.load_state_dict(state.data["method"])
             self.context.watchdog.load_state_dict(state.data["watchdog"])

@@ -77,7 +77,7 @@ class Updater:
     def begin(self, learn: LearnSection, before: int) -> None:
         """Go on by other settings after training step `before`, from which warm-up and schedule count.
 
-        The optimizer keeps its moments. `learn.steps` are the steps by these settings.
+        The optimizer keeps its states. `learn.steps` are the steps by these settings.
         """
         self.learn = self.policy.learn = learn
         self._before = before

@@ -118,18 +118,21 @@ def test_the_header_lists_the_processes_of_a_run_that_has_several(page, live_run
     assert "Processes" not in body(page("live", live_run.pk))
     attempt = live_run.attempts.get()
     rank = {
-        "name": "learner 0", "node": "<b>here", "pid": 7, "state": "serving", "doing": "learns", "waiting_s": 75.0,
+        "name": "learner 0", "node": "<b>here", "pid": 7, "state": "serving", "doing": "learning", "waiting_s": 75.0,
         "rss_bytes": 3 * 2**30, "restarts": 2,
     }  # fmt: skip
-    lost = {"name": "engine 0", "state": "lost", "doing": "does nothing more"}
+    lost = {"name": "engine 0", "state": "lost", "doing": ""}
     attempt.status |= {"processes": [rank, lost]}
     attempt.save(update_fields=["status"])
     shown = " ".join(body(page("live", live_run.pk)).split())
     for text in (
         "learner 0",
         "restarted 2 ×",
-        "learns",
-        "1 min",
+        "Activity",
+        "Last progress",
+        "Host memory",
+        "learning",
+        "1 min 15 s ago",
         "3.0 GB",
         "&lt;b&gt;here",
         "<strong>lost</strong>",

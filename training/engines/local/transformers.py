@@ -81,7 +81,7 @@ class TransformersEngine:
         self._runner: asyncio.Task[None] | None = None
         self._loading = 0
         self._broken = ""
-        self.steps = 0  # forward passes; others see by it that the engine gets on
+        self.steps = 0  # forward passes; others see by it that the engine makes progress
 
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample one continuation; see `Engine.sample`."""

@@ -70,7 +70,7 @@ class VllmEngine:
         self._closed = False  # under the gate, so that no task is put behind the end of the inbox
         self._running: dict[str, _Task] = {}
         self._broken = ""
-        self.steps = 0  # of vLLM; others see by it that the engine gets on
+        self.steps = 0  # of vLLM; others see by it that the engine makes progress
         started: queue.SimpleQueue[int | ParleyError] = queue.SimpleQueue()
         on_cpu = options.device == "cpu"
         arguments = {

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from training import phases
 from training.engines.chunks import cut, joined
 from training.learn import playing
-from training.learn.ranked import RankedLearners
+from training.learn.ray_learners import RayLearners
 from training.learn.score import Rollout
 from training.records import Episode
 from training.rewards import Score
@@ -36,7 +36,7 @@ Played = tuple[list[Rollout], dict[str, float]]
 """The scored games of a training step, and their metrics."""
 
 
-class Ahead:
+class RolloutPrefetcher:
     """Plays the coming steps of a phase in a task of its own; the attempt began after step `begun`.
 
     `span` are the steps of the phase after which training begins and ends, `done` the one after which it stands.
@@ -54,7 +54,7 @@ class Ahead:
         played: Mapping[int, Played],
         staged: Mapping[int, list[Any]],
     ) -> None:
-        assert isinstance(context.learners, RankedLearners), "a lag needs a learner beside the engines"
+        assert isinstance(context.learners, RayLearners), "a lag needs a learner beside the engines"
         self._learners = context.learners
         self._context, self._progress, self._begun = context, _Beside(progress), begun
         self.lag = context.config.cluster.lag
