@@ -8,6 +8,8 @@ import pytest
 
 from bench import gpu, gpu_parts
 from tests.tiny_model import prepare
+from training.cluster import shapes
+from training.cluster.shapes import ModelShape
 
 BLOCKED = "import sys\nsys.modules.update(dict.fromkeys(('vllm', 'trl', 'peft')))  # as where they are not installed\n"
 
@@ -41,6 +43,27 @@ def test_whole_steps_have_shares_and_leave_no_checkpoint(bare):
     assert sum(result["shares"].values()) == pytest.approx(1, abs=0.02)
     assert len(result["steps"]) == gpu_parts.STEPS - gpu_parts.WARM
     assert result["lora"] is False
+
+
+@pytest.mark.slow
+def test_random_weights_of_a_shape_play_and_learn(tmp_path, monkeypatch):
+    """Their vocabulary is larger than that of the tokenizer, which is the one of `tiny`."""
+    prepare()
+    small = ModelShape("small", 2, 32, 64, 4, 2, 16, 20_000, tied=True, window=8192, head_norms=True)
+    monkeypatch.setitem(shapes.SHAPES, "0.6b", small)
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    monkeypatch.setattr(gpu_parts, "BATCH", 1024)
+    folder = tmp_path / "0.6b"
+    assert gpu_parts.weights("0.6b", folder)["parameters"] == small.parameters
+    assert shapes.named(str(folder)).parameters == small.parameters
+    # by hand: 2 layers of 32 · (64 + 2 · 32 + 64) + 3 · 32 · 64 weights; of 4 traces of 256 tokens 192 are scored each
+    products = 2 * (32 * 192 + 3 * 32 * 64) * 1024 + 20_000 * 32 * 4 * 192
+    attention = 12 * 2 * 64 * 4 * 256 * 257 // 2
+    learned = gpu_parts.full("0.6b", folder)
+    assert learned["operations_per_token"] == pytest.approx((6 * products + attention) / 1024)
+    played = gpu_parts.sampling("0.6b", folder)
+    assert played["vllm"] == {"missing": "vllm is not installed"}
+    assert played["work"]["requests"] == 4 * 2 * gpu_parts.TURNS
 
 
 def test_a_part_that_fails_says_so_and_the_next_one_runs(tmp_path, monkeypatch):
