@@ -17,7 +17,7 @@ from training.cluster import processes
 from training.cluster.supervisor import ProcessOptions
 from training.engines.base import SampleRequest, Sampling
 from training.engines.pool import EnginePool
-from training.errors import BadInput, EngineError
+from training.errors import BadInput, EngineError, ProcessLost
 
 pytestmark = pytest.mark.process
 OPTIONS = {"max_running": 8, "cache_gib": 0.05}
@@ -182,7 +182,7 @@ async def test_the_last_engine_that_cannot_be_started_again_is_named(ray_of_its_
     try:
         (folder / "config.json").unlink()
         os.kill(pool.status()[0].pid, signal.SIGKILL)
-        with pytest.raises(EngineError, match=r"engine 0, the last one, could not be started again within 12 s: "):
+        with pytest.raises(ProcessLost, match=r"engine 0, the last one, could not be started again within 12 s: "):
             await pool.sample(requests()[0])
         assert pool.status()[0].state == "lost"
     finally:

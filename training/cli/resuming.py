@@ -24,7 +24,7 @@ from training.attempts.attempt import TRIES
 from training.cluster.processes import delete_leftovers
 from training.errors import BadInput, OutsideError
 from training.rundir import RunDir
-from training.store import append_line, loads
+from training.store import append_line, loads, read_lines
 from training.supervised import held_input
 
 log = logging.getLogger(__name__)
@@ -115,11 +115,14 @@ class _Driver:
 
     def _died(self, number: int, code: int) -> dict[str, Any]:
         """Return the result of an attempt that could not state one itself."""
-        status: dict[str, Any] = {}
+        files, status = self.run_dir.attempt(number), dict[str, Any]()
         with suppress(OSError, ValueError):
-            status = loads(self.run_dir.attempt(number).status.read_text())
+            status = loads(files.status.read_text())
         how = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         why = f"the driver (process {status.get('pid')}) {how} in phase {status.get('phase')}"
+        for event, _ in read_lines(files.events):
+            if event["kind"] == "error":  # what ended it, where it could still say so
+                why = f"{event['why']}, and {why}"
         return {"result": "interrupted", "why": why, "step": status.get("step", 0), "attempt": number}
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from training.cluster import watch
 from training.cluster.worker import Beat, Started, Worker
 from training.records import ProcessStatus
 
@@ -105,7 +106,8 @@ class Process:
 class Supervisor:
     """Starts and watches processes; a thread of its own renews their leases.
 
-    `ended(process, why)` is called once for each that dies or hangs, perhaps from that thread. `noun` is what one is
+    `ended(process, why)` is called once for each that dies or hangs, or cannot be reached because Ray itself is lost,
+    perhaps from that thread. `noun` is what one is
     called. `together`: they wait for each other, so that only where none makes progress one hangs: the one that has
     done least. `strategy` is Ray's scheduling strategy.
     """
@@ -186,12 +188,22 @@ class Supervisor:
 
         asked: dict[Any, Process] = {}
         while not self._closed.wait(min(PAUSE_S, self.options.lease_s / 5)):
+            if why := watch.lost():
+                self._lose_all(why)
+                return
             with contextlib.suppress(ray.exceptions.RayError):  # Ray itself is gone: who waits for a process reports it
                 asked |= self._ask(set(asked.values()))
                 answered, _ = ray.wait([*asked], num_returns=len(asked), timeout=0.2) if asked else ([], [])
                 for call in answered:
                     self._hear(asked.pop(call), call)
                 self._end_hanging()
+
+    def _lose_all(self, why: str) -> None:
+        """Give up all processes: Ray neither answers nor ends them; they end with it, or at the end of their lease."""
+        with self._lock:
+            ending, self._processes = self._processes, []
+        for process in ending:
+            self._ended(process, why)
 
     def _ask(self, waiting: set[Process]) -> dict[Any, Process]:
         with self._lock:
@@ -249,6 +261,8 @@ def _last_words(started: Started | None, lines: int = 40) -> str:
 def _kill(actor: Any) -> None:
     import ray
 
+    if watch.lost():  # the call might not return
+        return
     with contextlib.suppress(ray.exceptions.RayError):  # Ray may be gone already
         ray.kill(actor, no_restart=True)
 

@@ -10,7 +10,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from training.errors import ProcessLost
@@ -57,6 +57,8 @@ class Watch:
 
     def _lose(self, why: str) -> None:
         log.error("%s: the run cannot go on with this Ray", why)
+        for tell in _listeners:
+            tell(why)
         self.lost = why
 
 
@@ -96,6 +98,14 @@ def of_this_machine(*, own: bool) -> dict[str, Any]:
 
 _current: list[Watch] = []
 """That of the Ray to which this process is connected, if it is."""
+
+
+_listeners: list[Callable[[str], None]] = []
+
+
+def listen(tell: Callable[[str], None]) -> None:
+    """Call `tell` with what died, from another thread: Ray may end this process at any moment after that."""
+    _listeners[:] = [tell]
 
 
 def begin(watch: Watch) -> None:

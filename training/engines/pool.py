@@ -4,7 +4,7 @@ Ray must be running (`training.cluster.processes`). A request goes to the engine
 give equal samples whichever engine that is. The requests of an engine that dies are asked again of another, and it is
 started again with the newest weights, which stay in Ray's store until others come. An engine that makes no progress
 for too long is ended, and its requests fail with a sentence that names it. `BadInput` and `EngineError` of the engines
-pass through; when the last engine cannot be started again, every call raises `EngineError`.
+pass through; when the last engine cannot be started again, or Ray itself is lost, every call raises `ProcessLost`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from training.cluster import watch
 from training.cluster.supervisor import Process, ProcessOptions, State, Supervisor
 from training.cluster.worker import Raised
 from training.engines.actor import EngineActor
 from training.engines.affinity import Affinity
 from training.engines.base import Sample, SampleRequest, Weights
-from training.errors import EngineError, ParleyError
+from training.errors import EngineError, ParleyError, ProcessLost
 from training.records import ProcessStatus
 
 log = logging.getLogger(__name__)
@@ -163,11 +164,12 @@ class EnginePool:
         """Start all engines at once."""
         self._changed = asyncio.Event()
         self._lock = asyncio.Lock()  # of the weights
+        self._without_ray = self._loop.create_future()  # done once Ray is lost
         starts = [asyncio.create_task(self._launch(slot)) for slot in self._slots]
         try:
             await asyncio.gather(*starts)
         except _Gone as error:
-            raise EngineError(f"{error} while it started") from error
+            raise ProcessLost(f"{error} while it started") from error
         finally:
             for task in starts:
                 task.cancel()
@@ -214,7 +216,9 @@ class EnginePool:
         """Return the engine for a prompt, when there is one that serves."""
         while True:
             incomplete = "" if self._lock.locked() else self._incomplete  # while it is locked, weights come
-            if why := self._lost or incomplete or ("the engine was closed" if self._closed else ""):
+            if self._lost:
+                raise ProcessLost(self._lost)
+            if why := incomplete or ("the engine was closed" if self._closed else ""):
                 raise EngineError(why)
             if loads := {slot.index: slot.requests for slot in self._slots if slot.state == "serving"}:
                 return self._slots[self._affinity.choose(prompt, loads)]
@@ -232,11 +236,7 @@ class EnginePool:
             raise _Gone(f"{slot} is gone")
         try:
             reference = getattr(process.actor, method).remote(*arguments)
-            try:
-                answer = await reference
-            except asyncio.CancelledError:
-                ray.cancel(reference)
-                raise
+            answer = await self._answer(reference)
         except ray.exceptions.RayTaskError as error:
             raise EngineError(f"{process}: {error.cause or error}") from error
         except ray.exceptions.RayError as error:
@@ -250,6 +250,23 @@ class EnginePool:
         if isinstance(answer, Raised):
             raise answer.error
         return answer
+
+    async def _answer(self, reference: Any) -> Any:
+        """Return what a process answers; raise `ProcessLost` once Ray is lost, since then nothing may ever come."""
+        import ray
+
+        call = asyncio.ensure_future(reference)
+        try:
+            await asyncio.wait({call, self._without_ray}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if not self._lost:
+                ray.cancel(reference)
+            call.cancel()
+            raise
+        if call.done():
+            return call.result()
+        call.cancel()
+        raise ProcessLost(self._lost)
 
     async def _begin_weights(self) -> _Processes:
         """Take the lock of the weights; return the engines that get them, and drop those before."""
@@ -329,7 +346,19 @@ class EnginePool:
 
     def _ended(self, process: Process, why: str) -> None:
         """Take the news of the supervisor, which has a thread of its own."""
-        self._loop.call_soon_threadsafe(self._bury, process)
+        if watch.lost():
+            self._loop.call_soon_threadsafe(self._give_up, why)
+        else:
+            self._loop.call_soon_threadsafe(self._bury, process)
+
+    def _give_up(self, why: str) -> None:
+        """Let all calls fail: Ray is lost."""
+        self._lost = why
+        if not self._without_ray.done():
+            self._without_ray.set_result(None)
+        for slot in self._slots:
+            slot.state, slot.process = "lost", None
+        self._announce()
 
     def _bury(self, process: Process) -> None:
         """Note that an engine's process has ended, once, and start another unless that is being done."""
@@ -352,7 +381,7 @@ class EnginePool:
         """Start an engine again; give up when this has failed for the time that a start may take."""
         limit = self._supervisor.options.start_s
         deadline = time.monotonic() + limit
-        while not self._closed:
+        while not self._closed and not self._lost:
             try:
                 await self._launch(slot)
             except (_Gone, ParleyError) as error:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from training import games, phases, rewards
 from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopRequested
+from training.cluster import watch
 from training.config import RunConfig
 from training.errors import BadInput, DivergedError, OutsideError, boundary
 from training.learn import checkpoint, playing, report, unfinished
@@ -399,6 +400,7 @@ def run(
     """Start a training run, or resume it from the newest complete checkpoint; see `run_attempt`."""
 
     def prepare(progress: Progress, newest: Checkpoint | None) -> Trainer:
+        watch.listen(lambda why: progress.event("error", step=progress.step, why=why))
         with ExitStack() as failing:
             context = build(config, run_dir, newest)
             failing.callback(lambda: asyncio.run(context.close()))
