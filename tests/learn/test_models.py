@@ -89,6 +89,17 @@ def test_merged_weights_equal_peft_merge_and_use_the_base_models_names(base):
         torch.testing.assert_close(merged[name], parameter, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("lora", [None, LORA])
+def test_weights_for_engines_in_bfloat16_have_half_the_bytes_and_their_rounding(base, lora):
+    model = train_adapters(models.load(base, lora=lora)[0])
+    whole = {name: tensor.clone() for name, tensor in models.merged_weights(model)}
+    half = dict(models.merged_weights(model, torch.bfloat16))
+    assert sum(t.nbytes for t in half.values()) == sum(t.nbytes for t in whole.values()) / 2
+    for name, tensor in whole.items():
+        sampling = torch.empty_like(tensor, dtype=torch.bfloat16)
+        assert torch.equal(half[name], sampling.copy_(tensor))  # as an engine loads it
+
+
 def test_saved_merged_checkpoint_is_a_plain_model_with_the_adapted_distribution(base, tmp_path):
     model, tokenizer = models.load(base, lora=LORA)
     before = logits(model)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.learn.small_runs import make_run
 from tests.learn.spread_runs import config_of, metrics, same, spread
+from training.learn.ray_learners import RayLearners
 from training.learn.trainer import run
 from training.store import loads, write_json
 
@@ -27,6 +28,21 @@ def test_two_engines_and_two_ranks_do_what_one_process_does(tmp_path):
     for one, other in zip(metrics(alone), metrics(several), strict=True):
         assert other == pytest.approx(one, rel=1e-5, abs=1e-5)
     same(alone.checkpoint_of(2), several.checkpoint_of(2))
+
+
+@pytest.mark.slow
+def test_engines_in_bfloat16_get_weights_in_bfloat16_and_sample_the_same(tmp_path, monkeypatch):
+    """Half the bytes are handed over, rounded as an engine rounds those of a learner in its own process."""
+    config, alone = make_run(tmp_path / "a", steps=2, engine={"dtype": "bfloat16"})
+    several = spread(alone, tmp_path / "b", address="local")
+    handed = set()
+    monkeypatch.setattr(RayLearners, "_begin_stream", lambda self, method, begin=RayLearners._begin_stream: (
+        handed.add(method.__name__), begin(self, method)))  # fmt: skip
+    assert run(config, alone)["result"] == "succeeded"
+    assert run(config_of(several), several)["result"] == "succeeded"
+    assert "half_weights" in handed
+    for one, other in zip(metrics(alone), metrics(several), strict=True):
+        assert other == pytest.approx(one, rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.slow

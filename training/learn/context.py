@@ -291,7 +291,8 @@ def _learners(config: RunConfig, arguments: dict[str, Any], cluster: Cluster | N
     cores = placement.cores_of_processes(config, arguments["device"])[: config.cluster.learners]
     meeting_point = None if cluster.folder is None else cluster.folder / "ranks"
     arguments = arguments | {"device": "cuda"} if on_gpu else arguments
-    return RayLearners(arguments, placement.options(config, cores, on_gpu=on_gpu), meeting_point)
+    options, half = placement.options(config, cores, on_gpu=on_gpu), config.engine.dtype == "bfloat16"
+    return RayLearners(arguments, options, meeting_point, half=half)
 
 
 def _reward(config: RunConfig, remote_judge: Judge | None, labellers: Mapping[str, Labeller]) -> Reward:

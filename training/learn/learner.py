@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
+import torch
+
 from training.bases import ModelInfo
 from training.learn import checkpoint, memory, models
 from training.learn.checkpoint import TrainerState
@@ -131,6 +133,10 @@ class Learner:
     def weights(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the weights that sample; see `merged_weights`."""
         return models.merged_weights(self.policy.model)
+
+    def half_weights(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield the weights for engines that sample in bfloat16: half the bytes, rounded as the engines would."""
+        return models.merged_weights(self.policy.model, torch.bfloat16)
 
     def files(self, info: ModelInfo, adapter_only: bool) -> dict[str, bytes]:
         """Return the files of a model folder by name, without full weights; adapters are among them.

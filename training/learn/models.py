@@ -215,19 +215,22 @@ def refuse_unpackable(model: PreTrainedModel) -> None:
 
 
 @torch.no_grad()
-def merged_weights(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Tensor]]:
+def merged_weights(
+    model: PreTrainedModel | PeftModel, dtype: torch.dtype | None = None
+) -> Iterator[tuple[str, Tensor]]:
     """Yield (Hugging Face parameter name, detached tensor) with adapters merged, one layer at a time.
 
-    Sums are computed in float32 and returned in the dtype of the weights; tied weights are yielded once. Tensors
+    Sums are computed in float32 and returned in `dtype`, by default that of the weights; tied ones come once. Tensors
     without an adapter share memory with the model: copy them to keep them beyond the next update. Of several ranks all
     must iterate: each tensor is gathered when it is yielded.
     """
     for name, parameter, layer in _adapted(model):
         if layer is None:
-            yield name, whole(parameter.detach())
+            yield name, whole(parameter.detach().to(dtype or parameter.dtype))
         else:
             delta = layer.get_delta_weight(ADAPTER).float()
-            yield name, whole((parameter.float() + delta).to(parameter.dtype))
+            merged = (parameter.float() + delta).to(parameter.dtype)
+            yield name, whole(merged.to(dtype or parameter.dtype))
 
 
 def merged_outlines(model: PreTrainedModel | PeftModel) -> dict[str, Outline]:

@@ -32,6 +32,7 @@ ACTIVITIES = {
     "outlines": "saving",
     "tensors": "saving",
     "weights": "handing out weights",
+    "half_weights": "handing out weights",
 }
 """What a rank does in methods of `Learner`; the others take no time."""
 

@@ -48,12 +48,18 @@ class RayLearners(Learners):
     """The `Learners` over several processes; `arguments` are those of `training.learn.policy.load`.
 
     `meeting_point`: a file that does not exist, where ranks on one machine meet; None = a port of the first rank's
-    machine.
+    machine. `half`: engines, which sample in bfloat16, get the weights in it.
     """
 
     def __init__(
-        self, arguments: Mapping[str, Any], options: ProcessOptions, meeting_point: Path | None = None
+        self,
+        arguments: Mapping[str, Any],
+        options: ProcessOptions,
+        meeting_point: Path | None = None,
+        *,
+        half: bool = False,
     ) -> None:
+        self._handed = Learner.half_weights if half else Learner.weights
         self.tokenizer = load_tokenizer(arguments["base"])
         self._broken: ParleyError | None = None
         self._closed, self._lock = False, threading.Lock()
@@ -118,7 +124,7 @@ class RayLearners(Learners):
         return [chunk async for chunk in self._weight_chunks()]
 
     async def _weight_chunks(self) -> AsyncIterator[Any]:
-        self._begin_stream(Learner.weights)
+        self._begin_stream(self._handed)
         while True:
             more, chunk = self._next_chunk()
             [another] = await asyncio.to_thread(self._wait, [(self._ranks[0], more)])
