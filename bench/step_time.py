@@ -37,7 +37,7 @@ LIFTS = {
     "driver": "games that are played by several processes",
     "micro-batches": "more learner ranks",
     "exchange of ranks": "gradients that are reduced once for an update and not for every micro-batch",
-    "sync": "weights in the engines' format, broadcast from GPU to GPU",
+    "sync": "weights that are broadcast from GPU to GPU",
     "update": "fewer updates of a step",
 }
 

@@ -103,5 +103,5 @@ def test_the_table_for_gpus_has_a_row_for_each_number():
         assert all(row["lag_1_s"] <= row["lag_0_s"] for row in rows)
         assert all(row["limit"] in step_time.LIFTS for row in rows)
     assert [row["conversations"] for row in made["weak"]["rows"]][:3] == [64, 512, 2048]
-    # 4 bytes of 4,022,468,096 parameters, twice to and from a GPU at 25 GB/s and once to the store at 5 GB/s
-    assert made["strong"]["rows"][1]["seconds"]["sync"] == pytest.approx(4 * 4.022468096 * (2 / 25 + 1 / 5))
+    # 2 bytes of 4,022,468,096 parameters, twice to and from a GPU at 25 GB/s and once to the store at 5 GB/s
+    assert made["strong"]["rows"][1]["seconds"]["sync"] == pytest.approx(2 * 4.022468096 * (2 / 25 + 1 / 5))
