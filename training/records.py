@@ -290,7 +290,8 @@ class ProcessStatus(Record):
 
     `state`: starting, serving, loading (weights) or lost. `device`: `cpu`, or `cuda` with the numbers of its node's
     GPUs. `requests` are in flight; `waiting_s` is how long the process has had work without progress, `silent_s` how
-    long it has not been heard, both in seconds. `restarts` counts how often it was started again.
+    long it has not been heard, both in seconds. `cores` is the CPU time that it uses in a second, `gpu_busy` the share
+    of time in which its GPU computes. `restarts` counts how often it was started again.
     """
 
     name: str
@@ -304,6 +305,8 @@ class ProcessStatus(Record):
     silent_s: float = 0.0
     rss_bytes: int = 0
     gpu_bytes: int = 0
+    cores: float = 0.0
+    gpu_busy: float = 0.0
     restarts: int = 0
 
 

@@ -200,6 +200,8 @@ def spread_run() -> int:
             waiting_s=41.5,
             rss_bytes=9_000_000_000,
             gpu_bytes=61_000_000_000,
+            cores=1.04,
+            gpu_busy=0.87,
         )
         for number in range(2)
     ]

@@ -63,6 +63,7 @@ def test_a_run_whose_rank_was_killed_says_so_and_goes_on_in_one_process(tmp_path
     assert names == ["learner 0", "learner 1", "engine 0"], "the heartbeat tells of every process"
     assert killed[0] in [process["pid"] for process in seen]
     assert all(process["rss_bytes"] > 0 for process in seen)
+    assert sum(process["cores"] for process in seen) > 0
     assert not actors(), "nothing that the run started is left"
     assert 1 <= several.latest_checkpoint()[0] < 4
     write_json(several.config, loads(several.config.read_text()) | {"cluster": {}})

@@ -99,6 +99,8 @@ class Process:
             silent_s=round(max(0.0, now - self.heard), 1),
             rss_bytes=beat.rss_bytes if beat else 0,
             gpu_bytes=beat.gpu_bytes if beat else 0,
+            cores=round(beat.cores, 2) if beat else 0.0,
+            gpu_busy=round(beat.gpu_busy, 2) if beat else 0.0,
             restarts=restarts,
         )
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from training.errors import OutsideError, ParleyError, boundary
 
 log = logging.getLogger(__name__)
@@ -33,12 +35,18 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What a process answers at once: `steps` grows while it makes progress; empty `doing`: it waits for the driver."""
+    """What a process answers at once: `steps` grows while it makes progress; empty `doing`: it waits for the driver.
+
+    `cores` is the CPU time that it has used for each second since the beat before, `gpu_busy` the share of the last
+    moments in which its GPU computed.
+    """
 
     steps: int
     doing: str
     rss_bytes: int
     gpu_bytes: int
+    cores: float = 0.0
+    gpu_busy: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,7 @@ class Worker:
         if cores:
             pin(cores)
         self._activities: list[str] = []  # in the order in which they began
+        self._process = psutil.Process()
         self._on_gpu = False
 
     @property
@@ -81,7 +90,14 @@ class Worker:
     async def beat(self) -> Beat:
         """Renew the lease and answer how far the process is."""
         self._lease.renew()
-        return Beat(self.steps, next(iter(self._activities), ""), rss_bytes(), gpu_bytes() if self._on_gpu else 0)
+        return Beat(
+            steps=self.steps,
+            doing=next(iter(self._activities), ""),
+            rss_bytes=int(self._process.memory_info().rss),
+            gpu_bytes=gpu_bytes() if self._on_gpu else 0,
+            cores=self._process.cpu_percent() / 100,
+            gpu_busy=gpu_busy() if self._on_gpu else 0.0,
+        )
 
     def _started(self, window: int) -> Started:
         device = device_of_process()
@@ -133,13 +149,6 @@ def pin(cores: Sequence[int]) -> None:
         os.sched_setaffinity(int(thread.name), cores)
 
 
-def rss_bytes() -> int:
-    """Return the memory of this process, in bytes."""
-    import psutil
-
-    return int(psutil.Process().memory_info().rss)
-
-
 def device_of_process() -> str:
     """Return `cpu`, or `cuda` with the numbers of the node's GPUs that Ray gave to this process."""
     import ray
@@ -153,3 +162,13 @@ def gpu_bytes() -> int:
     import torch
 
     return int(torch.cuda.memory_reserved()) if torch.cuda.is_initialized() else 0  # type: ignore[no-untyped-call]
+
+
+def gpu_busy() -> float:
+    """Return the share of the last moments in which this process's GPU computed; 0 without NVIDIA's library."""
+    import torch
+
+    try:
+        return torch.cuda.utilization() / 100
+    except (ImportError, RuntimeError):
+        return 0.0

@@ -119,7 +119,7 @@ def test_the_header_lists_the_processes_of_a_run_that_has_several(page, live_run
     attempt = live_run.attempts.get()
     rank = {
         "name": "learner 0", "node": "<b>here", "pid": 7, "state": "serving", "doing": "learning", "waiting_s": 75.0,
-        "rss_bytes": 3 * 2**30, "restarts": 2,
+        "rss_bytes": 3 * 2**30, "gpu_bytes": 5 * 2**30, "cores": 1.26, "gpu_busy": 0.87, "restarts": 2,
     }  # fmt: skip
     lost = {"name": "engine 0", "state": "lost", "doing": ""}
     attempt.status |= {"processes": [rank, lost]}
@@ -127,13 +127,16 @@ def test_the_header_lists_the_processes_of_a_run_that_has_several(page, live_run
     shown = " ".join(body(page("live", live_run.pk)).split())
     for text in (
         "learner 0",
-        "restarted 2 ×",
+        "restarted 2&nbsp;×",
         "Activity",
         "Last progress",
         "Host memory",
         "learning",
         "1 min 15 s ago",
         "3.0 GB",
+        "5.0 GB",
+        ">1.3<",
+        "87 %",
         "&lt;b&gt;here",
         "<strong>lost</strong>",
     ):
