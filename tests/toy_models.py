@@ -68,3 +68,19 @@ def write_random_llama(
     model.save_pretrained(folder, max_shard_size=file_size)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def write_adapter(base: Path, folder: Path, rank: int, seed: int) -> Path:
+    """LoRA adapters that change the model much; PEFT begins with ones that change nothing."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(seed)
+    made = get_peft_model(
+        AutoModelForCausalLM.from_pretrained(base),
+        LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", init_lora_weights=False),
+    )
+    made.peft_config["default"].base_model_name_or_path = str(base)
+    made.save_pretrained(folder)
+    return folder

@@ -158,14 +158,20 @@ class RunConfig(Record):
 
     @property
     def models_beside(self) -> int:
-        """How many models play beside the learner, each in an engine of its own: past selves in memory, and others."""
+        """How many engines play beside the learner: of past selves in memory, of phases, and of other models.
+
+        Where checkpoints are adapters of a registered base, one engine plays the learner as it was.
+        """
         sources = {source for _, source in self.sources()}
         models = {
             source
             for source in sources
             if not (of_learner(source) or source == SPEAKER or players.known(source) or "://" in source)
         }
-        return len(models) + (self.rollout.past_loaded if PAST in sources else 0)
+        as_it_was = len({source for source in sources if of_learner(source)} - {MIRROR, PAST})
+        as_it_was += self.rollout.past_loaded if PAST in sources else 0
+        adapters = self.learn.lora is not None and bases.find(self.model.base) is not None
+        return len(models) + (min(1, as_it_was) if adapters else as_it_was)
 
     def sources(self) -> Iterator[tuple[str, str]]:
         """Yield who may play beside the learner in the run and its phases, who speaks and who teaches, by field."""

@@ -213,7 +213,8 @@ class RolloutSection(Record):
         default=1,
         ge=1,
         le=64,
-        description="Past checkpoints in memory at once, drawn for every step; one engine each.",
+        description="Past checkpoints in memory at once, drawn for every step; one engine each, or one for all "
+        "where they are adapters.",
     )
 
 

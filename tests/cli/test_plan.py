@@ -83,14 +83,16 @@ def test_one_gpu_is_shared(capsys):
     assert "Note: flash attention needs half precision" in shown
 
 
-def test_other_models_are_counted(capsys, tmp_path):
+@pytest.mark.parametrize("learn, engines", [("[learn]\nlora = false\n", 3), ("", 2)])
+def test_other_models_are_counted(capsys, tmp_path, learn, engines):
+    """Two past selves, or one engine for both where they are adapters, and one base model."""
     file = tmp_path / "run.toml"
     sources = ["past", "smollm2-135m", "smollm2-135m", "random", "http://127.0.0.1:1/v1 m"]
     entries = "".join(f'[[opponents]]\nsource = "{source}"\n' for source in sources)
-    file.write_text(f"{entries}[rollout]\npast_loaded = 2\n")
+    file.write_text(f"{entries}[rollout]\npast_loaded = 2\n{learn}")
     memory = planned(capsys, str(file), "--gpus", "1", "--shape", "0.6b")["memory"]["engine"]
     others = next(line for line in memory if line["name"] == "engines of other models")
-    assert others["formula"].startswith("3 × ")  # two past selves and one base model
+    assert others["formula"].startswith(f"{engines} × ")
 
 
 @pytest.mark.parametrize(

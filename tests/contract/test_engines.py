@@ -7,13 +7,16 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
 
-from tests.toy_models import write_random_llama
+from tests.toy_models import write_adapter, write_random_llama
 from training import engines
 from training.cluster import processes
 from training.cluster.supervisor import ProcessOptions
@@ -34,11 +37,13 @@ POOL = pytest.param("pool", marks=pytest.mark.process)
 class Case:
     """An engine with a second implementation of its policy: `logits(tokens)` [n, V] predict what follows each."""
 
-    make: Callable[[], Engine]
+    make: Callable[..., Engine]
     engine: Engine
     logits: Callable[[Sequence[int]], np.ndarray]
     changed: Callable[[], list[tuple[str, Any]]]
     logits_changed: Callable[[Sequence[int]], np.ndarray]
+    folder: Path | None = None
+    adapted: Callable[[Path], Callable[[Sequence[int]], np.ndarray]] | None = None
 
     def logprobs(self, prompt, tokens, temperature=1.0, *, changed=False):
         rows = (self.logits_changed if changed else self.logits)([*prompt, *tokens])
@@ -49,7 +54,6 @@ class Case:
 
 
 def model_case(name, folder):
-    from transformers import AutoModelForCausalLM
 
     plain = AutoModelForCausalLM.from_pretrained(folder)
     other = AutoModelForCausalLM.from_pretrained(folder)
@@ -64,13 +68,19 @@ def model_case(name, folder):
 
         return logits
 
-    def make():
-        options = {"max_running": 8, "cache_gib": 0.05, "choices": True}
+    def make(**more):
+        options = {"max_running": 8, "cache_gib": 0.05, "choices": True, **more}
         if name == "pool":
             return EnginePool("transformers", folder, ProcessOptions(count=2, threads=1), **options)
         return engines.make(name, folder, **options)
 
-    return Case(make, make(), forward(plain), lambda: list(other.named_parameters()), forward(other))
+    def adapted(adapter):
+        return forward(
+            PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(folder), adapter).merge_and_unload()
+        )
+
+    changed = list(other.named_parameters())
+    return Case(make, make(), forward(plain), lambda: changed, forward(other), folder, adapted)
 
 
 def table_case():
@@ -374,6 +384,53 @@ async def test_wrong_weights_and_a_closed_engine_raise(case):
     if hasattr(engine, "window"):
         with pytest.raises(EngineError, match="closed"):
             await engine.sample(ask(0))
+
+
+async def test_adapters_are_policies_beside_the_weights_that_do_not_mix(case, tmp_path):
+    """Of interleaved requests each has the log-probabilities of the model into which its adapter is merged."""
+    if case.folder is None:
+        pytest.skip("a table has no adapters")
+    folders = {f"a{rank}": write_adapter(case.folder, tmp_path / f"a{rank}", rank, seed=rank) for rank in (2, 4, 8)}
+    policies = {"": case.logits, **{name: case.adapted(folder) for name, folder in folders.items()}}
+    engine = case.make(adapters=2, adapter_rank=8)
+
+    async def check(*names):
+        greedy = [dataclasses.replace(ask(i, temperature=0.0), adapter=name) for i in range(3) for name in names]
+        warm = [dataclasses.replace(ask(i), adapter=name) for i in range(3) for name in names]
+        samples = await sample_all(engine, [*greedy, *warm])
+        for request, sample in zip([*greedy, *warm], samples, strict=True):
+            rows = policies[request.adapter]([*request.prompt, *sample.tokens])[len(request.prompt) - 1 : -1]
+            if not request.sampling.temperature:
+                assert rows.argmax(-1).tolist() == list(sample.tokens)
+            else:
+                logprobs = rows - np.log(np.exp(rows).sum(-1, keepdims=True))
+                expected = [row[token] for row, token in zip(logprobs, sample.tokens, strict=True)]
+                assert np.abs(np.array(expected) - sample.logprobs).max() <= GAP
+        assert len({sample.tokens for sample in samples[: len(names)]}) == len(names), "the policies differ"
+        for name in names:
+            rows = policies[name]([*ask(2).prompt, 4, 5])[len(ask(2).prompt) - 1 : -1]
+            logprobs = rows - np.log(np.exp(rows).sum(-1, keepdims=True))
+            [score] = await engine.score(ask(2).prompt, [[4, 5]], name)
+            assert score == pytest.approx(logprobs[0][4] + logprobs[1][5], abs=5 * GAP)
+
+    try:
+        with pytest.raises(BadInput, match="this engine has no adapter 'a2'"):
+            await engine.sample(dataclasses.replace(ask(0), adapter="a2"))
+        await engine.load_adapters({name: folders[name] for name in ("a2", "a8")})
+        await check("", "a2", "a8")
+        await engine.load_adapters({"a2": folders["a4"], "a8": folders["a8"]})  # another one by a known name
+        policies["a2"] = policies["a4"]
+        await check("", "a2", "a8")
+        with pytest.raises(BadInput, match="this engine has no adapter 'a4'"):
+            await engine.sample(dataclasses.replace(ask(0), adapter="a4"))
+        with pytest.raises(BadInput, match="3 adapters are more than the engine was made for: 2"):
+            await engine.load_adapters(folders)
+        with pytest.raises(BadInput, match="no plain LoRA adapter"):
+            await engine.load_adapters({"model": case.folder})
+        with pytest.raises(EngineError, match="keeps its weights"):
+            await engine.load_weights(case.changed())
+    finally:
+        await engine.close()
 
 
 def test_unknown_engines_and_models_are_bad_input(tmp_path):

@@ -69,3 +69,11 @@ def test_conversations_that_begin_alike_spread_over_the_engines():
         loads[engine] += 1
     assert max(loads.values()) <= 13  # ceil(1.25 * 40 / 4)
     assert min(loads.values()) >= 9
+
+
+def test_what_was_read_under_an_adapter_is_of_use_under_the_same_one_alone():
+    rule = Affinity(2)
+    rule.read(1, RULES, "a")
+    assert rule.choose(RULES, {0: 0, 1: 0}, "a") == 1
+    assert rule.choose(RULES, {0: 0, 1: 0}, "b") == 0
+    assert rule.choose(RULES, {0: 0, 1: 0}) == 0

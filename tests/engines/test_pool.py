@@ -11,7 +11,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from tests.toy_models import write_random_llama
+from tests.toy_models import write_adapter, write_random_llama
 from training import engines
 from training.cluster import processes
 from training.cluster.supervisor import ProcessOptions
@@ -85,6 +85,21 @@ async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_new
         assert "SIGABRT" in caplog.text.rpartition("is gone: ")[2], "what it wrote last is in the log"
         assert capsys.readouterr().out == "", "the driver's output is its own"
         assert await tokens(pool, requests(max_tokens=200)) == expected
+    finally:
+        await pool.close()
+
+
+async def test_an_engine_that_is_started_again_has_the_adapters_of_before(ray_of_its_own, toy, tmp_path):
+    adapters = {"past 1": write_adapter(toy, tmp_path / "adapter", 4, seed=1)}
+    pool = EnginePool("transformers", toy, ProcessOptions(count=1, threads=1), adapters=1, adapter_rank=4, **OPTIONS)
+    asked = [replace(request, adapter="past 1") for request in requests(4)]
+    try:
+        await pool.load_adapters(adapters)
+        expected = await tokens(pool, asked)
+        assert expected != await tokens(pool, requests(4))
+        os.kill(pool.status()[0].pid, signal.SIGKILL)
+        await until(lambda: pool.status()[0].restarts == 1)
+        assert await tokens(pool, asked) == expected
     finally:
         await pool.close()
 

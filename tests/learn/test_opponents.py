@@ -5,18 +5,21 @@ import json
 import shutil
 
 import pytest
+import torch
 
 from tests.learn.small_runs import another, make_run
 from tests.toy_models import write_random_llama
 from tests.trust.test_kill_resume import final_bits, history, numbers
+from training import bases
 from training.attempts.start import reopen
 from training.config import parse
+from training.engines.local import transformers as transformers_engine
 from training.errors import BadInput
 from training.learn import trainer
 from training.learn.opponents import _check
 from training.records import LEARNER, Episode, Scenario
 from training.samples import for_game
-from training.store import dumps, read_lines
+from training.store import MANIFEST, dumps, read_lines, write_json
 
 STEPS = 4
 MIXED = [{"source": "mirror"}, {"source": "past", "weight": 2}, {"source": "scripted"}]
@@ -131,6 +134,40 @@ def test_a_named_model_has_an_engine_of_its_own(tmp_path):
     assert trainer.run(config, run_dir)["result"] == "succeeded"
     for _, record in episodes(run_dir):
         assert {trace["policy"] for trace in record["episode"]["traces"]} == {LEARNER, config.model.base}
+
+
+def test_past_selves_that_are_adapters_share_one_copy_of_the_weights(tmp_path, monkeypatch):
+    """A registered base, so that checkpoints are adapters: the run's engine, and one for all of its past selves."""
+    folder = write_random_llama(tmp_path / "home" / "models" / "toy", layers=1, window=4096)
+    write_json(folder / MANIFEST, {"version": 1, "files": {}})
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
+    entry = bases.BaseModel(name="toy", title="Toy", licence="none", parameters=1, source="project")
+    monkeypatch.setitem(bases.REGISTRY, "toy", entry)
+    loaded, load_merged = [], transformers_engine.load_merged
+    monkeypatch.setattr(
+        transformers_engine, "load_merged", lambda model, dtype: loaded.append(model) or load_merged(model, dtype)
+    )
+    config, run_dir = make_run(
+        tmp_path,
+        steps=STEPS,
+        model={"base": "toy"},
+        opponents=[{"source": "past"}, {"source": "scripted"}],
+        rollout={"scenarios": 4, "games": 2, "past_saved": 3, "past_loaded": 3},
+        league={"every": 2, "games": 2},
+    )
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    assert (run_dir.checkpoint_of(4) / "adapter_config.json").is_file()
+    assert len(loaded) == 2
+    traces = [trace for _, record in episodes(run_dir) for trace in Episode.from_dict(record["episode"]).traces]
+    assert {trace.policy for trace in traces} == {LEARNER, "past 0", "past 1", "past 2", "past 3"}
+    for policy in ("past 0", "past 3"):
+        model = load_merged(run_dir.checkpoint_of(3) if policy == "past 3" else "toy", "float32")
+        trace = next(trace for trace in traces if trace.policy == policy)
+        at = [place for place, sampled in enumerate(trace.mask) if sampled]
+        with torch.no_grad():
+            rows = model(torch.tensor([trace.tokens])).logits[0].log_softmax(-1)
+        expected = [float(rows[place - 1, trace.tokens[place]]) for place in at]
+        assert [trace.logprobs[place] for place in at] == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_model_that_is_deleted_during_the_run_is_named(tmp_path):

@@ -9,27 +9,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from training.engines.base import Engine, EngineOptions
+from training.engines.adapters import AdapterEngine
+from training.engines.base import EngineOptions
 from training.engines.choice import choose
 
 
-def _vllm(model: str | Path, options: EngineOptions) -> Engine:
+def _vllm(model: str | Path, options: EngineOptions) -> AdapterEngine:
     from training.engines.local.vllm import VllmEngine
 
     return VllmEngine(model, options)
 
 
-def _transformers(model: str | Path, options: EngineOptions) -> Engine:
+def _transformers(model: str | Path, options: EngineOptions) -> AdapterEngine:
     from training.engines.local.transformers import TransformersEngine
 
     return TransformersEngine(model, options)
 
 
-REGISTRY: dict[str, Callable[..., Engine]] = {"vllm": _vllm, "transformers": _transformers}
+REGISTRY: dict[str, Callable[..., AdapterEngine]] = {"vllm": _vllm, "transformers": _transformers}
 """Engines that sample from a model folder. All take `model` and `EngineOptions`."""
 
 
-def make(name: str, model: str | Path, **options: Any) -> Engine:
+def make(name: str, model: str | Path, **options: Any) -> AdapterEngine:
     """Return engine `name` (or `auto`) on a registered model or folder.
 
     The options are those of `EngineOptions`. Raises `BadInput` for an unknown engine or model.

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from training.cluster.worker import Raised, Started, Worker, ignore_expected_warnings
-from training.engines.base import Engine, Sample, SampleRequest
+from training.engines.adapters import AdapterEngine
+from training.engines.base import Sample, SampleRequest
 from training.errors import EngineError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class EngineActor(Worker):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._engine: Engine | None = None
+        self._engine: AdapterEngine | None = None
         self._chunks_taken = 0
         self._inbox: queue.Queue[Chunk | Raised | None] = queue.Queue(maxsize=2)
         self._loaded: asyncio.Task[Raised | None] | None = None
@@ -43,7 +44,7 @@ class EngineActor(Worker):
     async def start(self, name: str, model: str | Path, options: Mapping[str, Any]) -> Started | Raised:
         """Make the engine."""
 
-        async def make() -> Engine:
+        async def make() -> AdapterEngine:
             import torch
 
             from training import engines
@@ -65,10 +66,17 @@ class EngineActor(Worker):
         sample: Sample | Raised = await self._run("sampling", self._ready.sample(request))
         return sample
 
-    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float] | Raised:
+    async def score(
+        self, prefix: Sequence[int], continuations: Sequence[Sequence[int]], adapter: str
+    ) -> list[float] | Raised:
         """Score continuations."""
-        scores: list[float] | Raised = await self._run("scoring", self._ready.score(prefix, continuations))
+        scores: list[float] | Raised = await self._run("scoring", self._ready.score(prefix, continuations, adapter))
         return scores
+
+    async def load_adapters(self, adapters: Mapping[str, Path]) -> Raised | None:
+        """Replace the adapters."""
+        failure: Raised | None = await self._run("loading adapters", self._ready.load_adapters(adapters))
+        return failure
 
     async def begin_weights(self) -> None:
         """Await weights: they come in chunks by `take`, and `end_weights` says that these were all."""
@@ -90,7 +98,7 @@ class EngineActor(Worker):
         return await self._loaded
 
     @property
-    def _ready(self) -> Engine:
+    def _ready(self) -> AdapterEngine:
         assert self._engine is not None
         return self._engine
 

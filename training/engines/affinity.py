@@ -26,17 +26,20 @@ class Affinity:
     def __init__(self, engines: int) -> None:
         self._known: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(engines)]
 
-    def choose(self, prompt: Sequence[int], loads: Mapping[int, int]) -> int:
-        """Return the engine for a prompt. `loads`: the requests in flight of each engine that may be chosen."""
+    def choose(self, prompt: Sequence[int], loads: Mapping[int, int], adapter: str = "") -> int:
+        """Return the engine for a prompt. `loads`: the requests in flight of each engine that may be chosen.
+
+        What was read under an `adapter` is of use to requests under the same one.
+        """
         bound = math.ceil(BOUND * (sum(loads.values()) + 1) / len(loads))
-        starts = list(_starts(prompt))
+        starts = list(_starts(prompt, adapter))
         below = [engine for engine, load in loads.items() if load < bound]
         return min(below, key=lambda engine: (-self._held(engine, starts), loads[engine], engine))
 
-    def read(self, engine: int, tokens: Sequence[int]) -> None:
+    def read(self, engine: int, tokens: Sequence[int], adapter: str = "") -> None:
         """Remember that an engine has read `tokens`."""
         known = self._known[engine]
-        for start in _starts(tokens):
+        for start in _starts(tokens, adapter):
             known[start] = None
             known.move_to_end(start)
         while len(known) > REMEMBERED:
@@ -52,9 +55,9 @@ class Affinity:
         return next((at for at, start in enumerate(starts) if start not in known), len(starts))
 
 
-def _starts(tokens: Sequence[int]) -> Iterator[int]:
+def _starts(tokens: Sequence[int], adapter: str) -> Iterator[int]:
     """Yield the hash of every prefix of whole blocks, the shortest first."""
-    digest = 0
+    digest = hash(adapter)
     for end in range(BLOCK, len(tokens) + 1, BLOCK):
         digest = hash((digest, *tokens[end - BLOCK : end]))
         yield digest

@@ -38,6 +38,7 @@ class SampleRequest:
 
     `choices` are the replies that may be sampled, each with the stop token at its end; empty = any. At every place the
     policy is renormalised over the tokens that continue one of them; top-p, top-k and stop strings have no effect.
+    `adapter` names one that the engine was given (`training.engines.adapters`); empty = the weights as they are.
     """
 
     prompt: Sequence[int]
@@ -45,6 +46,7 @@ class SampleRequest:
     seed: int
     stop_token_ids: tuple[int, ...] = ()
     choices: tuple[tuple[int, ...], ...] = ()
+    adapter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class EngineOptions:
 
     `device`: cpu | cuda. `window`: longest prompt and reply together, in tokens; 0 = the model's. `max_running`:
     requests decoded at once. `cache_gib`: memory for keys and values, in GiB. `choices`: requests may have choices.
+    `adapters`: most adapters at once, of at most `adapter_rank`; with any, the engine keeps its weights.
     """
 
     dtype: Dtype = "float32"
@@ -79,6 +82,8 @@ class EngineOptions:
     max_running: int = 64
     cache_gib: float = 1.0
     choices: bool = False
+    adapters: int = 0
+    adapter_rank: int = 64
 
 
 class Engine(Protocol):

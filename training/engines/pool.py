@@ -13,7 +13,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,7 @@ class EnginePool:
         self._slots = [_Slot(index) for index in range(options.count)]
         self._affinity = Affinity(len(self._slots))
         self._weights: list[Any] = []  # references to the chunks of the newest weights
+        self._adapters: dict[str, Path] = {}
         self._incomplete = ""
         self._lost = ""
         self._closed = False
@@ -101,13 +102,20 @@ class EnginePool:
 
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample one continuation; see `Engine.sample`."""
-        sample: Sample = await self._on_loop(self._serve(request.prompt, "sample", request))
+        sample: Sample = await self._on_loop(self._serve((request.prompt, request.adapter), "sample", request))
         return sample
 
-    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
-        """Return summed log-probabilities of `continuations`; see `Engine.score`."""
-        scores: list[float] = await self._on_loop(self._serve(prefix, "score", prefix, continuations))
+    async def score(
+        self, prefix: Sequence[int], continuations: Sequence[Sequence[int]], adapter: str = ""
+    ) -> list[float]:
+        """Return summed log-probabilities of `continuations`; see `AdapterEngine.score`."""
+        call = self._serve((prefix, adapter), "score", prefix, continuations, adapter)
+        scores: list[float] = await self._on_loop(call)
         return scores
+
+    async def load_adapters(self, adapters: Mapping[str, Path]) -> None:
+        """Give all engines the same adapters; every node must be able to read their folders."""
+        await self._on_loop(self._give_adapters(dict(adapters)))
 
     async def load_weights(self, weights: Weights) -> None:
         """Give all engines the same weights, a chunk at a time; requests wait until all have them."""
@@ -123,6 +131,8 @@ class EnginePool:
 
     async def load_chunks(self, chunks: AsyncIterator[Any]) -> None:
         """Give all engines the same weights, as references to chunks in Ray's store, which do not pass through here."""
+        if self._made_with[2].get("adapters"):
+            raise EngineError("an engine with adapters keeps its weights")
         taking = await self._on_loop(self._begin_weights())
         failure: Raised | None = Raised(EngineError("the rest of the weights did not come"))
         try:
@@ -163,7 +173,7 @@ class EnginePool:
     async def _open(self) -> None:
         """Start all engines at once."""
         self._changed = asyncio.Event()
-        self._lock = asyncio.Lock()  # of the weights
+        self._lock = asyncio.Lock()  # of weights and adapters
         self._without_ray = self._loop.create_future()  # done once Ray is lost
         starts = [asyncio.create_task(self._launch(slot)) for slot in self._slots]
         try:
@@ -193,12 +203,13 @@ class EnginePool:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _serve(self, prompt: Sequence[int], method: str, *arguments: Any) -> Any:
-        """Ask the engine that suits a prompt, and others in turn if it dies."""
+    async def _serve(self, read: tuple[Sequence[int], str], method: str, *arguments: Any) -> Any:
+        """Ask the engine that suits a prompt and an adapter, and others in turn if it dies."""
+        prompt, adapter = read
         for attempt in range(1, TRIES + 1):
-            slot = await self._choose(prompt)
+            slot = await self._choose(prompt, adapter)
             slot.requests += 1
-            self._affinity.read(slot.index, prompt)
+            self._affinity.read(slot.index, prompt, adapter)
             try:
                 answer = await self._call(slot, method, *arguments)
             except _Gone as error:
@@ -206,13 +217,13 @@ class EnginePool:
                     raise EngineError(f"{TRIES} engines died with this request, the last was {error}") from error
             else:
                 if isinstance(answer, Sample) and slot.state == "serving":
-                    self._affinity.read(slot.index, (*prompt, *answer.tokens))
+                    self._affinity.read(slot.index, (*prompt, *answer.tokens), adapter)
                 return answer
             finally:
                 slot.requests -= 1
         raise AssertionError
 
-    async def _choose(self, prompt: Sequence[int]) -> _Slot:
+    async def _choose(self, prompt: Sequence[int], adapter: str) -> _Slot:
         """Return the engine for a prompt, when there is one that serves."""
         while True:
             incomplete = "" if self._lock.locked() else self._incomplete  # while it is locked, weights come
@@ -221,7 +232,7 @@ class EnginePool:
             if why := incomplete or ("the engine was closed" if self._closed else ""):
                 raise EngineError(why)
             if loads := {slot.index: slot.requests for slot in self._slots if slot.state == "serving"}:
-                return self._slots[self._affinity.choose(prompt, loads)]
+                return self._slots[self._affinity.choose(prompt, loads, adapter)]
             await self._changed.wait()
 
     async def _call(self, slot: _Slot, method: str, *arguments: Any) -> Any:
@@ -270,14 +281,10 @@ class EnginePool:
 
     async def _begin_weights(self) -> _Processes:
         """Take the lock of the weights; return the engines that get them, and drop those before."""
-        await self._lock.acquire()
-        taking = [(slot, slot.process) for slot in self._slots if slot.process and slot.state == "serving"]
+        taking = await self._take_lock()
         try:
             self._weights.clear()
             self._incomplete = "the weights are incomplete"
-            for slot, _ in taking:
-                slot.state = "loading"
-                self._affinity.forget(slot.index)
             await self._of_all(taking, "begin_weights")
         except BaseException:
             self._release(taking)
@@ -301,6 +308,24 @@ class EnginePool:
                 raise
         finally:
             self._release(taking)
+
+    async def _give_adapters(self, adapters: dict[str, Path]) -> None:
+        """Give all engines adapters, and keep their names for those that start later."""
+        taking = await self._take_lock()
+        try:
+            await self._of_all(taking, "load_adapters", adapters)
+            self._adapters = adapters
+        finally:
+            self._release(taking)
+
+    async def _take_lock(self) -> _Processes:
+        """Take the lock of what engines have to load; return those that serve, which do so no longer."""
+        await self._lock.acquire()
+        taking = [(slot, slot.process) for slot in self._slots if slot.process and slot.state == "serving"]
+        for slot, _ in taking:
+            slot.state = "loading"
+            self._affinity.forget(slot.index)
+        return taking
 
     def _release(self, taking: _Processes) -> None:
         for slot, process in taking:
@@ -337,12 +362,14 @@ class EnginePool:
         self._announce()
 
     async def _give_weights(self, slot: _Slot) -> None:
-        """Give an engine that has started the weights of the others, if these are not the model's own."""
+        """Give an engine that has started the weights of the others, if these are not the model's own, and adapters."""
         if self._weights:
             await self._call(slot, "begin_weights")
             for chunk in self._weights:
                 await self._call(slot, "take", chunk)
             await self._call(slot, "end_weights")
+        if self._adapters:
+            await self._call(slot, "load_adapters", self._adapters)
 
     def _ended(self, process: Process, why: str) -> None:
         """Take the news of the supervisor, which has a thread of its own."""

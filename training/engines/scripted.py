@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from training.engines.adapters import check_known
 from training.engines.base import Sample, SampleRequest, Weights
 from training.engines.trie import trie_of
 from training.errors import EngineError
@@ -45,6 +46,7 @@ class ScriptedEngine:
     async def sample(self, request: SampleRequest) -> Sample:
         """Return the scripted continuation."""
         self.requests += 1
+        check_known(request.adapter)
         await asyncio.sleep(0)  # other tasks run, as they do with a real engine
         tokens = tuple(self._script(request))
         if trie_of(request) is not None and tokens not in request.choices:
@@ -79,6 +81,7 @@ class BigramEngine:
 
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample token by token from softmax(logits / temperature), truncated by top-k and top-p, or among choices."""
+        check_known(request.adapter)
         await asyncio.sleep(0)
         trie = trie_of(request)
         last = self._last(request.prompt)

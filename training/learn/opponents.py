@@ -1,7 +1,8 @@
 """The opponents of a run: the pool, engines for frozen weights, remote connections, players without a model.
 
-Past versions of the learner share `rollout.past_loaded` engines; every named model has its own engine. Raises
-`BadInput` for an unknown source, and for a saved step that is not on this machine.
+Opponents that are adapters of the run's base model share one engine, and so one copy of its weights
+(`training.learn.beside`). Of the others, past versions of the learner share `rollout.past_loaded` engines, and every
+named model has its own. Raises `BadInput` for an unknown source, and for a saved step that is not on this machine.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from training.config import RunConfig
 from training.engines.base import Engine
 from training.errors import BadInput
 from training.games import make
+from training.learn.beside import Beside
 from training.opponent_sections import MIRROR, PAST, PHASE, START, TEACHER, Opponent, of_learner
 from training.players.base import Player, PlayerFactory
 from training.players.contestants import Contestant, ContestantPool, check
@@ -39,6 +41,7 @@ class Opponents:
         self._contestants = ContestantPool(config.engine, config.sampling, device, config.speaker)
         self._named: dict[str, Contestant] = {}
         self._past: list[Engine] = []
+        self._beside = Beside(config, self._base, self._contestants)
         self._teacher: PlayerFactory | None = None
 
     def open(self, config: RunConfig) -> None:
@@ -59,13 +62,15 @@ class Opponents:
             lag=config.cluster.lag,
         )
         folders = {source: self._folder(source) for source in self.pool.sources}
+        self._beside.open(folders, rollout.past_loaded if self.pool.uses_past else 0)
         self._named = {
             source: self._named.get(source) or self._contestants.open(folder, source)
             for source, folder in folders.items()
+            if source not in self._beside.named
         }
         self._teacher = self._contestants.teacher(config.teacher) if config.teacher.source else None
         self._contestants.check_choices(self._starts)
-        engines = rollout.past_loaded if self.pool.uses_past else 0
+        engines = rollout.past_loaded if self.pool.uses_past and not self._beside.has_past else 0
         self._past += [self._contestants.load(self._base) for _ in range(engines - len(self._past))]
 
     def model_player(self, engine: Engine, tokenizer: ChatTokenizer, scenario: Scenario, **named: Any) -> Player:
@@ -83,6 +88,7 @@ class Opponents:
         kept |= {config.teacher.source} - {""}
         self._named = {source: contestant for source, contestant in self._named.items() if source in sources}
         await self._contestants.close_except(kept)
+        await self._beside.close()
         self.open(config)
 
     def _folder(self, source: str) -> str:
@@ -103,11 +109,19 @@ class Opponents:
         factories = {source: contestant.player for source, contestant in self._named.items()}
         factories |= {TEACHER: self._teacher} if self._teacher else {}
         await self._contestants.reload()
-        for engine, saved in zip(self._past, self.pool.past(step), strict=False):
-            await engine.load_weights(self._run_dir.checkpoint_of(saved) if saved else self._base)
+        past = self.pool.past(step)
+        if self._beside.has_past:
+            return factories | await self._beside.ready({past_policy(saved): self._saved(saved) for saved in past})
+        factories |= await self._beside.ready({})
+        for engine, saved in zip(self._past, past, strict=False):
+            await engine.load_weights(self._saved(saved))
             policy = past_policy(saved)
             factories[policy] = self._contestants.seated(engine, self._base, policy)
         return factories
+
+    def _saved(self, step: int) -> Path:
+        """Return the folder of the learner as it was after a step."""
+        return self._run_dir.checkpoint_of(step) if step else self._base
 
     async def players_of(self, policy: str) -> PlayerFactory:
         """Return the players of one opponent, with its weights loaded again; `policy` is its name in the pool.
@@ -117,14 +131,19 @@ class Opponents:
         if policy in self._named:
             await self._contestants.reload()
             return self._named[policy].player
-        saved = int(policy.removeprefix(PAST))
-        await self._past[0].load_weights(self._run_dir.checkpoint_of(saved) if saved else self._base)
+        if policy in self._beside.named:
+            return await self._beside.player(policy)
+        saved = self._saved(int(policy.removeprefix(PAST)))
+        if self._beside.has_past:
+            return await self._beside.player(policy, saved)
+        await self._past[0].load_weights(saved)
         return self._contestants.seated(self._past[0], self._base, policy)
 
     async def aclose(self) -> None:
         """Close all engines and connections, even if closing one of them fails."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._contestants.aclose)
+            stack.push_async_callback(self._beside.close)
             for engine in self._past:
                 stack.push_async_callback(engine.close)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from training import bases, engines, players
+from training.engines.adapters import AdapterEngine
 from training.engines.base import Engine, Sampling
 from training.engines.remote.addresses import AllowList
 from training.engines.remote.config import remote_config
@@ -153,8 +154,11 @@ class ContestantPool:
         for folder in [folder for folder in self._engines if folder not in kept]:
             await self._engines.pop(folder).close()
 
-    def load(self, folder: Path) -> Engine:
-        """Return a new engine for a model folder by the configuration; the caller closes it."""
+    def load(self, folder: Path, **adapters: int) -> AdapterEngine:
+        """Return a new engine for a model folder by the configuration; the caller closes it.
+
+        `adapters` are the options of `EngineOptions` about them.
+        """
         section = self.engine
         return engines.make(
             section.name,
@@ -165,6 +169,7 @@ class ContestantPool:
             max_running=section.max_running,
             cache_gib=section.cache_gib,
             choices=self.sampling.constrain,
+            **adapters,
         )
 
     def seated(self, engine: Engine, folder: Path, policy: str) -> PlayerFactory:
@@ -224,7 +229,7 @@ class ContestantPool:
         return Contestant(f"{remote.model} at {remote.address}", player, facts | self._speaker_facts())
 
     def _local(self, source: str, policy: str) -> Contestant:
-        folder = _folder(source)
+        folder = folder_of(source)
         if folder not in self._engines:
             self._engines[folder] = self.load(folder)
         return self.described(self.seated(self._engines[folder], folder, policy), folder, source)
@@ -258,10 +263,10 @@ def check(source: str) -> None:
         remote = remote_config(source)
         AllowList.from_environment().check(remote.address, remote.secret)
     else:
-        _folder(source)
+        folder_of(source)
 
 
-def _folder(source: str) -> Path:
+def folder_of(source: str) -> Path:
     """Return the folder of a local model; raise `BadInput` with all that a contestant can be."""
     if bases.find(source) is None and not bases.is_folder(source):
         known = f"a player ({', '.join(sorted(players.NAMES))}), a model ({', '.join(bases.REGISTRY)})"

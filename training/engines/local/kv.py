@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 BLOCK = 8
 """Number of tokens per block; prefixes are looked up in whole blocks."""
+_Key = tuple[str, tuple[int, ...]]
+"""An adapter, and the tokens that were read under it."""
 
 
 class Shape(NamedTuple):
@@ -41,32 +43,32 @@ class Shape(NamedTuple):
 class PrefixStore:
     """Keys and values by tokens: each entry is a tensor [layers, 2, heads, tokens, size].
 
-    Every prefix of whole blocks maps to the newest entry that has it.
+    Every prefix of whole blocks maps to the newest entry that has it. Those of each adapter are its own.
     """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity  # bytes
         self._bytes = 0
-        self._entries: OrderedDict[tuple[int, ...], Tensor] = OrderedDict()
-        self._newest: dict[int, tuple[int, ...]] = {}  # by the hash of a prefix
+        self._entries: OrderedDict[_Key, Tensor] = OrderedDict()
+        self._newest: dict[int, _Key] = {}  # by the hash of a prefix
 
-    def find(self, tokens: Sequence[int]) -> Tensor | None:
+    def find(self, tokens: Sequence[int], adapter: str = "") -> Tensor | None:
         """Return the stored keys and values of a long prefix of `tokens` that leaves at least one token, or None.
 
         The result may be up to `BLOCK - 1` tokens shorter than the longest stored prefix.
         """
         readable = tuple(tokens[:-1])
-        starts = list(_starts(readable))
+        starts = list(_starts((adapter, readable)))
         for blocks in range(len(starts), 0, -1):
             key = self._newest.get(starts[blocks - 1])
-            if key is not None and key[: blocks * BLOCK] == readable[: blocks * BLOCK]:
-                return self._entries[key][:, :, :, : shared(key, readable, blocks * BLOCK)]
+            if key is not None and (key[0], key[1][: blocks * BLOCK]) == (adapter, readable[: blocks * BLOCK]):
+                return self._entries[key][:, :, :, : shared(key[1], readable, blocks * BLOCK)]
         return None
 
-    def put(self, tokens: Sequence[int], entry: Tensor) -> None:
+    def put(self, tokens: Sequence[int], entry: Tensor, adapter: str = "") -> None:
         """Store the keys and values of exactly `tokens`."""
-        key = tuple(tokens)
-        if entry.nbytes > self._capacity or len(key) < BLOCK:
+        key = adapter, tuple(tokens)
+        if entry.nbytes > self._capacity or len(tokens) < BLOCK:
             return
         if (old := self._entries.pop(key, None)) is not None:
             self._bytes -= old.nbytes
@@ -87,9 +89,10 @@ class PrefixStore:
         self._bytes = 0
 
 
-def _starts(tokens: tuple[int, ...]) -> Iterator[int]:
+def _starts(key: _Key) -> Iterator[int]:
     """Yield the hash of every prefix of whole blocks, the shortest first."""
-    digest = 0
+    adapter, tokens = key
+    digest = hash(adapter)
     for end in range(BLOCK, len(tokens) + 1, BLOCK):
         digest = hash((digest, tokens[end - BLOCK : end]))
         yield digest

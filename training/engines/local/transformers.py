@@ -9,14 +9,17 @@ bits (with one thread). Failures raise `EngineError`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from training.engines.adapters import check_adapters, check_known
 from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
+from training.engines.local.adapters import Adapters
 from training.engines.local.draw import Settings, draw, restrict
 from training.engines.local.kv import PrefixStore, RowCache, Shape
 from training.engines.local.likelihood import Question, summed_logprobs
@@ -57,6 +60,7 @@ class _Asked:
 
     prefix: list[int]
     continuations: list[list[int]]
+    adapter: str
     future: asyncio.Future[list[float]]
 
 
@@ -72,6 +76,8 @@ class TransformersEngine:
         self.window = min(options.window or longest, longest)
         check_attention(self._model.config, self.window)
         self._max_running = options.max_running
+        self._adapters = Adapters(self._model) if options.adapters else None
+        self._most, self._known = options.adapters, frozenset[str]()
         self._shape = Shape.of(self._model.config)
         self._store = PrefixStore(int(options.cache_gib * 2**30))
         self._waiting: list[_Row] = []
@@ -86,6 +92,7 @@ class TransformersEngine:
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample one continuation; see `Engine.sample`."""
         self._enter()
+        check_known(request.adapter, self._known)
         trie = trie_of(request)
         room = min(request.sampling.max_tokens, self.window - len(request.prompt))
         if not request.prompt or room < max([1, *map(len, request.choices)]):
@@ -100,9 +107,12 @@ class TransformersEngine:
         self._start()
         return await future
 
-    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
-        """Return summed log-probabilities of `continuations`; see `Engine.score`."""
+    async def score(
+        self, prefix: Sequence[int], continuations: Sequence[Sequence[int]], adapter: str = ""
+    ) -> list[float]:
+        """Return summed log-probabilities of `continuations`; see `AdapterEngine.score`."""
         self._enter()
+        check_known(adapter, self._known)
         if not prefix:
             raise EngineError("a continuation can only be scored after at least one token")
         longest = max(map(len, continuations), default=0)
@@ -111,21 +121,39 @@ class TransformersEngine:
         if len(prefix) + longest > self.window:
             raise EngineError(f"{len(prefix)} + {longest} tokens do not fit a window of {self.window}")
         future: asyncio.Future[list[float]] = asyncio.get_running_loop().create_future()
-        self._asked.append(_Asked(list(prefix), [list(tokens) for tokens in continuations], future))
+        self._asked.append(_Asked(list(prefix), [list(tokens) for tokens in continuations], adapter, future))
         self._start()
         return await future
 
     async def load_weights(self, weights: Weights) -> None:
         """Replace the weights after the running requests have ended; names and shapes must be the model's."""
         self._enter()
+        if self._adapters:
+            raise EngineError("an engine with adapters keeps its weights")
+        async with self._alone():
+            self._broken = "the weights are incomplete, for the last ones did not load"
+            with boundary(into=EngineError):
+                self._load(weights)
+            self._broken = ""
+
+    async def load_adapters(self, adapters: Mapping[str, Path]) -> None:
+        """Replace the adapters after the running requests have ended; see `AdapterEngine.load_adapters`."""
+        self._enter()
+        check_adapters(adapters, self._most)
+        async with self._alone():
+            if self._adapters:
+                with boundary(into=EngineError):
+                    self._adapters.load(adapters)
+            self._known = frozenset(adapters)
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Wait until no request runs, and let none begin; what was read is forgotten."""
         self._loading += 1
         try:
             async with self._busy:
                 self._store.clear()
-                self._broken = "the weights are incomplete, for the last ones did not load"
-                with boundary(into=EngineError):
-                    self._load(weights)
-                self._broken = ""
+                yield
         finally:
             self._loading -= 1
 
@@ -182,11 +210,13 @@ class TransformersEngine:
         if self._loading or not self._asked:
             return
         asked, self._asked = [each for each in self._asked if not each.future.done()], []
-        questions = [Question.of(each.prefix, each.continuations, self._store.find(each.prefix)) for each in asked]
+        questions = [
+            Question.of(each.prefix, each.continuations, self._store.find(each.prefix, each.adapter)) for each in asked
+        ]
         order = sorted(range(len(asked)), key=lambda at: -len(questions[at]))
         for part in alike([len(questions[at]) for at in order]) if asked else ():
             try:
-                with boundary(into=EngineError):
+                with boundary(into=EngineError), self._under([asked[at].adapter for at in order[part]]):
                     answers = summed_logprobs(self._model, [questions[at] for at in order[part]])
                 self.steps += 1
             except EngineError as error:
@@ -244,7 +274,7 @@ class TransformersEngine:
                 rows = [rows[index] for index in running]
                 settings = self._settings(rows)
             new = [row.tokens[length:] for row, length in zip(rows, cache.lengths, strict=True)]
-            logits = self._forward(new, cache, slice(None))
+            logits = self._forward(new, cache, slice(None), [row.request.adapter for row in rows])
 
     def _append(self, row: _Row, token: int, logprob: float, discarded: float) -> bool:
         """Append a sampled token to its row; if that ends the row, answer its request and return True."""
@@ -275,7 +305,7 @@ class TransformersEngine:
 
     def _remember(self, row: _Row, cache: RowCache, index: int) -> None:
         """Store the keys and values of a row: all tokens except the last sampled one and forced ones after it."""
-        self._store.put(row.tokens[: cache.lengths[index]], cache.row(index))
+        self._store.put(row.tokens[: cache.lengths[index]], cache.row(index), row.request.adapter)
 
     def _settings(self, rows: list[_Row]) -> Settings:
         device = self._model.device
@@ -292,17 +322,19 @@ class TransformersEngine:
 
         Rows with similar numbers of new tokens are computed together to reduce padding; rows return in that order.
         """
-        matches = [(row, self._store.find(row.tokens)) for row in rows]
+        matches = [(row, self._store.find(row.tokens, row.request.adapter)) for row in rows]
         matches.sort(key=lambda pair: _length(pair[1]) - len(pair[0].tokens))
         rows, stored = [row for row, _ in matches], [entry for _, entry in matches]
         new = [row.tokens[_length(entry) :] for row, entry in matches]
         capacity = max(len(row.tokens) + row.room - len(row.logprobs) for row in rows)
         cache = RowCache(self._shape, stored, capacity, self._model.get_input_embeddings().weight)
-        logits = [self._forward(new[part], cache, part) for part in alike([len(tokens) for tokens in new])]
+        names = [row.request.adapter for row in rows]
+        parts = alike([len(tokens) for tokens in new])
+        logits = [self._forward(new[part], cache, part, names[part]) for part in parts]
         return rows, cache, torch.cat(logits)
 
     @torch.no_grad()
-    def _forward(self, new: list[list[int]], cache: RowCache, rows: slice) -> Tensor:
+    def _forward(self, new: list[list[int]], cache: RowCache, rows: slice, adapters: list[str]) -> Tensor:
         """Compute the new tokens of some rows, aligned at their ends, in pieces; return the last logits [R, V]."""
         device = self._model.device
         width = max(len(tokens) for tokens in new)
@@ -316,17 +348,22 @@ class TransformersEngine:
         for at in range(0, width, piece):
             part = slice(at, min(at + piece, width))
             mask = cache.open(rows, positions[:, part], max(ends))
-            logits = self._model(
-                input_ids=ids[:, part],
-                position_ids=positions[:, part].clamp(min=0),
-                attention_mask=mask,
-                past_key_values=cache.cache,
-                use_cache=True,
-                logits_to_keep=1,
-            ).logits
+            with self._under(adapters):
+                logits = self._model(
+                    input_ids=ids[:, part],
+                    position_ids=positions[:, part].clamp(min=0),
+                    attention_mask=mask,
+                    past_key_values=cache.cache,
+                    use_cache=True,
+                    logits_to_keep=1,
+                ).logits
         cache.lengths[rows] = ends
         self.steps += 1
         return logits[:, -1]
+
+    def _under(self, adapters: list[str]) -> AbstractContextManager[None]:
+        """Let the rows of the next batch have these adapters."""
+        return self._adapters.rows(adapters) if self._adapters else nullcontext()
 
     @torch.no_grad()
     def _load(self, weights: Weights) -> None:

@@ -12,12 +12,13 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from training.engines.adapters import LINEAR, check_adapters, check_known, check_lora
 from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
 from training.engines.trie import trie_of
 from training.errors import EngineError, ParleyError, boundary
@@ -31,6 +32,8 @@ SETTINGS = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "ERROR",
 }
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""The largest ranks of adapters that vLLM can be made for."""
 _ALONE = threading.Lock()
 """Acquired while any engine of this process is inside vLLM."""
 
@@ -73,13 +76,23 @@ class VllmEngine:
         self.steps = 0  # of vLLM; others see by it that the engine makes progress
         started: queue.SimpleQueue[int | ParleyError] = queue.SimpleQueue()
         on_cpu = options.device == "cpu"
-        arguments = {
+        arguments: dict[str, Any] = {
             "dtype": options.dtype,
             "max_num_seqs": options.max_running,
             "kv_cache_memory_bytes": int(options.cache_gib * 2**30),
             "enforce_eager": on_cpu if eager is None else eager,
         }
         self._choices = options.choices
+        self._most, self._known = options.adapters, frozenset[str]()
+        if options.adapters:
+            arguments |= {
+                "enable_lora": True,
+                # one more than there are: on CPU, requests without an adapter read the last place, which stays 0
+                "max_loras": options.adapters + 1,
+                # without the head: its adapter would take rows of scores for sampled tokens
+                "lora_target_modules": sorted(LINEAR),
+                "max_lora_rank": next((rank for rank in RANKS if rank >= options.adapter_rank), RANKS[-1]),
+            }
         if on_cpu:
             # a prompt read in pieces makes vLLM rewind the seeded generators, which those of the CPU cannot do
             arguments["enable_chunked_prefill"] = False
@@ -94,6 +107,7 @@ class VllmEngine:
 
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample one continuation; see `Engine.sample`."""
+        check_known(request.adapter, self._known)
         if trie_of(request) and not self._choices:
             raise EngineError("this engine was made without the option `choices`")
         room = min(request.sampling.max_tokens, self.window - len(request.prompt))
@@ -103,25 +117,38 @@ class VllmEngine:
         sample: Sample = await self._ask(name, lambda core: core.add(name, request, room))
         return sample
 
-    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
-        """Return summed log-probabilities of `continuations`; see `Engine.score`."""
+    async def score(
+        self, prefix: Sequence[int], continuations: Sequence[Sequence[int]], adapter: str = ""
+    ) -> list[float]:
+        """Return summed log-probabilities of `continuations`; see `AdapterEngine.score`."""
+        check_known(adapter, self._known)
         if not prefix:
             raise EngineError("a continuation can only be scored after at least one token")
         longest = max((len(tokens) for tokens in continuations), default=0)
         if len(prefix) + longest > self.window - 1:
             raise EngineError(f"{len(prefix)} + {longest} tokens do not fit a window of {self.window}")
-        return list(await asyncio.gather(*(self._score(prefix, tokens) for tokens in continuations)))
+        return list(await asyncio.gather(*(self._score(prefix, tokens, adapter) for tokens in continuations)))
 
-    async def _score(self, prefix: Sequence[int], continuation: Sequence[int]) -> float:
+    async def _score(self, prefix: Sequence[int], continuation: Sequence[int], adapter: str) -> float:
         if not continuation:
             return 0.0
         name = next(self._names)
-        score: float = await self._ask(name, lambda core: core.add_score(name, prefix, continuation))
+        score: float = await self._ask(name, lambda core: core.add_score(name, prefix, continuation, adapter))
         return score
 
     async def load_weights(self, weights: Weights) -> None:
         """Replace the weights after the running requests have ended; later requests wait for the new weights."""
+        if self._most:
+            raise EngineError("an engine with adapters keeps its weights")
         await self._ask(None, lambda core: core.reload(weights))
+
+    async def load_adapters(self, adapters: Mapping[str, Path]) -> None:
+        """Replace the adapters after the running requests have ended; see `AdapterEngine.load_adapters`."""
+        check_adapters(adapters, self._most)
+        for folder in adapters.values():
+            check_lora(folder)
+        await self._ask(None, lambda core: core.load_adapters(adapters))
+        self._known = frozenset(adapters)
 
     async def close(self) -> None:
         """Stop the thread; running and waiting requests fail."""

@@ -6,9 +6,10 @@ Importing this module imports vLLM, so the environment variables that vLLM reads
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import torch
 from transformers import AutoConfig
 from vllm import EngineArgs, SamplingParams
 from vllm.inputs.engine import tokens_input
+from vllm.lora.request import LoRARequest
 from vllm.sampling_params import RequestOutputKind
 from vllm.v1.engine.llm_engine import LLMEngine
 from vllm.v1.outputs import LogprobsTensors
@@ -71,6 +73,8 @@ class VllmCore:
             )
         self._shapes = {name: tuple(tensor.shape) for name, tensor in folder_weights(full)}
         self._requests: dict[str, SampleRequest] = {}
+        self._adapters: dict[str, LoRARequest] = {}
+        self._numbers = count(1)
         self._cut = _Cut(self._engine)
         self._scores = _Scores(self._engine)
         _ALIVE.add(self)
@@ -95,10 +99,11 @@ class VllmCore:
             logprobs=0,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
-        self._engine.add_request(name, tokens_input(list(request.prompt)), params)
+        adapter = self._adapters.get(request.adapter)
+        self._engine.add_request(name, tokens_input(list(request.prompt)), params, lora_request=adapter)
         self._requests[name] = request
 
-    def add_score(self, name: str, prefix: Sequence[int], continuation: Sequence[int]) -> None:
+    def add_score(self, name: str, prefix: Sequence[int], continuation: Sequence[int], adapter: str) -> None:
         """Queue a request for the log-probability of `continuation` after `prefix`, which may be cached."""
         params = SamplingParams(
             max_tokens=1,
@@ -109,7 +114,8 @@ class VllmCore:
             detokenize=False,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
-        self._engine.add_request(name, tokens_input([*prefix, *continuation]), params)
+        prompt = tokens_input([*prefix, *continuation])
+        self._engine.add_request(name, prompt, params, lora_request=self._adapters.get(adapter))
         self._scores.add(name, len(prefix))
 
     def step(self) -> list[tuple[str, Sample | float]]:
@@ -134,13 +140,28 @@ class VllmCore:
             self._scores.pop(name)
             self._cut.pop(name)
 
+    def load_adapters(self, adapters: Mapping[str, Path]) -> None:
+        """Replace all adapters and clear the prefix cache; no request may be running."""
+        for old in self._adapters.values():
+            self._engine.remove_lora(old.lora_int_id)
+        self._adapters = {}
+        for name, folder in adapters.items():
+            number = next(self._numbers)  # vLLM knows an adapter by its number, and never reads a known one again
+            self._adapters[name] = LoRARequest(f"{name}#{number}", number, str(folder))
+            if not self._engine.add_lora(self._adapters[name]):
+                raise EngineError(f"vLLM did not take the adapter in {folder}")
+        self._clear()
+
+    def _clear(self) -> None:
+        if not self._engine.reset_prefix_cache():
+            raise EngineError("the prefix cache could not be emptied, so old weights would shine through")
+
     def reload(self, weights: Weights) -> None:
         """Replace all weights and clear the prefix cache; no request may be running."""
         source = folder_weights(weights) if isinstance(weights, Path) else weights
         self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": self._checked(source)})
         self._refresh_head()
-        if not self._engine.reset_prefix_cache():
-            raise EngineError("the prefix cache could not be emptied, so old weights would shine through")
+        self._clear()
 
     def _refresh_head(self) -> None:
         """Repack the output head: if it is tied to the embeddings, vLLM does not update its packed copy on CPU."""
