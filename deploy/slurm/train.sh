@@ -16,18 +16,21 @@ export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH="${PARLEY_HOME:?the folder with t
 
 mapfile -t machines < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 first=${machines[0]}
-on_first() { srun --overlap --nodes=1 --ntasks=1 --nodelist="$first" "$@"; }
-host=$(on_first hostname --ip-address | awk '{print $1}')
-address="$host:6379"
+# One task on each machine, with all of its cores and memory, beside the other steps.
+step=(srun --overlap --ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_ON_NODE" --mem=0)
+on_first=("${step[@]}" --nodes=1 --nodelist="$first")
+read -r host _ < <("${on_first[@]}" hostname --ip-address)
+address="$host:${RAY_PORT:-6379}"
 
-on_first ray start --head --block --node-ip-address="$host" --port=6379 --include-dashboard=false &
+trap 'kill $(jobs -p) 2>/dev/null' EXIT # `ray start --block` takes its processes with it
+"${on_first[@]}" ray start --head --block --node-ip-address="$host" --port="${RAY_PORT:-6379}" --include-dashboard=false &
 until ray health-check --address="$address" >/dev/null 2>&1; do sleep 2; done
 others=$((${#machines[@]} - 1))
 if ((others)); then
-  srun --overlap --nodes="$others" --ntasks="$others" --exclude="$first" ray start --block --address="$address" &
+  "${step[@]}" --nodes="$others" --exclude="$first" ray start --block --address="$address" &
 fi
-gpus=$((${#machines[@]} * ${SLURM_GPUS_ON_NODE:-8}))
-until on_first ray status --address="$address" | grep -q "/$gpus.0 GPU"; do sleep 2; done
+gpus=$((${#machines[@]} * ${SLURM_GPUS_ON_NODE:-0}))
+while ((gpus)) && [[ $(ray status --address="$address" 2>/dev/null) != *"/$gpus.0 GPU"* ]]; do sleep 2; done
 
 if [[ -e "$run/config.json" ]]; then
   command=(python -m training resume "$run")
@@ -35,10 +38,13 @@ else
   command=(python -m training run "$config" --dir "$run")
 fi
 # In the background, so that the shell hears Slurm's signal; without srun's pipe, whose end would ask the run to stop.
-RAY_ADDRESS="$address" on_first bash -c 'exec "$@" </dev/null' bash "${command[@]}" &
+RAY_ADDRESS="$address" "${on_first[@]}" bash -c 'exec "$@" </dev/null' bash "${command[@]}" &
 driver=$!
 trap 'kill -TERM $driver' TERM # srun passes it on: the run saves and leaves
 status=0
 wait $driver || status=$?
-while kill -0 $driver 2>/dev/null; do wait $driver || status=$?; done # the first wait ends with the signal
+if ((status > 128)); then # the signal has ended the wait
+  status=0
+  wait $driver || status=$?
+fi
 exit $status
