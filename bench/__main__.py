@@ -153,7 +153,7 @@ def _beside(add: Callable[..., ArgumentParser]) -> None:
     learning.add_argument("--prompt", type=COUNT, default=360, metavar="N", help="prompt tokens of a trace (360)")
     learning.add_argument("--completion", type=COUNT, default=48, metavar="N", help="sampled tokens of a trace (48)")
     scale = add("scale", "the parts of running past one machine, each beside what it replaces")
-    parts = ("packing", "engines", "ranks", "overlap", "sync", "model", "gpu")
+    parts = ("packing", "engines", "ranks", "overlap", "sync", "model", "memory", "gpu")
     scale.add_argument("--part", choices=parts, help="one part alone (all but gpu)")
     scale.add_argument(
         "--games", type=COUNT, default=4, metavar="N", help="games of Werewolf, or of a step; overlap: groups (4)"

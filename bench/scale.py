@@ -18,6 +18,7 @@ PARTS = {
     "overlap": "bench.overlap",
     "sync": "bench.sync",
     "model": "bench.step_time",
+    "memory": "bench.process_memory",
     "gpu": "bench.gpu",
 }
 ON_WISH = ("gpu",)
