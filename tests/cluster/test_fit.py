@@ -53,3 +53,11 @@ def test_one_gpu_is_not_split_between_processes():
 def test_more_than_there_are_gpus_is_refused():
     with pytest.raises(BadInput, match="GPU"):
         fitted(parse({"cluster": {"engines": 8, "learners": 2}}), SHAPE, nodes(8), 80.0)
+
+
+def test_without_gpus_each_process_takes_a_core_of_the_cluster():
+    two = [Node(id=str(n), name=f"node-{n}", address="10.0.0.1", gpus=0, cpus=2) for n in range(2)]
+    fitted(parse({"cluster": {"engines": 2, "learners": 2}}), SHAPE, two, 1000.0)
+    with pytest.raises(BadInput, match=r"5 processes of a core each are more than .*: node-0 2, node-1 2") as caught:
+        fitted(parse({"cluster": {"engines": 3, "learners": 2}}), SHAPE, two, 1000.0)
+    assert caught.value.where == "cluster.engines"

@@ -14,6 +14,7 @@ import pytest
 from tests.toy_models import write_adapter, write_random_llama
 from training import engines
 from training.cluster import processes
+from training.cluster.reservation import Room
 from training.cluster.supervisor import ProcessOptions
 from training.engines.base import SampleRequest, Sampling
 from training.engines.pool import EnginePool
@@ -180,7 +181,7 @@ def test_it_serves_one_event_loop_after_another_and_refuses_what_cannot_be_made(
     with pytest.raises(BadInput, match="nothing-here"):
         EnginePool("transformers", tmp_path / "nothing-here", ProcessOptions(count=2))
     with pytest.raises(EngineError, match=r"engine 0 did not start within 1 s; each needs 8 GPU, and 0 are free"):
-        EnginePool("transformers", toy, ProcessOptions(gpus=8, start_s=1.0))
+        EnginePool("transformers", toy, ProcessOptions(room=Room(gpus=8), start_s=1.0))
     pool = pool_of(toy)
     first = asyncio.run(tokens(pool, requests()))
     assert asyncio.run(tokens(pool, requests())) == first

@@ -1,5 +1,6 @@
 """Each process of a run is killed in turn: all of them end, the command goes on by itself, the result is the same."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.cluster.two_nodes import two_nodes
 from tests.learn.small_runs import make_run
 from tests.learn.spread_runs import same, spread
 from training.cluster.processes import PREFIX
@@ -31,22 +33,23 @@ def undisturbed(tmp_path_factory):
     return run_dir
 
 
-@pytest.fixture
-def command(undisturbed, tmp_path):
-    """The command on a run with two engines and two ranks, and that run."""
-    several = spread(undisturbed, tmp_path, engines=2, learners=2)
+@contextlib.contextmanager
+def command(run_dir):
+    """The command on a run, which takes it to its end."""
     environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "training", "resume", str(several.root), "--json"],
+        [sys.executable, "-m", "training", "resume", str(run_dir.root), "--json"],
         cwd=ROOT,
         env={**environment, "OMP_NUM_THREADS": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
     )
-    yield process, several
-    process.kill()
-    process.communicate()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def once(ready, seconds=LIMIT_S):
@@ -92,25 +95,42 @@ def reasons(run_dir, attempt):
         ("gcs_server", "the GCS of this run's Ray (process {pid} on "),
     ],
 )
-def test_after_any_process_was_killed_the_run_goes_on_to_the_same_result(command, undisturbed, part, reason):
-    process, several = command
-    once(several.latest_checkpoint)
-    [driver] = psutil.Process(process.pid).children()
-    started = [driver, *driver.children(recursive=True)]
-    dying = victim(part, driver, several)
-    dying.send_signal(signal.SIGKILL)
-    if reason:
-        _, alive = psutil.wait_procs(started, timeout=TWO_LEASES_S)
-        assert not alive, "what the driver started has ended"
-    result = json.loads(process.communicate(timeout=LIMIT_S)[0])
+def test_after_any_process_was_killed_the_run_goes_on_to_the_same_result(undisturbed, tmp_path, part, reason):
+    several = spread(undisturbed, tmp_path, engines=2, learners=2)
+    with command(several) as process:
+        once(several.latest_checkpoint)
+        [driver] = psutil.Process(process.pid).children()
+        started = [driver, *driver.children(recursive=True)]
+        dying = victim(part, driver, several)
+        dying.send_signal(signal.SIGKILL)
+        if reason:
+            _, alive = psutil.wait_procs(started, timeout=TWO_LEASES_S)
+            assert not alive, "what the driver started has ended"
+        result = json.loads(process.communicate(timeout=LIMIT_S)[0])
     assert (result["result"], result["step"], result["attempt"]) == ("succeeded", 4, 2 if reason else 1), result
     if reason:
         [why] = reasons(several, 1)
         assert why.startswith(reason.format(pid=dying.pid))
+    same_as(undisturbed, several)
+    assert not list(Path(tempfile.gettempdir()).glob(f"{PREFIX}{driver.pid}-*")), "no file is left"
+
+
+def test_after_a_node_was_lost_the_run_goes_on_with_the_other(undisturbed, tmp_path):
+    """Two raylets of this machine stand for two nodes; the engines are spread over both."""
+    with two_nodes(cpus=4) as (address, raylets):
+        several = spread(undisturbed, tmp_path, engines=2, learners=1, address=address)
+        with command(several) as process:
+            once(several.latest_checkpoint)
+            raylets[1].kill_all_processes(check_alive=False, allow_graceful=False)
+            result = json.loads(process.communicate(timeout=LIMIT_S)[0])
+    assert (result["result"], result["step"]) == ("succeeded", 4), result
+    same_as(undisturbed, several)
+
+
+def same_as(undisturbed, several):
     for expected, line in zip(lines(undisturbed), lines(several), strict=True):
         assert line.keys() == expected.keys()
         for name, value in line.items():  # value heads that have seen few steps predict by small differences
             digits = 1e-2 if name.startswith(("value_", "explained_")) else 1e-5
             assert value == pytest.approx(expected[name], rel=digits, abs=1e-5), name
     same(undisturbed.checkpoint_of(4), several.checkpoint_of(4))
-    assert not list(Path(tempfile.gettempdir()).glob(f"{PREFIX}{driver.pid}-*")), "no file is left"

@@ -10,8 +10,14 @@ import pytest
 
 from tests.learn.small_runs import make_run
 from tests.learn.spread_runs import config_of, metrics, same, spread
+from tests.toy_models import write_random_llama
+from training.cluster import processes
+from training.cluster.supervisor import ProcessOptions
+from training.errors import ProcessLost
+from training.learn.learner import Learner
 from training.learn.ray_learners import RayLearners
 from training.learn.trainer import run
+from training.run_sections import LearnSection
 from training.store import loads, write_json
 
 pytestmark = pytest.mark.process
@@ -89,3 +95,29 @@ def kill_a_rank(run_dir, killed, seen):
     seen += loads(run_dir.attempt(1).status.read_text())["processes"]
     killed.append(rank.pid)
     rank.send_signal(signal.SIGABRT)
+
+
+def test_a_rank_that_is_stopped_is_named_and_both_are_ended(tmp_path):
+    arguments = {
+        "base": str(write_random_llama(tmp_path / "model")),
+        "heads": [],
+        "learn": LearnSection(lora={"rank": 2}),
+        "seed": 0,
+        "temperature": 1.0,
+        "device": "cpu",
+        "weights": None,
+    }
+    with processes.start() as cluster:
+        options = ProcessOptions(count=2, threads=1, silence_s=5.0)
+        learners = RayLearners(arguments, options, cluster.folder / "ranks")
+        try:
+            ranks = [psutil.Process(each.pid) for each in learners.status()]
+            assert learners.call(Learner.optimizer_data)
+            ranks[1].send_signal(signal.SIGSTOP)
+            named = rf"learner rank 1 \(process {ranks[1].pid} on .*\) has not answered for [5-9] s"
+            with pytest.raises(ProcessLost, match=named):
+                learners.call(Learner.optimizer_data)
+            _, alive = psutil.wait_procs(ranks, timeout=15)
+            assert not alive
+        finally:
+            learners.close()

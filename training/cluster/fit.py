@@ -32,6 +32,11 @@ def fitted(config: RunConfig, shape: ModelShape, nodes: Sequence[Node], memory_g
         raise BadInput(f"{nodes[0].name} has no GPU to split an engine over", "cluster.tensor_parallel")
     here = config.learn.model_copy(update={"offload_activations": False})  # without GPUs there is one memory
     config = config.model_copy(update={"learn": here})
+    processes, cores = chosen.learners + chosen.engines, sum(node.cpus for node in nodes)
+    if cores and processes > cores:
+        each = ", ".join(f"{node.name} {node.cpus}" for node in nodes)
+        why = f"{processes} processes of a core each are more than Ray may give away on the nodes: {each}"
+        raise BadInput(why, "cluster.engines")
     rank, engine = memory.learner(config, shape, chosen.learners), memory.engine(config, shape, config.models_beside)
     needed = chosen.learners * rank.total + chosen.engines * engine.total
     if len(nodes) == 1 and needed > memory_gib * GIB:

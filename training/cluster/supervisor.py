@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from training.cluster import watch
+from training.cluster.reservation import Room
 from training.cluster.worker import Beat, Started, Worker
 from training.records import ProcessStatus
 
@@ -33,13 +34,14 @@ State = Literal["starting", "serving", "loading", "lost"]
 class ProcessOptions:
     """How processes of one kind run. Times are in seconds.
 
-    `count`: how many. `gpus`: GPUs of each, or a share of one. `threads`: torch's threads of each; 0 = torch's choice.
-    `cores`: the cores of each in order, none = any. `start_s`: how long one may take to start. `silence_s`: how long it
-    may have work without making progress, or not answer at all. `lease_s`: after how long without its driver it ends.
+    `count`: how many. `room`: what each takes of Ray's resources, and where. `threads`: torch's threads of each; 0 =
+    torch's choice. `cores`: the cores of each in order, none = any. `start_s`: how long one may take to start.
+    `silence_s`: how long it may have work without making progress, or not answer at all. `lease_s`: after how long
+    without its driver it ends.
     """
 
     count: int = 1
-    gpus: float = 0.0
+    room: Room = field(default_factory=Room)
     threads: int = 0
     cores: tuple[tuple[int, ...], ...] = ()
     start_s: float = 600.0
@@ -111,7 +113,7 @@ class Supervisor:
     `ended(process, why)` is called once for each that dies or hangs, or cannot be reached because Ray itself is lost,
     perhaps from that thread. `noun` is what one is
     called. `together`: they wait for each other, so that only where none makes progress one hangs: the one that has
-    done least. `strategy` is Ray's scheduling strategy.
+    done least.
     """
 
     def __init__(
@@ -122,10 +124,9 @@ class Supervisor:
         ended: Callable[[Process, str], None],
         *,
         together: bool = False,
-        strategy: str = "DEFAULT",
     ) -> None:
         self._kind, self._noun, self.options, self._ended = kind, noun, options, ended
-        self._together, self._strategy = together, strategy
+        self._together = together
         self._processes: list[Process] = []
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -138,9 +139,7 @@ class Supervisor:
 
         options = self.options
         name = f"{self._noun} {number}"
-        kind = ray.remote(self._kind).options(
-            num_cpus=0, num_gpus=options.gpus, max_concurrency=MOST_CALLS, scheduling_strategy=self._strategy
-        )
+        kind = ray.remote(self._kind).options(max_concurrency=MOST_CALLS, **options.room.options(number))
         cores = options.cores[number] if number < len(options.cores) else ()
         actor = kind.remote(name, options.lease_s, cores, options.threads, os.environ.get("PARLEY_HOME"))
         process = Process(number, name, actor)
@@ -153,7 +152,7 @@ class Supervisor:
         import ray
 
         needs = ""
-        if gpus := self.options.gpus:
+        if gpus := self.options.room.gpus:
             free = ray.available_resources().get("GPU", 0.0)  # type: ignore[no-untyped-call]
             needs = f"; each needs {gpus:g} GPU, and {free:g} are free"
         return f"{names} did not start within {self.options.start_s:.0f} s{needs}"

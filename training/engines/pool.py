@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,17 +68,12 @@ _Processes = list[tuple[_Slot, Process]]
 
 
 class EnginePool:
-    """An `Engine` over several engines `name` on `model`; `engine_options` are those of `engines.make`.
-
-    Where these compute on GPUs, each has one unless `options` say otherwise.
-    """
+    """An `Engine` over several engines `name` on `model`; `engine_options` are those of `engines.make`."""
 
     def __init__(
         self, name: str, model: str | Path, options: ProcessOptions | None = None, **engine_options: Any
     ) -> None:
         options = options or ProcessOptions()
-        on_gpu = str(engine_options.get("device", "cpu")).startswith("cuda")
-        options = replace(options, gpus=options.gpus or float(on_gpu))
         self._made_with = name, model, engine_options
         self._slots = [_Slot(index) for index in range(options.count)]
         self._affinity = Affinity(len(self._slots))
@@ -91,7 +86,7 @@ class EnginePool:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._live, name="engine-pool", daemon=True)
         self._thread.start()
-        self._supervisor = Supervisor(EngineActor, "engine", options, self._ended, strategy="SPREAD")
+        self._supervisor = Supervisor(EngineActor, "engine", options, self._ended)
         try:
             asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
         except BaseException:

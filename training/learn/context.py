@@ -17,6 +17,7 @@ import torch
 from training import bases, engines, games, phases, rewards
 from training.cluster import processes
 from training.cluster.processes import Cluster
+from training.cluster.reservation import Reservation
 from training.config import RunConfig
 from training.engines.base import Engine, Sampling
 from training.errors import BadInput, EngineError
@@ -82,6 +83,7 @@ class TrainingContext:
     info: bases.ModelInfo
     adapter_only: bool
     cluster: Cluster | None = None
+    reservation: Reservation | None = None
     judge: Judge | None = None
     labels: tuple[Measured, ...] = ()
     tool: Tool | None = None
@@ -95,6 +97,8 @@ class TrainingContext:
         async with AsyncExitStack() as stack:
             if self.cluster is not None:
                 stack.callback(self.cluster.stop)
+            if self.reservation is not None:
+                stack.callback(self.reservation.close)
             stack.push_async_callback(self.engine.close)
             stack.push_async_callback(self.opponents.aclose)
             if self.judge is not None:
@@ -190,11 +194,14 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
 
 def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, failing: ExitStack) -> TrainingContext:
     """Return the context; `failing` ends what was started if something after it fails."""
-    device, cluster = pick_device(config.model.device), None
+    device, cluster, reservation = pick_device(config.model.device), None, None
     if not config.cluster.alone:
-        cluster = processes.start(config.cluster.address)
+        packages = ("vllm",) if config.engine.name != "transformers" else ()
+        cluster = processes.start(config.cluster.address, packages=packages)
         failing.callback(cluster.stop)
-        config, device = placement.placed(config, cluster, device)
+        config, device = placement.placed(config, cluster, device, resumed=latest is not None)
+        reservation = placement.reserved(config, cluster, device)
+        failing.callback(reservation.close)
     numerics.set_up(config.learn, config.learn.threads)
     files, starts = _read_starts(config, run_dir)
     _check_random_moves(config, starts.scenarios)
@@ -209,13 +216,13 @@ def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, 
     method = active.method.build()
     if latest and resumed:
         league.restore(resumed.data.get("league", ()), run_dir, latest[1], resumed.step)
-    learners = _learners(config, _policy(config, active, device, latest[1] if latest else None), cluster)
+    learners = _learners(config, _policy(config, active, device, latest[1] if latest else None), cluster, reservation)
     failing.callback(learners.close)
     chat = ChatTokenizer(learners.tokenizer)
     for start in {start.game: start for start in starts.scenarios}.values():
         check_choices(chat, config.sampling, start)
     remote_judge, labellers = judge(config), _labellers(config, device)
-    engine = _engine(config, device)
+    engine = _engine(config, device, reservation)
     failing.callback(lambda: asyncio.run(engine.close()))
     context = TrainingContext(
         config=config,
@@ -233,6 +240,7 @@ def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, 
         watchdog=_watchdog(active, method),
         info=_info(config, run_dir, files),
         cluster=cluster,
+        reservation=reservation,
         adapter_only=policy.saves_adapter_only(config.model.base, config.learn),
         judge=remote_judge,
         labels=_measured(config, labellers),
@@ -281,9 +289,11 @@ def _policy(config: RunConfig, active: RunConfig, device: str, weights: Path | N
     }
 
 
-def _learners(config: RunConfig, arguments: dict[str, Any], cluster: Cluster | None) -> Learners:
+def _learners(
+    config: RunConfig, arguments: dict[str, Any], cluster: Cluster | None, reservation: Reservation | None
+) -> Learners:
     """Return the learner in this process, or its ranks."""
-    if cluster is None:
+    if cluster is None or reservation is None:
         return InProcess(Learner(policy.load(**arguments), config.seed))
     from training.learn.ray_learners import RayLearners
 
@@ -291,7 +301,7 @@ def _learners(config: RunConfig, arguments: dict[str, Any], cluster: Cluster | N
     cores = placement.cores_of_processes(config, arguments["device"])[: config.cluster.learners]
     meeting_point = None if cluster.folder is None else cluster.folder / "ranks"
     arguments = arguments | {"device": "cuda"} if on_gpu else arguments
-    options, half = placement.options(config, cores, on_gpu=on_gpu), config.engine.dtype == "bfloat16"
+    options, half = placement.options(config, cores, reservation.learners), config.engine.dtype == "bfloat16"
     return RayLearners(arguments, options, meeting_point, half=half)
 
 
@@ -409,7 +419,7 @@ def judge(config: RunConfig) -> Judge | None:
     return Judge(RemoteModel(config.judge), config.judge.model)
 
 
-def _engine(config: RunConfig, device: str) -> Engine:
+def _engine(config: RunConfig, device: str, reservation: Reservation | None) -> Engine:
     section, kind = config.engine, device.partition(":")[0]
     options: dict[str, Any] = {
         "dtype": section.dtype,
@@ -419,10 +429,10 @@ def _engine(config: RunConfig, device: str) -> Engine:
         "cache_gib": section.cache_gib,
         "choices": config.sampling.constrain,
     }
-    if config.cluster.alone:
+    if reservation is None:
         return engines.make(section.name, config.model.base, **options)
     from training.engines.pool import EnginePool
 
     cores = placement.cores_of_processes(config, kind)[config.cluster.learners :]
-    pool = placement.options(config, cores, on_gpu=kind == "cuda")
+    pool = placement.options(config, cores, reservation.engines)
     return EnginePool(section.name, config.model.base, pool, **options)

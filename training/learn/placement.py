@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -10,23 +12,58 @@ from itertools import pairwise
 import torch
 
 from training.cluster import fit, memory, shapes
+from training.cluster.devices import memory_free
 from training.cluster.processes import LOCAL, Cluster
+from training.cluster.reservation import Reservation, Room, reserve
 from training.cluster.supervisor import ProcessOptions
 from training.config import RunConfig
+from training.errors import BadInput
+
+log = logging.getLogger(__name__)
+WAIT_S = 120.0
+PAUSE_S = 10.0
+"""Seconds between two looks for room."""
 
 
-def placed(config: RunConfig, cluster: Cluster, device: str) -> tuple[RunConfig, str]:
-    """Return the configuration with all numbers of processes, and their device; raise `BadInput` if they do not fit."""
+def placed(config: RunConfig, cluster: Cluster, device: str, *, resumed: bool = False) -> tuple[RunConfig, str]:
+    """Return the configuration with all numbers of processes, and their device; raise `BadInput` if they do not fit.
+
+    A resumed run has fitted before: what is missing may be held by what ended just now, or be on a node that starts
+    again, and is awaited for `WAIT_S` seconds.
+    """
+    deadline = time.monotonic() + (WAIT_S if resumed else 0.0)
+    while True:
+        try:
+            return _fitted(config, cluster, device)
+        except BadInput as error:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise
+            log.warning("waiting up to %.0f s for room: %s", left, error)
+            time.sleep(min(left, PAUSE_S))
+
+
+def _fitted(config: RunConfig, cluster: Cluster, device: str) -> tuple[RunConfig, str]:
     nodes = cluster.nodes()
     if any(node.gpus for node in nodes) and config.model.device != "cpu":
         free = torch.cuda.get_device_properties(0).total_memory if torch.cuda.is_available() else float("inf")
         device = "cuda"
     else:
-        import psutil
-
-        nodes, free = [replace(node, gpus=0) for node in nodes], psutil.virtual_memory().available
+        nodes, free = [replace(node, gpus=0) for node in nodes], memory_free()
     section = fit.fitted(config, shapes.of_model(config.model.base), nodes, free / memory.GIB)
     return config.model_copy(update={"cluster": section}), device
+
+
+def reserved(config: RunConfig, cluster: Cluster, device: str) -> Reservation:
+    """Return the room of all processes of a configuration with all numbers, once the cluster has it."""
+    section, each = config.cluster, float(device == "cuda")
+    return reserve(
+        cluster,
+        learners=section.learners,
+        engines=section.engines,
+        gpus=each,
+        engine_gpus=each * section.tensor_parallel,
+    )
 
 
 def cores_of_processes(config: RunConfig, device: str) -> list[tuple[int, ...]]:
@@ -42,8 +79,8 @@ def cores_of_processes(config: RunConfig, device: str) -> list[tuple[int, ...]]:
     return [tuple(here[first:last]) for first, last in pairwise(edges)]
 
 
-def options(config: RunConfig, cores: Sequence[tuple[int, ...]], *, on_gpu: bool) -> ProcessOptions:
-    """Return how processes with these cores run; each has a GPU or none."""
+def options(config: RunConfig, cores: Sequence[tuple[int, ...]], room: Room) -> ProcessOptions:
+    """Return how processes with these cores run in a room."""
     most = min(map(len, cores)) or 1
-    threads = 0 if on_gpu else min(config.learn.threads or most, most)
-    return ProcessOptions(count=len(cores), gpus=float(on_gpu), threads=threads, cores=tuple(cores))
+    threads = 0 if room.gpus else min(config.learn.threads or most, most)
+    return ProcessOptions(count=len(cores), room=room, threads=threads, cores=tuple(cores))
