@@ -58,9 +58,8 @@ class _Slot:
         if process is None:
             idle = "starting" if self.state == "starting" else ""
             return ProcessStatus(name=str(self), state=self.state, doing=idle, restarts=self.restarts)
-        return process.status(
-            str(self), self.state, "waiting for requests", requests=self.requests, restarts=self.restarts
-        )
+        idle = "sampling" if self.requests else "waiting for requests"  # until a beat says more
+        return process.status(str(self), self.state, idle, requests=self.requests, restarts=self.restarts)
 
 
 _Processes = list[tuple[_Slot, Process]]
