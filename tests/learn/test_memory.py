@@ -37,3 +37,14 @@ def test_freed_blocks_go_back_to_the_system():
     """200 MB of blocks, freed but for the last, which keeps glibc from returning them."""
     done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 150e6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's allocator")
+def test_large_blocks_go_back_to_the_system_at_once():
+    """20 blocks of 16 MB, freed but for the last, after one of 30 MB was freed, which glibc takes as a sign to keep."""
+    work = HOLES.replace("SIZE = 100_000", "SIZE = 16_000_000").replace("range(2000)", "range(20)")
+    work = work.replace("blocks = ", "memory.map_large_blocks()\nC.free(C.malloc(30_000_000))\nblocks = ", 1)
+    work = work.replace("for block in blocks[:-1]", "full = resident()\nfor block in blocks[:-1]")
+    work = work.replace("memory.release()\nprint(before - resident())", "print(full - before)")
+    done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 290e6

@@ -22,6 +22,7 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, Shard
 
 from training.errors import OutsideError, ParleyError, boundary
+from training.learn import memory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -230,6 +231,8 @@ def join(rank: int, world: int, address: str, device: str, timeout_s: float = TI
     """
     backend = "cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo"
     limit = timedelta(seconds=timeout_s)
+    if not device.startswith("cuda"):
+        memory.map_large_blocks()
     file = address.startswith("/")
     if file:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
