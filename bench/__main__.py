@@ -155,10 +155,9 @@ def _beside(add: Callable[..., ArgumentParser]) -> None:
     scale = add("scale", "the parts of running past one machine, each beside what it replaces")
     parts = ("packing", "engines", "ranks", "overlap", "sync", "model", "memory", "gpu")
     scale.add_argument("--part", choices=parts, help="one part alone (all but gpu)")
-    scale.add_argument(
-        "--games", type=COUNT, default=4, metavar="N", help="games of Werewolf, or of a step; overlap: groups (4)"
-    )
-    scale.add_argument("--tokens", type=COUNT, default=8192, metavar="N", help="tokens per batch (8192)")
+    scale.set_defaults(model=None, rounds=None)  # None: by the part
+    scale.add_argument("--games", type=COUNT, metavar="N", help="games of Werewolf, or of a step; overlap: groups")
+    scale.add_argument("--tokens", type=COUNT, metavar="N", help="tokens per batch")
     scale.add_argument("--engine", choices=NAMES, default="transformers", help="what samples (transformers)")
     scale.add_argument("--steps", type=SEVERAL, default=12, metavar="N", help="overlap: training steps (12)")
     scale.add_argument("--epochs", type=COUNT, default=1, metavar="N", help="overlap: epochs of a step (1)")

@@ -1,6 +1,7 @@
 """Running past one machine: what its parts gain, measured on this machine, each for itself.
 
-`PARTS` names them; a part is a module with `measure(arguments)`, which returns JSON data, and `line(result)`.
+`PARTS` names them; a part is a module with `measure(arguments)`, which returns JSON data, and `line(result)`. Parts
+differ in what they can afford: `SIZES` has what the command line leaves open.
 """
 
 from __future__ import annotations
@@ -23,6 +24,16 @@ PARTS = {
 }
 ON_WISH = ("gpu",)
 """Parts that are measured only where they are named."""
+USUAL: dict[str, Any] = {"model": "smollm2-135m", "tokens": 8192, "games": 4, "rounds": 3}
+SIZES: dict[str, dict[str, Any]] = {
+    "packing": {"tokens": 4096, "games": 2},
+    "ranks": {"tokens": 2048, "games": 1},
+    "overlap": {"model": "tiny", "rounds": 5},
+    "sync": {"tokens": 2048},
+    "model": {"model": "tiny"},
+    "memory": {"tokens": 512},
+}
+"""Values of arguments that are None, by part, where they are not the usual ones."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -31,9 +42,16 @@ def main(arguments: Namespace) -> dict[str, Any]:
     return site_conditions.measured(
         lambda: {
             "measurement": "scale",
-            "parts": {name: import_module(PARTS[name]).measure(arguments) for name in chosen},
+            "parts": {name: import_module(PARTS[name]).measure(sized(arguments, name)) for name in chosen},
         }
     )
+
+
+def sized(arguments: Namespace, part: str) -> Namespace:
+    """Return the arguments of a part."""
+    sizes = {**USUAL, **SIZES.get(part, {})}
+    left = {name: value for name, value in sizes.items() if getattr(arguments, name) is None}
+    return Namespace(**{**vars(arguments), **left})
 
 
 def show(result: dict[str, Any]) -> str:

@@ -1,10 +1,13 @@
 """The parts of `bench scale` that start processes, on the tiny model: what they report adds up."""
 
 from argparse import Namespace
+from functools import partial
 
 import pytest
 
 from bench import overlap, scale, several_engines, several_ranks, step_time, sync
+from bench.__main__ import parser
+from bench.scale import sized
 from bench.whole_steps import PHASES, seconds, weight_bytes
 from tests.toy_models import write_random_llama
 
@@ -26,6 +29,14 @@ def arguments(tmp_path_factory):
         part=None, model=str(model), rounds=1, dtype="float32", threads=1, games=1, tokens=4096, seed=0,
         engine="transformers", steps=4, epochs=1,
     )  # fmt: skip
+
+
+def test_a_part_has_its_own_sizes_unless_they_are_given():
+    parsed = parser().parse_args(["scale", "--games", "7"])
+    sizes = [
+        (each.model, each.tokens, each.games, each.rounds) for each in map(partial(sized, parsed), ("sync", "overlap"))
+    ]
+    assert sizes == [("smollm2-135m", 2048, 7, 3), ("tiny", 8192, 7, 5)]
 
 
 def test_two_engines_sample_what_one_samples(arguments, monkeypatch):
