@@ -178,7 +178,7 @@ async def test_weights_larger_than_a_chunk_arrive_whole(ray_of_its_own, toy, mon
 
 
 def test_it_serves_one_event_loop_after_another_and_refuses_what_cannot_be_made(ray_of_its_own, toy, tmp_path):
-    with pytest.raises(BadInput, match="nothing-here"):
+    with pytest.raises(BadInput, match=rf"nothing-here.* \(on node {os.uname().nodename}\)"):
         EnginePool("transformers", tmp_path / "nothing-here", ProcessOptions(count=2))
     with pytest.raises(EngineError, match=r"engine 0 did not start within 1 s; each needs 8 GPU, and 0 are free"):
         EnginePool("transformers", toy, ProcessOptions(room=Room(gpus=8), start_s=1.0))

@@ -6,6 +6,7 @@ The engine lives on a thread with an event loop of its own, so that the process 
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from training.cluster.worker import Raised, Started, Worker, ignore_expected_warnings
 from training.engines.adapters import AdapterEngine
 from training.engines.base import Sample, SampleRequest
-from training.errors import EngineError
+from training.errors import BadInput, EngineError, ParleyError
 
 if TYPE_CHECKING:
     from training.engines.chunks import Chunk
@@ -57,7 +58,7 @@ class EngineActor(Worker):
 
         engine = await self._run("loading the model", make())
         if isinstance(engine, Raised):
-            return engine
+            return _on_node(engine.error)
         self._engine = engine
         return self._started(getattr(engine, "window", 0))
 
@@ -133,3 +134,10 @@ def _received(inbox: queue.Queue[Chunk | Raised | None]) -> Iterator[Chunk]:
         if isinstance(chunk, Raised):
             raise chunk.error
         yield chunk
+
+
+def _on_node(error: ParleyError) -> Raised:
+    """Name the node on wrong input: only there may it be wrong, as where a model's folder is missing."""
+    if isinstance(error, BadInput):
+        error = BadInput(f"{error.why} (on node {os.uname().nodename})", error.where)
+    return Raised(error)
