@@ -111,7 +111,7 @@ def exchange(costs: Costs, ranks: int) -> float:
 
 
 def learning(work: Work, costs: Costs, ranks: int) -> float:
-    """Return the seconds of an update: micro-batches are whole, and every rank reads every so many-th."""
+    """Return the seconds of an update: micro-batches are whole, and ranks read them in turn."""
     tokens = work.conversations * work.learned
     size = min(costs.batch, math.ceil(tokens / ranks))
     rounds = math.ceil(math.ceil(tokens / size) / ranks)

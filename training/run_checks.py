@@ -77,6 +77,8 @@ def _check_training(config: RunConfig) -> None:
     if config.league.every:
         _check_league(config)
     _check_reward(config)
+    if 0 < config.learn.importance_outlier < 1:
+        raise BadInput("a factor is at least 1; 0 = no token is left out", "learn.importance_outlier")
     if config.learn.lora is not None and config.learn.lora.dropout > 0:
         raise BadInput("dropout would make the trained policy another than the sampled one", "learn.lora.dropout")
     _check_players(config)

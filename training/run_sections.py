@@ -456,7 +456,7 @@ class LearnSection(Record):
         default=0.0,
         ge=0,
         le=1e6,
-        description="Tokens whose importance weight is above this number or below its inverse are left out of the "
+        description="Tokens whose importance ratio is above this number or below its inverse are left out of the "
         "terms of PPO and REINFORCE, such as 2, where cluster.lag lets sampler and trainer differ; 0 = none.",
     )
     vf_coef: float = Field(

@@ -56,7 +56,7 @@ def test_the_measurement_compares_the_same_update(base):
     branched = side.compared([packing.with_branches(item) for item in traces], 1)
     assert branched["work"]["tokens"] == 49 + 3 * packing.QUESTIONS * packing.QUESTION
     assert branched["work"]["loss_difference"] < 1e-5
-    assert packing.line({"traces": alone, "branches": branched}).count("% padding") == 2
+    assert packing.line({"unit": "tokens per second", "traces": alone, "branches": branched}).count("% padding") == 2
 
 
 def test_games_start_from_the_samples():

@@ -44,7 +44,7 @@ def _of(start):
 
 PHASES = {
     "before anything is written": (checkpoint.models, "save", _any, 1),
-    "after the model": (checkpoint, "save_file", _any, 1),
+    "after the model": (checkpoint, "_write_tensors", _any, 1),
     "after the tensors of the state": (checkpoint, "write_json", _any, 1),
     "before the first file is flushed": (store, "_fsync", _any, 1),
     "while files are flushed": (store, "_fsync", _any, 4),

@@ -7,6 +7,8 @@ import torch
 
 from tests.learn.small_runs import make_run
 from tests.learn.spread_runs import config_of, metrics, same, spread
+from training.config import parse
+from training.errors import BadInput
 from training.learn import losses
 from training.learn.trainer import Trainer, run
 from training.learn.unfinished import Unfinished
@@ -130,6 +132,12 @@ def test_nothing_is_played_ahead_of_a_phase(tmp_path):
     run_dir = spread(first, tmp_path / "b", lag=1)
     assert run(config_of(run_dir), run_dir)["result"] == "succeeded"
     assert [versions(run_dir, 1, step) for step in range(1, 8)] == [{0}, {0}, {2}, {2}, {2}, {2}, {5}]
+
+
+def test_a_factor_below_1_would_leave_every_token_out():
+    with pytest.raises(BadInput, match="at least 1") as caught:
+        parse({"learn": {"importance_outlier": 0.5}})
+    assert caught.value.where == "learn.importance_outlier"
 
 
 def test_outliers_of_the_importance_weight_are_left_out():

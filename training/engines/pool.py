@@ -208,7 +208,7 @@ class EnginePool:
                 answer = await self._call(slot, method, *arguments)
             except _Gone as error:
                 if attempt == TRIES:
-                    raise EngineError(f"{TRIES} engines died with this request, the last was {error}") from error
+                    raise EngineError(f"{TRIES} engines died with this request; the last: {error}") from error
             else:
                 if isinstance(answer, Sample) and slot.state == "serving":
                     self._affinity.read(slot.index, (*prompt, *answer.tokens), adapter)
