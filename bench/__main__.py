@@ -154,7 +154,7 @@ def _beside(add: Callable[..., ArgumentParser]) -> None:
     learning.add_argument("--completion", type=COUNT, default=48, metavar="N", help="sampled tokens of a trace (48)")
     scale = add("scale", "the parts of running past one machine, each beside what it replaces")
     parts = ("packing", "engines", "ranks", "overlap", "sync", "model", "memory", "gpu")
-    scale.add_argument("--part", choices=parts, help="one part alone (all but gpu)")
+    scale.add_argument("--part", choices=parts, nargs="+", help="these parts alone (all but gpu)")
     scale.set_defaults(model=None, rounds=None)  # None: by the part
     scale.add_argument("--games", type=COUNT, metavar="N", help="games of Werewolf, or of a step; overlap: groups")
     scale.add_argument("--tokens", type=COUNT, metavar="N", help="tokens per batch")
@@ -162,7 +162,9 @@ def _beside(add: Callable[..., ArgumentParser]) -> None:
     scale.add_argument("--steps", type=SEVERAL, default=12, metavar="N", help="overlap: training steps (12)")
     scale.add_argument("--epochs", type=COUNT, default=1, metavar="N", help="overlap: epochs of a step (1)")
     scale.add_argument("--minutes", type=COUNT, default=9, metavar="N", help="gpu: time for all its parts (9)")
-    scale.add_argument("--out", type=Path, metavar="FILE", help="gpu: a line of JSON for each part, as soon as it ends")
+    scale.add_argument(
+        "--out", type=Path, metavar="FILE", help="what is measured, after each part; gpu: a line a part of it"
+    )
     scale.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
     step = add("conversation", "conversations per hour: Parley, TRL per turn, TRL's own multi-turn path")
     step.add_argument("--conversations", type=COUNT, default=8, metavar="N", help="conversations per step (8)")

@@ -7,10 +7,12 @@ differ in what they can afford: `SIZES` has what the command line leaves open.
 from __future__ import annotations
 
 from argparse import Namespace
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
 from bench import site_conditions
+from training.store import write_json
 
 PARTS = {
     "packing": "bench.packing",
@@ -37,14 +39,17 @@ SIZES: dict[str, dict[str, Any]] = {
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return the results of the chosen parts."""
-    chosen = [arguments.part] if arguments.part else [name for name in PARTS if name not in ON_WISH]
-    return site_conditions.measured(
-        lambda: {
-            "measurement": "scale",
-            "parts": {name: import_module(PARTS[name]).measure(sized(arguments, name)) for name in chosen},
-        }
-    )
+    """Return the results of the chosen parts; `out` has those so far after each."""
+    chosen = arguments.part or [name for name in PARTS if name not in ON_WISH]
+    began, load = datetime.now(UTC), site_conditions.load_now()
+    result: dict[str, Any] = {"measurement": "scale", "parts": {}}
+    for name in chosen:
+        result["parts"][name] = import_module(PARTS[name]).measure(sized(arguments, name))
+        loads = {"load_before": load, "load_after": site_conditions.load_now()}
+        result["conditions"] = {**site_conditions.conditions(began), **loads}
+        if arguments.out is not None and name not in ON_WISH:
+            write_json(arguments.out, result)
+    return result
 
 
 def sized(arguments: Namespace, part: str) -> Namespace:

@@ -27,7 +27,7 @@ def arguments(tmp_path_factory):
     model = write_random_llama(tmp_path_factory.mktemp("base") / "model", window=4096)
     return Namespace(
         part=None, model=str(model), rounds=1, dtype="float32", threads=1, games=1, tokens=4096, seed=0,
-        engine="transformers", steps=4, epochs=1,
+        engine="transformers", steps=4, epochs=1, out=None,
     )  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_two_ranks_learn_what_one_learns(arguments):
 
 
 def test_runs_with_and_without_a_lag_play_as_much(arguments):
-    result = scale.main(Namespace(**{**vars(arguments), "part": "overlap"}))["parts"]["overlap"]
+    result = scale.main(Namespace(**{**vars(arguments), "part": ["overlap"]}))["parts"]["overlap"]
     assert result["work"] == {"steps": 4, "games": 8}
     for side in "ab":
         (read,) = result[side]["runs"]
@@ -63,7 +63,7 @@ def test_runs_with_and_without_a_lag_play_as_much(arguments):
 
 def test_the_phases_of_a_step_add_up_and_the_sync_has_its_share(arguments, monkeypatch):
     monkeypatch.setattr(sync, "STEPS", 3)
-    result = scale.main(Namespace(**{**vars(arguments), "part": "sync", "games": 4}))["parts"]["sync"]
+    result = scale.main(Namespace(**{**vars(arguments), "part": ["sync"], "games": 4}))["parts"]["sync"]
     for side in "ab":
         assert sum(result[side]["shares"].values()) == pytest.approx(1, abs=0.02)
         assert len(result[side]["steps"]) == 2
