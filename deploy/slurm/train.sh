@@ -23,11 +23,12 @@ read -r host _ < <("${on_first[@]}" hostname --ip-address)
 address="$host:${RAY_PORT:-6379}"
 
 trap 'kill $(jobs -p) 2>/dev/null' EXIT # `ray start --block` takes its processes with it
-"${on_first[@]}" ray start --head --block --node-ip-address="$host" --port="${RAY_PORT:-6379}" --include-dashboard=false &
+"${on_first[@]}" ray start --head --block --node-ip-address="$host" --port="${RAY_PORT:-6379}" --include-dashboard=false \
+  --num-cpus="$SLURM_CPUS_ON_NODE" &
 until ray health-check --address="$address" >/dev/null 2>&1; do sleep 2; done
 others=$((${#machines[@]} - 1))
 if ((others)); then
-  "${step[@]}" --nodes="$others" --exclude="$first" ray start --block --address="$address" &
+  "${step[@]}" --nodes="$others" --exclude="$first" ray start --block --address="$address" --num-cpus="$SLURM_CPUS_ON_NODE" &
 fi
 gpus=$((${#machines[@]} * ${SLURM_GPUS_ON_NODE:-0}))
 while ((gpus)) && [[ $(ray status --address="$address" 2>/dev/null) != *"/$gpus.0 GPU"* ]]; do sleep 2; done

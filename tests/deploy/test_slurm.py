@@ -79,7 +79,7 @@ def submit(tmp_path):
             "SRUN_LOG": str(tmp_path / "srun.log"),
             "SLURM_SUBMIT_DIR": str(ROOT),
             "SLURM_JOB_NODELIST": "first",
-            "SLURM_CPUS_ON_NODE": "2",
+            "SLURM_CPUS_ON_NODE": "3",  # one for each process of the run
             "SLURM_GPUS_ON_NODE": "0",
             "PARLEY_HOME": str(home),
             "OMP_NUM_THREADS": "1",
@@ -131,4 +131,4 @@ def test_a_job_that_is_stopped_goes_on_when_it_is_submitted_again(submit, tmp_pa
         assert run.latest_checkpoint()[0] == len(steps)
         until(lambda: processes_of(home) == [], 60, log)
     started = [line.split() for line in (tmp_path / "srun.log").read_text().splitlines()]
-    assert all({"--overlap", "--cpus-per-task=2", "--mem=0"} <= set(line) for line in started)
+    assert all({"--overlap", "--cpus-per-task=3", "--mem=0"} <= set(line) for line in started)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -88,11 +89,12 @@ def reasons(run_dir, attempt):
 @pytest.mark.parametrize(
     "part, reason",
     [
-        ("driver", "the driver (process {pid}) was killed by signal SIGKILL in phase "),
+        ("driver", r"the driver \(process {pid}\) was killed by signal SIGKILL in phase "),
         ("engine 1", ""),
-        ("learner 1", "learner rank 1 (process {pid} on "),
-        ("raylet", "the raylet of this run (process {pid} on "),
-        ("gcs_server", "the GCS of this run's Ray (process {pid} on "),
+        ("learner 1", r"learner rank 1 \(process {pid} on "),
+        # Ray ends the driver a moment later, perhaps before that has said why
+        ("raylet", r"the raylet of this run \(process {pid} on |the driver \(process \d+\) ended with code 1 "),
+        ("gcs_server", r"the GCS of this run's Ray \(process {pid} on "),
     ],
 )
 def test_after_any_process_was_killed_the_run_goes_on_to_the_same_result(undisturbed, tmp_path, part, reason):
@@ -110,7 +112,7 @@ def test_after_any_process_was_killed_the_run_goes_on_to_the_same_result(undistu
     assert (result["result"], result["step"], result["attempt"]) == ("succeeded", 4, 2 if reason else 1), result
     if reason:
         [why] = reasons(several, 1)
-        assert why.startswith(reason.format(pid=dying.pid))
+        assert re.match(reason.format(pid=dying.pid), why), why
     same_as(undisturbed, several)
     assert not list(Path(tempfile.gettempdir()).glob(f"{PREFIX}{driver.pid}-*")), "no file is left"
 

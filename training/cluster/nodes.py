@@ -25,6 +25,8 @@ FIELD = "cluster.address"
 ALWAYS = ("ray", "torch", "transformers")
 """Distributions whose versions must be the same on all nodes, whatever the run does."""
 MOST_CLOCK_DIFFERENCE_S = 5.0
+PAUSE_S = 1.0
+"""Seconds until nodes are asked again of which one has died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,23 @@ def _version(name: str) -> str:
 
 
 def check(cluster: Cluster, packages: Collection[str], deadline: float) -> list[str]:
-    """Ask every node, also one that is full; return warnings. `deadline` is by the monotonic clock."""
+    """Ask every node, also one that is full; return warnings. `deadline` is by the monotonic clock.
+
+    A node that has just died is still listed for some seconds: the others are asked again until it is not.
+    """
+    import ray
+
+    gone = (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError, ray.exceptions.WorkerCrashedError)
+    while True:
+        try:
+            return _check(cluster, packages, deadline)
+        except BadInput as error:
+            if not isinstance(error.__cause__, gone) or time.monotonic() > deadline:
+                raise
+        time.sleep(PAUSE_S)
+
+
+def _check(cluster: Cluster, packages: Collection[str], deadline: float) -> list[str]:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
