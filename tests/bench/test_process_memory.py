@@ -1,5 +1,6 @@
 """Measured memory beside the arithmetic."""
 
+import json
 from argparse import Namespace
 
 import pytest
@@ -27,11 +28,13 @@ def test_two_ranks_have_half_of_what_one_has(tmp_path, monkeypatch):
     monkeypatch.setattr(process_memory, "CASES", {"all weights": process_memory.CASES["all weights"]})
     model = write_random_llama(tmp_path / "model", width=256, layers=20)
     arguments = Namespace(
-        part="memory", model=str(model), tokens=256, engine="transformers", dtype="float32", threads=1
-    )
+        part=["memory"], model=str(model), tokens=256, engine="transformers", dtype="float32", threads=1,
+        games=None, rounds=None, out=tmp_path / "scale.json",
+    )  # fmt: skip
     rows = scale.main(arguments)["parts"]["memory"]["rows"]
     assert [row["process"] for row in rows] == [
         "rank 0 of 1, all weights", "rank 0 of 2, all weights", "rank 1 of 2, all weights", "engine transformers",
     ]  # fmt: skip
     assert rows[0]["loaded_planned"] == pytest.approx(2 * rows[1]["loaded_planned"], rel=1e-4)
     assert all(row["peak"] > row["loaded"] > 0 for row in rows)
+    assert json.loads(arguments.out.read_text())["parts"]["memory"]["rows"] == rows
