@@ -273,6 +273,13 @@ class Trace(Record):
         """Leave out the field that earlier files carry and no code reads."""
         return {name: value for name, value in data.items() if name != "voice"}
 
+    def sampled_by(self) -> tuple[int | None, ...]:
+        """Return after which step the weights were that sampled each token; None = not sampled, or not counted."""
+        steps: list[int | None] = [None] * len(self.tokens)
+        for position, step in self.versions:
+            steps[position:] = [step] * (len(steps) - position)
+        return tuple(step if sampled else None for step, sampled in zip(steps, self.mask, strict=True))
+
     @model_validator(mode="after")
     def _same_length(self) -> Self:
         if not len(self.tokens) == len(self.mask) == len(self.turn) == len(self.logprobs):
@@ -291,7 +298,8 @@ class ProcessStatus(Record):
     `state`: starting, serving, loading (weights) or lost. `device`: `cpu`, or `cuda` with the numbers of its node's
     GPUs. `requests` are in flight; `waiting_s` is how long the process has had work without progress, `silent_s` how
     long it has not been heard, both in seconds. `cores` is the CPU time that it uses in a second, `gpu_busy` the share
-    of time in which its GPU computes. `restarts` counts how often it was started again.
+    of time in which its GPUs compute (a mean; None: unknown). Memory and CPU time are with those of its worker
+    processes. `restarts` counts how often it was started again.
     """
 
     name: str
@@ -306,7 +314,7 @@ class ProcessStatus(Record):
     rss_bytes: int = 0
     gpu_bytes: int = 0
     cores: float = 0.0
-    gpu_busy: float = 0.0
+    gpu_busy: float | None = None
     restarts: int = 0
 
 

@@ -35,7 +35,7 @@ def ask(monkeypatch):
 @pytest.mark.parametrize(
     "path", ["/v1/chat/completions", "/invocations", "/tokenize", "/metrics", "/", "/health/", "//health", "/health/x"]
 )
-def test_every_path_wants_the_key(ask, path):
+def test_every_path_requires_the_key(ask, path):
     assert ask(path, f"Bearer {KEY}") == 200
     assert ask(path, f"bearer {KEY}") == 200
     for wrong in (None, "Bearer ", "Bearer wrong", KEY, f"Basic {KEY}", f"Bearer {KEY} ", f"Bearer {KEY[:-1]}"):

@@ -1,4 +1,4 @@
-"""A pool of engines: the samples of one, also when engines die, hang or take weights; what it says of itself."""
+"""A pool of engines: the samples of one, also when engines die, hang or load weights; its status."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import signal
 import time
 from dataclasses import replace
 
+import numpy as np
 import psutil
 import pytest
 
 from tests.toy_models import write_adapter, write_random_llama
 from training import engines
 from training.cluster import processes
-from training.cluster.reservation import Room
+from training.cluster.reservation import Bundles
 from training.cluster.supervisor import ProcessOptions
 from training.engines.base import SampleRequest, Sampling
+from training.engines.local.embedding import Embedder
 from training.engines.pool import EnginePool
+from training.engines.pooling import Pooling
 from training.errors import BadInput, EngineError, ProcessLost
 
 pytestmark = pytest.mark.process
@@ -69,7 +72,7 @@ async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_new
     try:
         assert await tokens(pool, requests()) == await tokens(alone, requests())
         weights = changed(alone)
-        await pool.load_weights(weights)
+        await pool.load_weights(weights, 3)
         await alone.load_weights(weights)
         expected = await tokens(alone, requests(max_tokens=200))
         for victim, number in enumerate((signal.SIGKILL, signal.SIGABRT)):
@@ -86,6 +89,7 @@ async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_new
         assert "SIGABRT" in caplog.text.rpartition("is gone: ")[2], "what it wrote last is in the log"
         assert capsys.readouterr().out == "", "the driver's output is its own"
         assert await tokens(pool, requests(max_tokens=200)) == expected
+        assert {sample.version for sample in await asyncio.gather(*map(pool.sample, requests()))} == {3}
     finally:
         await pool.close()
 
@@ -101,6 +105,73 @@ async def test_an_engine_that_is_started_again_has_the_adapters_of_before(ray_of
         os.kill(pool.status()[0].pid, signal.SIGKILL)
         await until(lambda: pool.status()[0].restarts == 1)
         assert await tokens(pool, asked) == expected
+    finally:
+        await pool.close()
+
+
+async def test_other_models_sample_in_the_processes_of_the_pool_also_in_one_that_starts_again(
+    ray_of_its_own, toy, tmp_path
+):
+    """Two other models, one of them with new weights and one with an adapter, beside the pool's own."""
+    first, second = (write_random_llama(tmp_path / name, seed=seed) for name, seed in (("first", 7), ("second", 8)))
+    adapters = {"past 1": write_adapter(first, tmp_path / "adapter", 4, seed=1)}
+    with_adapters = {**OPTIONS, "adapters": 1, "adapter_rank": 4}
+    plain, adapted = requests(6), [replace(request, adapter="past 1") for request in requests(6)]
+    expected = []
+    for model, options, asked in ((toy, OPTIONS, plain), (second, OPTIONS, plain), (first, with_adapters, adapted)):
+        alone = engines.make("transformers", model, **options)
+        if asked is adapted:
+            await alone.load_adapters(adapters)
+        expected.append(await tokens(alone, asked))
+        await alone.close()
+    assert len({str(each) for each in expected}) == 3
+    pool = pool_of(toy)
+    try:
+        other, lora = (pool.open_model("transformers", first, **each) for each in (OPTIONS, with_adapters))
+        await other.load_weights(second)
+        await lora.load_adapters(adapters)
+
+        async def check():
+            together = await asyncio.gather(tokens(pool, plain), tokens(other, plain), tokens(lora, adapted))
+            assert together == expected
+
+        await check()
+        os.kill(pool.status()[0].pid, signal.SIGKILL)
+        await until(lambda: [(each.state, each.restarts) for each in pool.status()] == [("serving", 1), ("serving", 0)])
+        os.kill(pool.status()[1].pid, signal.SIGKILL)
+        await check()
+        with pytest.raises(EngineError, match="from a folder"):
+            await other.load_weights([])
+        with pytest.raises(BadInput, match="nothing-here"):
+            pool.open_model("transformers", tmp_path / "nothing-here")
+        await other.close()
+        await other.close()
+        assert await tokens(pool, plain) == expected[0]
+    finally:
+        await pool.close()
+    await lora.close()
+    with pytest.raises(EngineError, match="closed"):
+        pool.open_model("transformers", first)
+
+
+async def test_turns_are_embedded_as_in_one_process_also_in_one_that_starts_again(ray_of_its_own, toy):
+    texts, pooling = ["ab ba", "a", "bb aab"], Pooling(layer=1, how="mean", context="previous")
+    expected = Embedder(str(toy)).embed(texts, [pooling], ["one"] * 3)[pooling]
+    assert np.ptp(expected, axis=0).max() > 0.01
+    pool = pool_of(toy)
+
+    async def check():
+        for embedded in await asyncio.gather(*(pool.embed(str(toy), texts, pooling, ["one"] * 3) for _ in range(6))):
+            np.testing.assert_allclose(embedded, expected, atol=1e-6)
+
+    try:
+        await check()
+        with pytest.raises(BadInput, match=f"on node {os.uname().nodename}"):
+            await pool.embed("no-such-model", texts, pooling)
+        os.kill(pool.status()[0].pid, signal.SIGKILL)
+        await check()
+        await until(lambda: [status.state for status in pool.status()] == ["serving"] * 2)
+        await check()
     finally:
         await pool.close()
 
@@ -126,7 +197,7 @@ async def test_an_engine_that_hangs_is_named_ended_and_started_again(ray_of_its_
         await pool.close()
 
 
-async def test_what_it_says_of_its_engines(ray_of_its_own, toy):
+async def test_the_status_of_its_engines(ray_of_its_own, toy):
     pool = pool_of(toy)
     try:
         await until(lambda: all(status.doing == "waiting for requests" for status in pool.status()))
@@ -181,7 +252,7 @@ def test_it_serves_one_event_loop_after_another_and_refuses_what_cannot_be_made(
     with pytest.raises(BadInput, match=rf"nothing-here.* \(on node {os.uname().nodename}\)"):
         EnginePool("transformers", tmp_path / "nothing-here", ProcessOptions(count=2))
     with pytest.raises(EngineError, match=r"engine 0 did not start within 1 s; each needs 8 GPU, and 0 are free"):
-        EnginePool("transformers", toy, ProcessOptions(room=Room(gpus=8), start_s=1.0))
+        EnginePool("transformers", toy, ProcessOptions(bundles=Bundles(gpus=8), start_s=1.0))
     pool = pool_of(toy)
     first = asyncio.run(tokens(pool, requests()))
     assert asyncio.run(tokens(pool, requests())) == first
@@ -223,3 +294,30 @@ async def test_two_vllm_engines_sample_as_one(ray_of_its_own, toy):
     finally:
         await pool.close()
         await alone.close()
+
+
+@pytest.mark.vllm
+async def test_a_split_engine_ends_with_its_process_and_with_any_of_its_workers(ray_of_its_own, toy):
+    """Both times it is started again, and what was asked is answered; the status counts the workers."""
+    pytest.importorskip("vllm", reason="vLLM is not installed: neither its CPU nor its GPU build")
+    pool = EnginePool("vllm", toy, ProcessOptions(count=1, threads=1), tensor_parallel=2, **OPTIONS)
+    try:
+        expected = await tokens(pool, requests())
+        for victim in ("engine", "worker"):
+            [before] = pool.status()
+            children = psutil.Process(before.pid).children()
+            workers = [each for each in children if each.memory_info().rss > 10**8]  # others track what they share
+            assert len(workers) == 2
+            total = sum(each.memory_info().rss for each in (psutil.Process(before.pid), *workers))
+            await until(lambda total=total: pool.status()[0].rss_bytes > 0.9 * total)
+            running = asyncio.create_task(tokens(pool, requests()))
+            await until(lambda: pool.status()[0].requests > 2)
+            os.kill(before.pid if victim == "engine" else workers[1].pid, signal.SIGKILL)
+            _, alive = await asyncio.to_thread(psutil.wait_procs, workers, 15)
+            assert not alive
+            assert await running == expected
+            [after] = pool.status()
+            assert after.pid != before.pid
+        assert after.restarts == 2
+    finally:
+        await pool.close()

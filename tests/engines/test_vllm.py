@@ -1,7 +1,9 @@
-"""vLLM's own part of the engine: what a score reads."""
+"""vLLM's own part of the engine: what a score reads, and an engine that is split."""
 
 import asyncio
+from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.toy_models import write_random_llama
@@ -34,3 +36,55 @@ def test_a_score_reads_no_more_of_a_known_prefix_than_its_last_block(tmp_path, m
     assert all(256 <= output.num_cached_tokens < len(prefix) for output in outputs)
     assert sorted(len(output.prompt_logprobs) for output in outputs) == [2, 2, 7, 7, 7, 7]  # vLLM's None comes first
     assert second == pytest.approx(first, abs=1e-4)
+
+
+OPTIONS = {"max_running": 8, "cache_gib": 0.05}
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 (where Linux shows its names)
+
+
+async def test_a_split_engine_samples_as_a_whole_one(tmp_path):
+    """Greedy and seeded, with top-k and top-p, before and after new weights."""
+    before_start = shared_memory()
+    folder, other = write_random_llama(tmp_path / "model"), write_random_llama(tmp_path / "other", seed=1)
+    whole, split = engines.make("vllm", folder, **OPTIONS), engines.make("vllm", folder, tensor_parallel=2, **OPTIONS)
+    kinds = ({}, {"temperature": 0.0}, {"temperature": 0.7, "top_k": 5}, {"top_p": 0.8})
+    asked = [
+        SampleRequest([3 + (i + 7 * at) % 37 for at in range(20 + i)], Sampling(max_tokens=30, **kind), seed=i)
+        for i in range(6)
+        for kind in kinds
+    ]
+
+    async def compare():
+        all_samples = [await asyncio.gather(*map(engine.sample, asked)) for engine in (whole, split)]
+        for expected, sample in zip(*all_samples, strict=True):
+            assert sample.tokens == expected.tokens
+            assert sample.logprobs == pytest.approx(expected.logprobs, abs=1e-4)
+            assert sample.discarded == pytest.approx(expected.discarded, abs=1e-4)
+            assert sample.version == expected.version
+        assert any(sample.discarded > 0.01 for sample in all_samples[0])
+        return [sample.tokens for sample in all_samples[0]]
+
+    try:
+        assert len(split.workers) == 2
+        before = await compare()
+        for engine in (whole, split):
+            await engine.load_weights(other, 5)
+        assert await compare() != before
+        assert not listening_elsewhere(split.workers)
+    finally:
+        await whole.close()
+        await split.close()
+    assert not [pid for pid in split.workers if psutil.pid_exists(pid)]
+    assert shared_memory() <= before_start
+
+
+def shared_memory():
+    """The names of the memory by which workers exchange tensors."""
+    return {file.name for file in SHARED_MEMORY.glob("vllm_dist_*")}
+
+
+def listening_elsewhere(pids):
+    """The addresses, other than of the loopback interface, at which processes wait for connections."""
+    sockets = [each for pid in pids for each in psutil.Process(pid).net_connections("inet")]
+    waiting = [each.laddr.ip for each in sockets if each.status == psutil.CONN_LISTEN]
+    return [ip for ip in waiting if ip not in ("127.0.0.1", "::1", "::ffff:127.0.0.1")]

@@ -19,7 +19,7 @@ SAMPLE = Sample((3,), (0.0,), "length")
 class Core:
     """What of `VllmCore` the thread calls; a step ends once `go` is set."""
 
-    window = 64
+    window, workers, gpu_bytes = 64, (), 0
 
     def __init__(self, *_, choices):
         self.choices = choices

@@ -137,21 +137,22 @@ def test_a_failing_engine_leaves_no_half_turn():
 
 
 def test_a_trace_says_from_where_on_which_weights_sampled_it():
-    # the engine takes new weights between the first and the second reply, and none before the third
-    scenario, versions = negotiation(), iter((3, 4, 4))
+    """The engine takes new weights between the first and the second reply, and none before the third."""
+    scenario = negotiation()
     chat_tokenizer = ChatTokenizer(tokenizer("chatml"))
     engine = ScriptedEngine([reply_tokens(text) for text in ("One.", "Two.", "Three.")])
-    player = ModelPlayer(
-        engine, chat_tokenizer, Sampling(max_tokens=40), seat=0, names=scenario.seats, version=lambda: next(versions)
-    )
+    player = ModelPlayer(engine, chat_tokenizer, Sampling(max_tokens=40), seat=0, names=scenario.seats)
     game = games.make(scenario)
-    for text in ("One.", "Two.", "Three."):
+    for text, version in (("One.", 3), ("Two.", 4), ("Three.", 4)):
+        asyncio.run(engine.load_weights([], version))
         asyncio.run(player.act(0, game.observe(0), 1))
         game.step({0: Move(action="talk", text=text)})
         game.step({1: Move(action="talk", text="Hi!")})
     [trace] = player.traces()
     first, second = trace.turn.index(0), trace.turn.index(1)
     assert trace.versions == ((first, 3), (second, 4))
+    steps = trace.sampled_by()
+    assert {(turn, step) for turn, step in zip(trace.turn, steps, strict=True)} == {(-1, None), (0, 3), (1, 4), (2, 4)}
     assert "versions" not in trace.model_copy(update={"versions": ()}).to_dict()
 
 

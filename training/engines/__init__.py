@@ -5,34 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from training.engines.adapters import AdapterEngine
 from training.engines.base import EngineOptions
-from training.engines.choice import choose
-
-
-def _vllm(model: str | Path, options: EngineOptions) -> AdapterEngine:
-    from training.engines.local.vllm import VllmEngine
-
-    return VllmEngine(model, options)
-
-
-def _transformers(model: str | Path, options: EngineOptions) -> AdapterEngine:
-    from training.engines.local.transformers import TransformersEngine
-
-    return TransformersEngine(model, options)
-
-
-REGISTRY: dict[str, Callable[..., AdapterEngine]] = {"vllm": _vllm, "transformers": _transformers}
-"""Engines that sample from a model folder. All take `model` and `EngineOptions`."""
+from training.engines.choice import REGISTRY, choose
+from training.errors import BadInput
 
 
 def make(name: str, model: str | Path, **options: Any) -> AdapterEngine:
     """Return engine `name` (or `auto`) on a registered model or folder.
 
-    The options are those of `EngineOptions`. Raises `BadInput` for an unknown engine or model.
+    The options are those of `EngineOptions`.
+    Raises `BadInput` for an unknown engine or model, or one that cannot be split.
     """
-    return REGISTRY[choose(name)](model, EngineOptions(**options))
+    name, made_with = choose(name), EngineOptions(**options)
+    if made_with.tensor_parallel > 1 and not REGISTRY[name].splits:
+        raise BadInput(f"only vLLM splits a model, and this engine is {name}", "cluster.tensor_parallel")
+    engine: AdapterEngine = resolve_name(REGISTRY[name].location)(model, made_with)
+    return engine

@@ -17,6 +17,15 @@ from training.errors import BadInput, EngineError
 
 LINEAR = frozenset(("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"))
 """The layers that all engines serve adapters of."""
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""The largest ranks of adapters that vLLM can be made for."""
+
+
+def served_rank(rank: int) -> int:
+    """Return the least rank that vLLM can be made for and that has room for an adapter of this one."""
+    return next((each for each in RANKS if each >= rank), RANKS[-1])
+
+
 UNUSUAL = (
     "use_dora",
     "use_rslora",
@@ -79,7 +88,7 @@ class Adapted:
         """See `Engine.score`."""
         return await self._engine.score(prefix, continuations, self._name)
 
-    async def load_weights(self, weights: Weights) -> None:
+    async def load_weights(self, weights: Weights, version: int | None = None) -> None:
         """Raise `EngineError`: adapters are loaded by `load_adapters`, all at once."""
         raise EngineError("an adapter takes no weights of its own")
 

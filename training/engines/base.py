@@ -54,13 +54,15 @@ class Sample:
     """The sampled ids (a stop token included) with the log-probability of each under the sampling distribution.
 
     `finish`: `stop` = a stop token or string; `length` = `max_tokens` or the model's window.
-    `discarded` = mean probability mass that top-p and top-k removed.
+    `discarded` = mean probability mass that top-p and top-k removed. `version` is that of the weights which sampled all
+    of the tokens; None = weights that came without one.
     """
 
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...]
     finish: Literal["stop", "length"]
     discarded: float = 0.0
+    version: int | None = None
 
 
 Weights = Path | Iterable[tuple[str, "Tensor"]]
@@ -74,6 +76,8 @@ class EngineOptions:
     `device`: cpu | cuda. `window`: longest prompt and reply together, in tokens; 0 = the model's. `max_running`:
     requests decoded at once. `cache_gib`: memory for keys and values, in GiB. `choices`: requests may have choices.
     `adapters`: most adapters at once, of at most `adapter_rank`; with any, the engine keeps its weights.
+    `tensor_parallel`: GPUs, or on CPU groups of cores, over which vLLM splits the model and the cache; each has
+    `cache_gib` of its own. `cores`: on CPU the cores of this process alone, which those groups share; none = any.
     """
 
     dtype: Dtype = "float32"
@@ -84,6 +88,8 @@ class EngineOptions:
     choices: bool = False
     adapters: int = 0
     adapter_rank: int = 64
+    tensor_parallel: int = 1
+    cores: tuple[int, ...] = ()
 
 
 class Engine(Protocol):
@@ -95,8 +101,11 @@ class Engine(Protocol):
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
         """Return log p(continuation | prefix) at temperature 1, summed over its tokens, for each continuation."""
 
-    async def load_weights(self, weights: Weights) -> None:
-        """Replace the policy's weights; later requests use them."""
+    async def load_weights(self, weights: Weights, version: int | None = None) -> None:
+        """Replace the policy's weights once running requests have ended; later ones use them.
+
+        Nothing is kept of what was read before. `version` names the weights in the samples that they give.
+        """
 
     async def close(self) -> None:
         """Free the engine's resources; may be called twice."""

@@ -32,6 +32,7 @@ class ScriptedEngine:
     def __init__(self, script: Script | Iterable[Sequence[int]]) -> None:
         self.requests = 0
         self.closed = False
+        self.version: int | None = None
         if callable(script):
             self._script: Script = script
         else:
@@ -53,16 +54,17 @@ class ScriptedEngine:
             raise EngineError(f"the script's reply to request {self.requests} is none of the choices")
         stop = next((at for at, token in enumerate(tokens) if token in request.stop_token_ids), None)
         if stop is not None and stop < request.sampling.max_tokens:
-            return Sample(tokens[: stop + 1], (0.0,) * (stop + 1), "stop")
+            return Sample(tokens[: stop + 1], (0.0,) * (stop + 1), "stop", version=self.version)
         tokens = tokens[: request.sampling.max_tokens]
-        return Sample(tokens, (0.0,) * len(tokens), "length")
+        return Sample(tokens, (0.0,) * len(tokens), "length", version=self.version)
 
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
         """Raise `EngineError`: a script has no probabilities."""
         raise EngineError("a scripted engine cannot score")
 
-    async def load_weights(self, weights: Weights) -> None:
-        """Ignore the weights."""
+    async def load_weights(self, weights: Weights, version: int | None = None) -> None:
+        """Take the version of the weights alone."""
+        self.version = version
 
     async def close(self) -> None:
         """Record that the engine was closed."""
@@ -78,6 +80,7 @@ class BigramEngine:
 
     def __init__(self, logits: NDArray[np.floating]) -> None:
         self.logits = _square(np.asarray(logits, dtype=np.float64))
+        self.version: int | None = None
 
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample token by token from softmax(logits / temperature), truncated by top-k and top-p, or among choices."""
@@ -104,7 +107,7 @@ class BigramEngine:
                 finish = "stop"
                 break
         mean = sum(discarded) / len(discarded) if discarded else 0.0
-        return Sample(tuple(tokens), tuple(logprobs), finish, mean)
+        return Sample(tuple(tokens), tuple(logprobs), finish, mean, self.version)
 
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
         """Return the exact log p(continuation | prefix)."""
@@ -115,7 +118,7 @@ class BigramEngine:
             scores.append(float(sum(np.log(self._policy(last, 1.0)[token]) for last, token in pairs)))
         return scores
 
-    async def load_weights(self, weights: Weights) -> None:
+    async def load_weights(self, weights: Weights, version: int | None = None) -> None:
         """Replace the table."""
         if isinstance(weights, Path):
             from safetensors.numpy import load_file
@@ -126,6 +129,7 @@ class BigramEngine:
         if "logits" not in tensors:
             raise EngineError(f"no tensor named logits among {', '.join(sorted(tensors)) or 'the weights'}")
         self.logits = _square(np.asarray(tensors["logits"], dtype=np.float64))
+        self.version = version
 
     async def close(self) -> None:
         """Do nothing: there are no resources to free."""

@@ -7,7 +7,7 @@ A contestant's source is one text: a player without a model (`scripted`, `mcts:1
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -47,14 +47,15 @@ class Contestant:
 class ContestantPool:
     """Opens contestants and closes their engines and connections; contestants with the same weights share an engine.
 
-    `device` is where engines sample. Where `form` names a speaker, models are its strategists, or write strategies and
-    replies themselves.
+    `device` is where engines sample, and `make` makes them, as `engines.make` does. Where `form` names a speaker,
+    models are its strategists, or write strategies and replies themselves.
     """
 
     engine: EngineSection
     sampling: Sampling
     device: str
     form: SpeakerSection = field(default_factory=SpeakerSection)
+    make: Callable[..., AdapterEngine] = engines.make
     _speakers: ContestantPool | None = None
     _speaker: Contestant | None = None
     _engines: dict[Path, Engine] = field(default_factory=dict)
@@ -81,7 +82,7 @@ class ContestantPool:
             changed = {"max_tokens": form.max_tokens, "constrain": form.constrain}
             warmth = {} if form.temperature is None else {"temperature": form.temperature}
             sampling = self.sampling.model_copy(update={**changed, **warmth})
-            self._speakers = ContestantPool(self.engine, sampling, self.device)
+            self._speakers = ContestantPool(self.engine, sampling, self.device, make=self.make)
             self._speaker = self._speakers.open(form.source, SPEAKER)
         return self._speaker
 
@@ -160,7 +161,7 @@ class ContestantPool:
         `adapters` are the options of `EngineOptions` about them.
         """
         section = self.engine
-        return engines.make(
+        return self.make(
             section.name,
             folder,
             dtype=section.dtype,

@@ -7,7 +7,7 @@ limited to is longer than a reply.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from training.engines.base import Engine, Sample, SampleRequest, Sampling
 from training.engines.trie import Trie
@@ -24,8 +24,7 @@ from training.text.tokens import TraceBuilder
 class ModelPlayer:
     """One seat of one episode. `names` are the display names of all seats; `window` is the engine's, None = no bound.
 
-    `policy` is the policy's name in the traces; only the learner's traces receive credit. `version` returns the
-    training step of the engine's weights, None = not recorded.
+    `policy` is the policy's name in the traces; only the learner's traces receive credit.
     """
 
     def __init__(
@@ -38,14 +37,12 @@ class ModelPlayer:
         names: Sequence[str],
         policy: str = LEARNER,
         window: int | None = None,
-        version: Callable[[], int] | None = None,
     ) -> None:
         self._engine = engine
         self._tokenizer = tokenizer
         self._sampling = sampling
         self._seat, self._names, self._policy = seat, names, policy
         self._builder = TraceBuilder(tokenizer, seat=seat, policy=policy, window=window, reserve=sampling.max_tokens)
-        self._version = version
         self._heard = 0
         self._cut = 0
         self._discarded = 0.0
@@ -56,12 +53,11 @@ class ModelPlayer:
         """Sample a reply to the new messages of `observation`; the trace already contains the earlier ones."""
         prompt = self._builder.prompt(self._news(observation))
         self._heard = len(observation.messages)
-        version = self._version() if self._version else None
         choices = self._choices(observation.actions, seed) if self._sampling.constrain else ()
         sample = await self._sample(SampleRequest(prompt, self._sampling, seed, self._tokenizer.stop_ids, choices))
         self._cut += sample.finish == "length"
         self._discarded += sample.discarded
-        text = self._builder.record(sample, version, Trie(choices) if choices else None)
+        text = self._builder.record(sample, Trie(choices) if choices else None)
         return Reply(text=text, tokens=sample.tokens)
 
     def _news(self, observation: Observation) -> list[Chat]:

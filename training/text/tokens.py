@@ -53,9 +53,9 @@ class _Branch:
         self.turn.extend([-1] * len(tokens))
         self.logprobs.extend([0.0] * len(tokens))
 
-    def sampled(self, sample: Sample, turn: int, version: int | None, choices: Trie | None) -> None:
-        if version is not None and (not self.versions or self.versions[-1][1] != version):
-            self.versions.append((len(self.tokens), version))
+    def sampled(self, sample: Sample, turn: int, choices: Trie | None) -> None:
+        if sample.version is not None and (not self.versions or self.versions[-1][1] != sample.version):
+            self.versions.append((len(self.tokens), sample.version))
         if choices is not None:
             self.choices.update(enumerate(choices.along(sample.tokens), len(self.tokens)))
         self.tokens.extend(sample.tokens)
@@ -130,15 +130,15 @@ class TraceBuilder:
         finally:
             self._lines, self._branches, self._rendered, self.reserve = saved
 
-    def record(self, sample: Sample, version: int | None = None, choices: Trie | None = None) -> str:
-        """Add a reply that was sampled from the last prompt by weights of this `version`; return it as text.
+    def record(self, sample: Sample, choices: Trie | None = None) -> str:
+        """Add a reply that was sampled from the last prompt; return it as text.
 
         Raises `EngineError` for a reply that is none of the `choices`.
         """
         if len(sample.tokens) != len(sample.logprobs):
             raise EngineError(f"{len(sample.tokens)} sampled tokens came with {len(sample.logprobs)} log-probabilities")
         text = self.chat.decode(sample.tokens)
-        self._branches[-1].sampled(sample, self.replies, version, choices)
+        self._branches[-1].sampled(sample, self.replies, choices)
         self._lines.append(_Line({"role": "assistant", "content": self.chat.neutral(text)}, self.replies))
         self.replies += 1
         return text

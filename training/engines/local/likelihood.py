@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ScoreQuery:
     """What is read once, of which the last `common` tokens begin every continuation, and what follows in each.
 
     `stored` are keys and values of its first tokens [layers, 2, heads, tokens, size]; one or more are left to read.
@@ -32,8 +32,8 @@ class Question:
     stored: Tensor | None
 
     @classmethod
-    def of(cls, prefix: Sequence[int], continuations: Sequence[Sequence[int]], stored: Tensor | None) -> Question:
-        """Return the question about `continuations` after `prefix`."""
+    def of(cls, prefix: Sequence[int], continuations: Sequence[Sequence[int]], stored: Tensor | None) -> ScoreQuery:
+        """Return the query for `continuations` after `prefix`."""
         common = reduce(lambda first, second: first[: shared(first, second)], continuations)
         rest = [tokens[len(common) :] for tokens in continuations]
         return cls([*prefix, *common], rest, len(common), stored)
@@ -53,21 +53,21 @@ class Question:
 
 
 @torch.no_grad()
-def summed_logprobs(model: Any, questions: Sequence[Question]) -> list[list[float]]:
-    """Return log p(continuation | prefix) summed over tokens, 0 for an empty one, for every question."""
-    rows, device = len(questions), model.device
-    width = max(map(len, questions))
-    end = max(question.known + len(question) for question in questions)
+def summed_logprobs(model: Any, queries: Sequence[ScoreQuery]) -> list[list[float]]:
+    """Return log p(continuation | prefix) summed over tokens, 0 for an empty one, for every query."""
+    rows, device = len(queries), model.device
+    width = max(map(len, queries))
+    end = max(query.known + len(query) for query in queries)
     ids, positions = (torch.zeros((rows, width), dtype=torch.long) for _ in range(2))
     columns = torch.full((rows, width), -1)
     seen = torch.zeros((rows, 1, width, end), dtype=torch.bool)
     seen[..., 0] = True  # for padding: attention to nothing at all is not a number
-    for row, question in enumerate(questions):
-        _lay(question, ids[row], positions[row], columns[row], seen[row, 0])
+    for row, query in enumerate(queries):
+        _lay(query, ids[row], positions[row], columns[row], seen[row, 0])
     shape, like = Shape.of(model.config), model.get_input_embeddings().weight
-    cache = RowCache(shape, [question.stored for question in questions], end, like)
+    cache = RowCache(shape, [query.stored for query in queries], end, like)
     cache.open(slice(None), columns.to(device), end)
-    kept = 1 + max(len(question) - len(question.parts[0]) + question.common for question in questions)
+    kept = 1 + max(len(query) - len(query.parts[0]) + query.common for query in queries)
     logits = model(
         input_ids=ids.to(device),
         position_ids=positions.to(device),
@@ -76,26 +76,26 @@ def summed_logprobs(model: Any, questions: Sequence[Question]) -> list[list[floa
         use_cache=True,
         logits_to_keep=kept,
     ).logits
-    places = [(row, kept + at) for row, question in enumerate(questions) for at in _before(question)]
-    targets = [token for question in questions for tokens in _scored(question) for token in tokens]
+    places = [(row, kept + at) for row, query in enumerate(queries) for at in _before(query)]
+    targets = [token for query in queries for tokens in _scored(query) for token in tokens]
     table = logits[tuple(torch.tensor(places, device=device).unbind(1))].float().log_softmax(-1)
     logprobs = iter(table.gather(1, torch.tensor(targets, device=device)[:, None]).squeeze(1).double().tolist())
-    sums = [[sum(next(logprobs) for _ in tokens) for tokens in _scored(question)] for question in questions]
+    sums = [[sum(next(logprobs) for _ in tokens) for tokens in _scored(query)] for query in queries]
     return [[common + rest for rest in rests] for common, *rests in sums]
 
 
-def _scored(question: Question) -> list[Sequence[int]]:
+def _scored(query: ScoreQuery) -> list[Sequence[int]]:
     """Return the tokens whose log-probabilities are summed: the common ones, then those of each continuation."""
-    return [question.prefix[len(question.prefix) - question.common :], *question.continuations]
+    return [query.prefix[len(query.prefix) - query.common :], *query.continuations]
 
 
-def _lay(question: Question, ids: Tensor, positions: Tensor, columns: Tensor, seen: Tensor) -> None:
-    """Write one question's tokens, positions, columns in the cache (each [T]) and what they see ([T, columns])."""
-    at, column = len(ids) - len(question), question.known
-    for number, tokens in enumerate(question.parts):
+def _lay(query: ScoreQuery, ids: Tensor, positions: Tensor, columns: Tensor, seen: Tensor) -> None:
+    """Write one query's tokens, positions, columns in the cache (each [T]) and what they see ([T, columns])."""
+    at, column = len(ids) - len(query), query.known
+    for number, tokens in enumerate(query.parts):
         length = len(tokens)
         rows, cells = slice(at, at + length), slice(column, column + length)
-        before = len(question.prefix) if number else question.known
+        before = len(query.prefix) if number else query.known
         ids[rows] = torch.tensor(tokens, dtype=torch.long)
         positions[rows] = torch.arange(before, before + length)
         columns[rows] = torch.arange(cells.start, cells.stop)
@@ -104,13 +104,13 @@ def _lay(question: Question, ids: Tensor, positions: Tensor, columns: Tensor, se
         at, column = rows.stop, cells.stop
 
 
-def _before(question: Question) -> list[int]:
+def _before(query: ScoreQuery) -> list[int]:
     """Return where the scored tokens are predicted, counted from the row's end: -1 is its last token."""
-    prefix, *continuations = question.parts
-    at = len(prefix) - len(question)
+    prefix, *continuations = query.parts
+    at = len(prefix) - len(query)
     end = at - 1
-    places = [*range(end - question.common, end)]
-    for whole, tokens in zip(question.continuations, continuations, strict=True):
+    places = [*range(end - query.common, end)]
+    for whole, tokens in zip(query.continuations, continuations, strict=True):
         if whole:
             places += [end, *range(at, at + len(tokens))]
         at += len(tokens)

@@ -114,8 +114,8 @@ class StoredTensors:
     def rows(self, name: str, rows: slice) -> Tensor:
         """Return rows of a tensor; a number has none, and is returned."""
         with _readable(self._folder), safe_open(self._files[name], framework="pt") as tensors:
-            found: Tensor = tensors.get_slice(name)[rows] if self.shapes[name] else tensors.get_tensor(name)
-            return found
+            part: Tensor = tensors.get_slice(name)[rows] if self.shapes[name] else tensors.get_tensor(name)
+            return part
 
 
 def weight_files(folder: Path) -> list[Path]:

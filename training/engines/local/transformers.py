@@ -22,7 +22,7 @@ from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
 from training.engines.local.adapters import Adapters
 from training.engines.local.draw import Settings, draw, restrict
 from training.engines.local.kv import PrefixStore, RowCache, Shape
-from training.engines.local.likelihood import Question, summed_logprobs
+from training.engines.local.likelihood import ScoreQuery, summed_logprobs
 from training.engines.local.loading import folder_weights, load_merged, load_tokenizer
 from training.engines.trie import Trie, trie_of
 from training.errors import BadInput, EngineError, boundary
@@ -55,7 +55,7 @@ class _Row:
 
 
 @dataclass(slots=True, eq=False)
-class _Asked:
+class _ScoreRequest:
     """One request for scores in progress."""
 
     prefix: list[int]
@@ -81,12 +81,13 @@ class TransformersEngine:
         self._shape = Shape.of(self._model.config)
         self._store = PrefixStore(int(options.cache_gib * 2**30))
         self._waiting: list[_Row] = []
-        self._asked: list[_Asked] = []
+        self._to_score: list[_ScoreRequest] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._busy = asyncio.Lock()
         self._runner: asyncio.Task[None] | None = None
         self._loading = 0
         self._broken = ""
+        self._version: int | None = None
         self.steps = 0  # forward passes; others see by it that the engine makes progress
 
     async def sample(self, request: SampleRequest) -> Sample:
@@ -121,11 +122,11 @@ class TransformersEngine:
         if len(prefix) + longest > self.window:
             raise EngineError(f"{len(prefix)} + {longest} tokens do not fit a window of {self.window}")
         future: asyncio.Future[list[float]] = asyncio.get_running_loop().create_future()
-        self._asked.append(_Asked(list(prefix), [list(tokens) for tokens in continuations], adapter, future))
+        self._to_score.append(_ScoreRequest(list(prefix), [list(tokens) for tokens in continuations], adapter, future))
         self._start()
         return await future
 
-    async def load_weights(self, weights: Weights) -> None:
+    async def load_weights(self, weights: Weights, version: int | None = None) -> None:
         """Replace the weights after the running requests have ended; names and shapes must be the model's."""
         self._enter()
         if self._adapters:
@@ -135,6 +136,7 @@ class TransformersEngine:
             with boundary(into=EngineError):
                 self._load(weights)
             self._broken = ""
+            self._version = version
 
     async def load_adapters(self, adapters: Mapping[str, Path]) -> None:
         """Replace the adapters after the running requests have ended; see `AdapterEngine.load_adapters`."""
@@ -161,12 +163,12 @@ class TransformersEngine:
         """Fail all waiting requests and free the model."""
         self._broken = "the engine is closed"
         futures: list[asyncio.Future[Any]] = [row.future for row in self._waiting]
-        futures += [asked.future for asked in self._asked]
+        futures += [request.future for request in self._to_score]
         for future in futures:
             if not future.done():
                 future.set_exception(EngineError("the engine was closed"))
         self._waiting.clear()
-        self._asked.clear()
+        self._to_score.clear()
         if self._runner is not None and self._loop is asyncio.get_running_loop():
             await self._runner
         self._store.clear()
@@ -180,7 +182,7 @@ class TransformersEngine:
         if self._loop is not loop:
             self._loop, self._busy, self._runner, self._loading = loop, asyncio.Lock(), None, 0
             self._waiting.clear()
-            self._asked.clear()
+            self._to_score.clear()
 
     def _start(self) -> None:
         if self._runner is None or self._runner.done():
@@ -188,10 +190,10 @@ class TransformersEngine:
 
     async def _run(self) -> None:
         """Serve until no request waits."""
-        while self._waiting or self._asked:
+        while self._waiting or self._to_score:
             await self._settle()
             async with self._busy:
-                self._answer()
+                self._score_waiting()
                 rows: list[_Row] = []
                 while rows := self._admit(rows):
                     try:
@@ -203,28 +205,29 @@ class TransformersEngine:
                                 row.future.set_exception(EngineError(str(error)))
                         rows = []
                     await self._settle()
-                    self._answer()
+                    self._score_waiting()
 
-    def _answer(self) -> None:
+    def _score_waiting(self) -> None:
         """Answer the requests for scores; none while new weights wait."""
-        if self._loading or not self._asked:
+        if self._loading or not self._to_score:
             return
-        asked, self._asked = [each for each in self._asked if not each.future.done()], []
-        questions = [
-            Question.of(each.prefix, each.continuations, self._store.find(each.prefix, each.adapter)) for each in asked
+        requests, self._to_score = [each for each in self._to_score if not each.future.done()], []
+        queries = [
+            ScoreQuery.of(each.prefix, each.continuations, self._store.find(each.prefix, each.adapter))
+            for each in requests
         ]
-        order = sorted(range(len(asked)), key=lambda at: -len(questions[at]))
-        for part in alike([len(questions[at]) for at in order]) if asked else ():
+        order = sorted(range(len(requests)), key=lambda at: -len(queries[at]))
+        for part in alike([len(queries[at]) for at in order]) if requests else ():
             try:
-                with boundary(into=EngineError), self._under([asked[at].adapter for at in order[part]]):
-                    answers = summed_logprobs(self._model, [questions[at] for at in order[part]])
+                with boundary(into=EngineError), self._under([requests[at].adapter for at in order[part]]):
+                    answers = summed_logprobs(self._model, [queries[at] for at in order[part]])
                 self.steps += 1
             except EngineError as error:
                 for at in order[part]:
-                    asked[at].future.set_exception(EngineError(str(error)))
+                    requests[at].future.set_exception(EngineError(str(error)))
             else:
                 for at, answer in zip(order[part], answers, strict=True):
-                    asked[at].future.set_result(answer)
+                    requests[at].future.set_result(answer)
 
     def _admit(self, rows: list[_Row]) -> list[_Row]:
         """Return the running rows and as many waiting ones as may join."""
@@ -238,10 +241,10 @@ class TransformersEngine:
 
     async def _settle(self) -> None:
         """Run the event loop until all ready coroutines have made their requests."""
-        quiet, before = 0, len(self._waiting) + len(self._asked)
+        quiet, before = 0, len(self._waiting) + len(self._to_score)
         while quiet < SETTLE:
             await asyncio.sleep(0)
-            count = len(self._waiting) + len(self._asked)
+            count = len(self._waiting) + len(self._to_score)
             quiet = quiet + 1 if count == before else 0
             before = count
 
@@ -291,7 +294,11 @@ class TransformersEngine:
             count = len(row.logprobs)
             row.future.set_result(
                 Sample(
-                    tuple(row.sampled()), tuple(row.logprobs), "stop" if stopped else "length", row.discarded / count
+                    tuple(row.sampled()),
+                    tuple(row.logprobs),
+                    "stop" if stopped else "length",
+                    row.discarded / count,
+                    self._version,
                 )
             )
         return True

@@ -2,6 +2,8 @@
 
 A thread of its own owns vLLM and steps it while there is work; requests and weights reach it through a queue, answers
 go back to the event loop that asked. Within one process only one engine steps at a time, for vLLM keeps global state.
+The model computes in this process too; one that is split over several GPUs or groups of cores (`tensor_parallel`)
+computes in as many worker processes, which end with this one.
 Every failure raises `EngineError`; after one inside vLLM the engine refuses further work.
 """
 
@@ -18,7 +20,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from training.engines.adapters import LINEAR, check_adapters, check_known, check_lora
+from training.cluster.devices import split
+from training.engines.adapters import LINEAR, check_adapters, check_known, check_lora, served_rank
 from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
 from training.engines.trie import trie_of
 from training.errors import EngineError, ParleyError, boundary
@@ -28,12 +31,17 @@ if TYPE_CHECKING:
 
 SETTINGS = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # in process, so that weights are handed over as tensors
-    "VLLM_USE_V2_MODEL_RUNNER": "0",  # the sampler that `_Cut` wraps belongs to the first runner
+    "VLLM_USE_V2_MODEL_RUNNER": "0",  # the sampler that `DiscardedMasses` wraps belongs to the first runner
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would copy locks that other threads of this process hold
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "ERROR",
 }
-RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
-"""The largest ranks of adapters that vLLM can be made for."""
+LOOPBACK = {
+    "VLLM_HOST_IP": "127.0.0.1",
+    "GLOO_SOCKET_IFNAME": "lo",
+    "NCCL_SOCKET_IFNAME": "lo",
+}
+"""Keeps the workers of an engine, which are all on this machine, from listening to others."""
 _ALONE = threading.Lock()
 """Acquired while any engine of this process is inside vLLM."""
 
@@ -74,30 +82,13 @@ class VllmEngine:
         self._running: dict[str, _Task] = {}
         self._broken = ""
         self.steps = 0  # of vLLM; others see by it that the engine makes progress
+        self.workers: tuple[int, ...] = ()  # processes that compute, where these are others than this one
+        self.gpu_bytes = 0  # that torch has taken in them
         started: queue.SimpleQueue[int | ParleyError] = queue.SimpleQueue()
-        on_cpu = options.device == "cpu"
-        arguments: dict[str, Any] = {
-            "dtype": options.dtype,
-            "max_num_seqs": options.max_running,
-            "kv_cache_memory_bytes": int(options.cache_gib * 2**30),
-            "enforce_eager": on_cpu if eager is None else eager,
-        }
         self._choices = options.choices
         self._most, self._known = options.adapters, frozenset[str]()
-        if options.adapters:
-            arguments |= {
-                "enable_lora": True,
-                # one more than there are: on CPU, requests without an adapter read the last place, which stays 0
-                "max_loras": options.adapters + 1,
-                # without the head: its adapter would take rows of scores for sampled tokens
-                "lora_target_modules": sorted(LINEAR),
-                "max_lora_rank": next((rank for rank in RANKS if rank >= options.adapter_rank), RANKS[-1]),
-            }
-        if on_cpu:
-            # a prompt read in pieces makes vLLM rewind the seeded generators, which those of the CPU cannot do
-            arguments["enable_chunked_prefill"] = False
         self._thread = threading.Thread(
-            target=self._live, args=(model, options.window, arguments, started), name="vllm", daemon=True
+            target=self._live, args=(model, options, _arguments(options, eager), started), name="vllm", daemon=True
         )
         self._thread.start()
         result = started.get()
@@ -136,11 +127,11 @@ class VllmEngine:
         score: float = await self._ask(name, lambda core: core.add_score(name, prefix, continuation, adapter))
         return score
 
-    async def load_weights(self, weights: Weights) -> None:
+    async def load_weights(self, weights: Weights, version: int | None = None) -> None:
         """Replace the weights after the running requests have ended; later requests wait for the new weights."""
         if self._most:
             raise EngineError("an engine with adapters keeps its weights")
-        await self._ask(None, lambda core: core.reload(weights))
+        await self._ask(None, lambda core: core.reload(weights, version))
 
     async def load_adapters(self, adapters: Mapping[str, Path]) -> None:
         """Replace the adapters after the running requests have ended; see `AdapterEngine.load_adapters`."""
@@ -171,21 +162,24 @@ class VllmEngine:
     def _live(
         self,
         model: str | Path,
-        window: int,
-        options: dict[str, Any],
+        options: EngineOptions,
+        arguments: dict[str, Any],
         started: queue.SimpleQueue[int | ParleyError],
     ) -> None:
         """Build vLLM, serve until stopped, free it."""
         for name, value in SETTINGS.items():
             os.environ.setdefault(name, value)
+        if options.tensor_parallel > 1:
+            os.environ.update(_environment(options))
         try:
             with _ALONE, boundary(into=EngineError):
                 from training.engines.local.vllm_core import VllmCore
 
-                core = VllmCore(model, window, options, choices=self._choices)
+                core = VllmCore(model, options.window, arguments, choices=self._choices)
         except ParleyError as error:
             started.put(error)
             return
+        self.workers, self.gpu_bytes = core.workers, core.gpu_bytes
         started.put(core.window)
         backlog: deque[_Task] = deque()
         try:
@@ -237,6 +231,7 @@ class VllmEngine:
                 task.settle(error)
                 continue
             if task.name is None:
+                self.gpu_bytes = core.gpu_bytes
                 task.settle(None)
             else:
                 self._running[task.name] = task
@@ -263,3 +258,47 @@ class VllmEngine:
         for name, result in finished:
             if (done := self._running.pop(name, None)) is not None:
                 done.settle(result)
+
+
+def _arguments(options: EngineOptions, eager: bool | None) -> dict[str, Any]:
+    """Return the arguments of vLLM's engine that follow from the options."""
+    on_cpu = options.device == "cpu"
+    arguments: dict[str, Any] = {
+        "dtype": options.dtype,
+        "max_num_seqs": options.max_running,
+        "kv_cache_memory_bytes": int(options.cache_gib * 2**30),
+        "enforce_eager": on_cpu if eager is None else eager,
+    }
+    if options.tensor_parallel > 1:
+        arguments |= {
+            "tensor_parallel_size": options.tensor_parallel,
+            # processes of this one, which share its GPUs; Ray would look for others
+            "distributed_executor_backend": "mp",
+        }
+    if options.adapters:
+        arguments |= {
+            "enable_lora": True,
+            # one more than there are: on CPU, requests without an adapter read the last place, which stays 0
+            "max_loras": options.adapters + 1,
+            # without the head: its adapter would take rows of scores for sampled tokens
+            "lora_target_modules": sorted(LINEAR),
+            "max_lora_rank": served_rank(options.adapter_rank),
+        }
+    if on_cpu:
+        # a prompt read in pieces makes vLLM rewind the seeded generators, which those of the CPU cannot do
+        arguments["enable_chunked_prefill"] = False
+    return arguments
+
+
+def _environment(options: EngineOptions) -> dict[str, str]:
+    """Return the variables of worker processes: for their network, and on CPU for their cores or number of threads."""
+    if options.device != "cpu":
+        return LOOPBACK
+    parts = options.tensor_parallel
+    if len(options.cores) >= parts:
+        groups = (",".join(map(str, cores)) for cores in split(options.cores, parts))
+        return LOOPBACK | {"VLLM_CPU_OMP_THREADS_BIND": "|".join(groups)}
+    import torch
+
+    threads = max(1, torch.get_num_threads() // parts)
+    return LOOPBACK | {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(threads)}

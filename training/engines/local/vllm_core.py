@@ -5,29 +5,28 @@ Importing this module imports vLLM, so the environment variables that vLLM reads
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 from transformers import AutoConfig
-from vllm import EngineArgs, SamplingParams
+from vllm import EngineArgs, SamplingParams, envs
 from vllm.inputs.engine import tokens_input
 from vllm.lora.request import LoRARequest
 from vllm.sampling_params import RequestOutputKind
 from vllm.v1.engine.llm_engine import LLMEngine
-from vllm.v1.outputs import LogprobsTensors
-from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
 
 from training.bases import base_of, is_adapter, verified
 from training.engines.base import Sample, SampleRequest, Weights
 from training.engines.local.loading import folder_weights
-from training.engines.trie import Trie
+from training.engines.local.shared_tensors import grouped, shared
+from training.engines.local.vllm_worker import CHOICES, PREFIX, Choices, WorkerExtension
 from training.errors import EngineError
 
 if TYPE_CHECKING:
@@ -37,26 +36,28 @@ if TYPE_CHECKING:
 READ_TOKENS = 4096
 """Lower bound of the number of tokens in one step, over all requests."""
 
-CHOICES = "choices"
-"""The name under which a request's choices travel through vLLM."""
-
 _ALIVE: set[VllmCore] = set()
 
 
 class VllmCore:
-    """One `LLMEngine`. `window` is the longest prompt + reply in tokens; `choices`: requests may have choices."""
+    """One `LLMEngine`. `window` is the longest prompt + reply in tokens; `choices`: requests may have choices.
+
+    `workers` are the ids of the processes that compute, where these are others than this one, and `gpu_bytes` the GPU
+    memory that torch has taken in them.
+    """
 
     def __init__(self, model: str | Path, window: int, options: dict[str, Any], *, choices: bool = False) -> None:
         folder = verified(model)
         full = base_of(folder)
         longest = int(AutoConfig.from_pretrained(full, local_files_only=True).max_position_embeddings)
         self.window = min(window or longest, longest)
+        envs.disable_envs_cache()  # an engine before this one in the process was made with other variables
         with _process_left_alone():
             self._engine = LLMEngine.from_engine_args(
                 EngineArgs(
                     model=str(full),
                     tokenizer=str(folder),
-                    # of the sampling distribution: after the temperature (see _Cut for top-k and top-p)
+                    # of the sampling distribution: after the temperature (see DiscardedMasses for top-k and top-p)
                     logprobs_mode="processed_logprobs",
                     enable_prefix_caching=True,
                     disable_log_stats=True,
@@ -67,19 +68,23 @@ class VllmCore:
                     max_model_len=self.window,
                     max_num_batched_tokens=max(self.window, READ_TOKENS),
                     # only where it is needed: with one, every step waits for the tokens of the step before
-                    logits_processors=[_Choices] if choices else None,
+                    logits_processors=[Choices] if choices else None,
+                    worker_extension_cls=f"{WorkerExtension.__module__}.{WorkerExtension.__qualname__}",
                     **options,
                 )
             )
         self._shapes = {name: tuple(tensor.shape) for name, tensor in folder_weights(full)}
         self._requests: dict[str, SampleRequest] = {}
+        self._scored: set[str] = set()
         self._adapters: dict[str, LoRARequest] = {}
+        self._version: int | None = None
         self._numbers = count(1)
-        self._cut = _Cut(self._engine)
-        self._scores = _Scores(self._engine)
+        self.workers = tuple(pid for pid in self._of_workers("attach", os.getpid()) if pid != os.getpid())
+        _limit_lookups(self._engine)
         _ALIVE.add(self)
         if is_adapter(folder):
             self.reload(folder_weights(folder))
+        self._measure()
 
     def add(self, name: str, request: SampleRequest, room: int) -> None:
         """Queue a request for at most `room` tokens."""
@@ -109,36 +114,37 @@ class VllmCore:
             max_tokens=1,
             temperature=1.0,
             prompt_logprobs=0,
-            skip_reading_prefix_cache=False,  # see _Scores
+            skip_reading_prefix_cache=False,  # see _limit_lookups
             ignore_eos=True,
             detokenize=False,
+            extra_args={PREFIX: len(prefix)},
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
         prompt = tokens_input([*prefix, *continuation])
         self._engine.add_request(name, prompt, params, lora_request=self._adapters.get(adapter))
-        self._scores.add(name, len(prefix))
+        self._scored.add(name)
 
     def step(self) -> list[tuple[str, Sample | float]]:
         """Advance all requests by one token; return the finished ones."""
+        finished = [output for output in self._engine.step() if output.finished]
+        discarded = self._pop_discarded([output.request_id for output in finished])
         done: list[tuple[str, Sample | float]] = []
-        for output in self._engine.step():
+        for output in finished:
             name = output.request_id
-            if not output.finished:
-                continue
-            if name in self._scores:
-                self._scores.pop(name)
+            if name in self._scored:
+                self._scored.remove(name)
                 done.append((name, self._score(output)))
             elif name in self._requests:
-                done.append((name, self._sample(output, self._requests.pop(name))))
+                done.append((name, self._sample(output, self._requests.pop(name), discarded.get(name, []))))
         return done
 
     def abort(self, names: list[str]) -> None:
         """Abort requests whose callers are gone."""
         self._engine.abort_request(names)
+        self._pop_discarded(names)
         for name in names:
             self._requests.pop(name, None)
-            self._scores.pop(name)
-            self._cut.pop(name)
+            self._scored.discard(name)
 
     def load_adapters(self, adapters: Mapping[str, Path]) -> None:
         """Replace all adapters and clear the prefix cache; no request may be running."""
@@ -156,19 +162,33 @@ class VllmCore:
         if not self._engine.reset_prefix_cache():
             raise EngineError("the prefix cache could not be emptied, so old weights would shine through")
 
-    def reload(self, weights: Weights) -> None:
+    def reload(self, weights: Weights, version: int | None = None) -> None:
         """Replace all weights and clear the prefix cache; no request may be running."""
         source = folder_weights(weights) if isinstance(weights, Path) else weights
-        self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": self._checked(source)})
-        self._refresh_head()
+        self._of_workers("begin_weights")
+        for group in grouped(self._checked(source)):
+            if self.workers:
+                with shared(group) as tensors:
+                    self._of_workers("take_weights", tensors)
+            else:
+                self._of_workers("take_weights", group)
+        self._of_workers("end_weights")
         self._clear()
+        self._measure()
+        self._version = version
 
-    def _refresh_head(self) -> None:
-        """Repack the output head: if it is tied to the embeddings, vLLM does not update its packed copy on CPU."""
-        if not self._engine.model_config.hf_config.tie_word_embeddings:
-            return
-        head = self._engine.model_executor.driver_worker.worker.model_runner.get_model().lm_head
-        head.quant_method.process_weights_after_loading(head)
+    def _of_workers(self, method: str, *arguments: Any) -> list[Any]:
+        """Call a method of all workers; return what each returns. See `WorkerExtension`."""
+        return self._engine.collective_rpc(method, args=arguments)
+
+    def _pop_discarded(self, names: list[str]) -> dict[str, list[float]]:
+        """Return, and delete, the masses that top-k and top-p removed from those requests that have either."""
+        cut = [name for name in names if name in self._requests and _is_cut(self._requests[name])]
+        masses: dict[str, list[float]] = self._of_workers("pop_discarded", cut)[0] if cut else {}
+        return masses
+
+    def _measure(self) -> None:
+        self.gpu_bytes = sum(self._of_workers("reserved_gpu_bytes")) if self.workers else 0
 
     def shutdown(self) -> None:
         """Free vLLM's resources. The last engine of a process also frees the shared state."""
@@ -191,7 +211,7 @@ class VllmCore:
         if missing:
             raise EngineError(f"no weights came for {', '.join(sorted(missing)[:3])}")
 
-    def _sample(self, output: Any, request: SampleRequest) -> Sample:
+    def _sample(self, output: Any, request: SampleRequest, discarded: list[float]) -> Sample:
         completion = output.outputs[0]
         tokens = tuple(completion.token_ids)
         logprobs = tuple(
@@ -199,9 +219,9 @@ class VllmCore:
         )
         if request.sampling.temperature <= 0:
             logprobs = (0.0,) * len(tokens)  # a greedy token is certain
-        cut = self._cut.pop(output.request_id)[-len(tokens) :]
-        discarded = sum(cut) / len(cut) if cut else 0.0
-        return Sample(tokens, logprobs, "stop" if completion.finish_reason == "stop" else "length", discarded)
+        masses = discarded[-len(tokens) :]
+        finish: Literal["stop", "length"] = "stop" if completion.finish_reason == "stop" else "length"
+        return Sample(tokens, logprobs, finish, sum(masses) / len(masses) if masses else 0.0, self._version)
 
     @staticmethod
     def _score(output: Any) -> float:
@@ -210,102 +230,28 @@ class VllmCore:
         return float(sum(row[token].logprob for token, row in scored))
 
 
-class _Choices(AdapterLogitsProcessor):
-    """Excludes the tokens that continue no choice, before the temperature: what is left is renormalised by vLLM.
-
-    vLLM's own structured output does not fit: it allows every tokenization of a choice, and does not report which
-    tokens were allowed, which the trainer must know.
-    """
-
-    def is_argmax_invariant(self) -> bool:
-        """Greedy requests have choices, too."""
-        return False
-
-    def new_req_logits_processor(self, params: SamplingParams) -> Any:
-        """Return the restriction of a request's logits, None for one without choices."""
-        choices = (params.extra_args or {}).get(CHOICES)
-        return partial(_restricted, Trie(choices)) if choices else None
+def _is_cut(request: SampleRequest) -> bool:
+    """Whether top-k or top-p limit what is sampled."""
+    sampling = request.sampling
+    return not request.choices and (sampling.top_k > 0 or sampling.top_p < 1)
 
 
-def _restricted(trie: Trie, sampled: list[int], logits: Tensor) -> Tensor:
-    """Return the logits (V,) with -inf outside the tokens that may follow `sampled`.
-
-    A reply may be computed one token beyond its end, which vLLM drops.
-    """
-    allowed = trie.allowed(sampled)
-    if not allowed:
-        return logits
-    restricted = torch.full_like(logits, -torch.inf)
-    restricted[list(allowed)] = logits[list(allowed)]
-    return restricted
-
-
-class _Cut:
-    """Computes log-probabilities before top-k and top-p, and records the probability mass that they remove per token.
-
-    vLLM's own are renormalised over what is left. The sampler's `forward` is wrapped: what it returns beside the
-    sampled tokens is replaced by log softmax(logits / T) over the whole vocabulary.
-    """
-
-    def __init__(self, engine: LLMEngine) -> None:
-        self._runner = engine.model_executor.driver_worker.worker.model_runner
-        self._masses: dict[str, list[float]] = {}
-        sampler = self._runner.sampler.topk_topp_sampler
-        self._inner = sampler.forward
-        sampler.forward = self._forward
-
-    def pop(self, name: str) -> list[float]:
-        """Return the masses of a request and delete them."""
-        return self._masses.pop(name, [])
-
-    def _forward(self, logits: Tensor, generators: Any, k: Tensor | None, p: Tensor | None) -> tuple[Tensor, Any]:
-        if k is None and p is None:
-            result: tuple[Tensor, Any] = self._inner(logits, generators, k, p)
-            return result
-        whole = logits.log_softmax(dim=-1, dtype=torch.float32)
-        sampled, filtered = self._inner(logits, generators, k, p)
-        kept_mass = (whole - filtered).gather(1, sampled.long().view(-1, 1)).exp().view(-1).tolist()
-        for internal, mass in zip(self._runner.input_batch.req_ids, kept_mass, strict=True):
-            self._masses.setdefault(_own_name(internal), []).append(max(0.0, 1.0 - mass))
-        return sampled, whole
-
-
-class _Scores:
-    """The requests for scores: they begin from the prefix cache, and only what follows the prefix is returned.
+def _limit_lookups(engine: LLMEngine) -> None:
+    """Let requests for scores begin from the prefix cache.
 
     vLLM computes log-probabilities of a prompt's tokens only where it reads the token before, so by default requests
     for them skip the cache. Here the lookup is limited to the prefix without its last token: everything that follows is
-    read, even if it is cached. vLLM's rows for the tokens of the prefix, some of which it never computed, are dropped.
+    read, even if it is cached. vLLM's rows for the tokens of the prefix, some of which it never computed, are dropped
+    by its workers.
     """
+    manager = engine.engine_core.engine_core.scheduler.kv_cache_manager
+    find = manager.get_computed_blocks
 
-    def __init__(self, engine: LLMEngine) -> None:
-        self._prefixes: dict[str, int] = {}  # their lengths
-        manager = engine.engine_core.engine_core.scheduler.kv_cache_manager
-        runner = engine.model_executor.driver_worker.worker.model_runner
-        self._find, self._compute = manager.get_computed_blocks, runner._get_prompt_logprobs_dict  # noqa: SLF001
-        manager.get_computed_blocks, runner._get_prompt_logprobs_dict = self._computed_blocks, self._computed  # noqa: SLF001
+    def limited(request: Any) -> Any:
+        prefix = (request.sampling_params.extra_args or {}).get(PREFIX)
+        return find(request if prefix is None else _Beginning(request, prefix))
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._prefixes
-
-    def add(self, name: str, prefix: int) -> None:
-        """Register a request whose first `prefix` tokens are not scored."""
-        self._prefixes[name] = prefix
-
-    def pop(self, name: str) -> None:
-        """Forget a request; do nothing if it asks for no score."""
-        self._prefixes.pop(name, None)
-
-    def _computed_blocks(self, request: Any) -> Any:
-        prefix = self._prefixes.get(_own_name(request.request_id))
-        return self._find(request if prefix is None else _Beginning(request, prefix))
-
-    def _computed(self, *args: Any) -> dict[str, LogprobsTensors]:
-        tables = self._compute(*args)  # row i has the log-probability of token i + 1
-        return {
-            internal: LogprobsTensors(*(part[self._prefixes[_own_name(internal)] - 1 :] for part in table[:3]))
-            for internal, table in tables.items()
-        }
+    manager.get_computed_blocks = limited
 
 
 class _Beginning:
@@ -318,20 +264,16 @@ class _Beginning:
         return getattr(self._request, name)
 
 
-def _own_name(internal: str) -> str:
-    """Return our name of a request: vLLM's internal one is ours, a dash and eight characters."""
-    return internal.rpartition("-")[0]
-
-
 @contextmanager
 def _process_left_alone() -> Iterator[None]:
-    """Restore the global state that vLLM's start changes: random states and torch.set_num_threads."""
+    """Restore the global state that vLLM's start changes: random states, torch's threads, and how they are set."""
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002 (the global one)
-    set_threads = torch.set_num_threads
+    set_threads, threads = torch.set_num_threads, torch.get_num_threads()
     try:
         yield
     finally:
         torch.set_num_threads = set_threads
+        set_threads(threads)
         random.setstate(states[0])
         np.random.set_state(states[1])  # noqa: NPY002
         torch.set_rng_state(states[2])
