@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.metrics import f1_score
 
 from tests.toy_models import write_random_llama
+from training.engines.pooling import Pooling
 from training.errors import BadInput
 from training.labels import classifier
 from training.labels.classifier import (
@@ -22,7 +23,6 @@ from training.labels.classifier import (
     train,
     train_on,
 )
-from training.labels.info import Pooling
 from training.labels.prevalence import error_rates
 from training.labels.turns import LabelledTurns
 from training.store import MANIFEST, sha256, write_json

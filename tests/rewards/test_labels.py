@@ -11,8 +11,9 @@ from tests.rewards.test_judge import VALUES, answer
 from training import config as configs
 from training import games
 from training.engines.base import ChatReply
+from training.engines.pooling import Pooling
 from training.errors import BadInput, JudgeError
-from training.labels.info import ClassifierInfo, Pooling
+from training.labels.info import ClassifierInfo
 from training.labels.prevalence import Agreement, ErrorRates, Rate
 from training.reward_section import LabelReward, RewardSection
 from training.rewards import build, lowest
@@ -50,7 +51,7 @@ class Words:
     info: ClassifierInfo = INFO
     read: list = field(default_factory=list)
 
-    def predict(self, texts, dialogues=None):
+    async def label(self, texts, dialogues=None):
         self.read.append(list(texts))
         return [[value if name in text else 0.29 for name, value in self.probabilities.items()] for text in texts]
 

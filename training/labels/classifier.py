@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from training import bases
+from training.engines.local.embedding import Embedder
+from training.engines.pooling import Pooling
 from training.errors import BadInput
-from training.labels.embedding import Embedder
-from training.labels.info import INFO, WEIGHTS, ClassifierInfo, Pooling, read_info
+from training.labels.info import INFO, WEIGHTS, ClassifierInfo, read_info
 from training.labels.prevalence import agreement, error_rates
 from training.labels.turns import LabelledTurns
 from training.seeding import derive
@@ -28,7 +29,7 @@ from training.store import atomic_directory, from_json, write_json
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from training.labels.embedding import States
+    from training.engines.local.embedding import States
 
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]

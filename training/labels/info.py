@@ -6,29 +6,16 @@ Reading it needs neither the weights nor the model that they stand on. Raises `B
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
+from training.engines.pooling import Pooling
 from training.errors import BadInput
 from training.labels.prevalence import Agreement, ErrorRates
 from training.reading import Record
 from training.store import from_json, verify_directory
 
 INFO, WEIGHTS = "classifier.json", "classifier.safetensors"
-
-
-class Pooling(Record):
-    """Which hidden states of a turn are its embedding.
-
-    `layer` is 0 for the token embeddings and the number of layers for the last one, after the final norm. `how` is the
-    mean over the turn's tokens, or the state of its last one. `context` is what the model reads before the turn:
-    nothing, the previous turn of the dialogue, or all turns before it.
-    """
-
-    layer: int
-    how: Literal["mean", "last"]
-    context: Literal["none", "previous", "dialogue"]
 
 
 class ClassifierInfo(Record):

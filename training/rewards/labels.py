@@ -30,13 +30,13 @@ PREFIX = "label_"
 
 
 class Labeller(Protocol):
-    """A classifier with its model in memory: `training.labels.classifier.Labeller`."""
+    """A classifier whose model is in this process or in others (`training.labels.labellers`)."""
 
     @property
     def info(self) -> ClassifierInfo:
         """What the classifier says of itself."""
 
-    def predict(self, texts: Sequence[str], dialogues: Sequence[Hashable] | None = None) -> Any:
+    async def label(self, texts: Sequence[str], dialogues: Sequence[Hashable] | None = None) -> Any:
         """Return the probability (n, L) of each label in each turn."""
 
 
@@ -131,7 +131,6 @@ class Labelled:
             if entry.codebook and judge is None:
                 raise BadInput("this label needs a judge: give its address and model", "judge")
         self.inner, self.section, self.labellers, self.judge = inner, section, dict(labellers), judge
-        self._one_at_a_time = asyncio.Lock()
 
     async def score(self, episode: Episode, seed: int) -> Score:
         """Score by the inner reward, then by the labels."""
@@ -166,8 +165,7 @@ class Labelled:
             labels, thresholds = labeller.info.labels, labeller.info.thresholds
             columns: list[Sequence[float]] = [()] * len(labels)
             if texts:
-                async with self._one_at_a_time:  # a model takes all cores for one episode as for many
-                    rows = await asyncio.to_thread(labeller.predict, texts, ["episode"] * len(texts))
+                rows = await labeller.label(texts, ["episode"] * len(texts))
                 columns = list(zip(*rows, strict=True))
             for label, threshold, column in zip(labels, thresholds, columns, strict=True):
                 having = {place for place, value in zip(places, column, strict=True) if value >= threshold}
