@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -17,13 +18,15 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from training import bases, games, phases, players, rewards, run_checks, suites
 from training.cluster.section import ClusterSection
+from training.engines.adapters import lora_of
 from training.engines.base import Sampling
 from training.engines.choice import choose
 from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput
+from training.labels.info import read_info
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
-from training.opponent_sections import MIRROR, PAST, SPEAKER, LeagueSection, Opponent, of_learner
+from training.opponent_sections import MIRROR, PAST, PHASE, SPEAKER, LeagueSection, Opponent, of_learner
 from training.phases import Phase
 from training.reading import NO_FIELD, Record, Version
 from training.reward_section import LabelReward, RewardSection
@@ -172,6 +175,37 @@ class RunConfig(Record):
         as_it_was += self.rollout.past_loaded if PAST in sources else 0
         adapters = self.learn.lora is not None and bases.find(self.model.base) is not None
         return len(models) + (min(1, as_it_was) if adapters else as_it_was)
+
+    @property
+    def adapters_beside(self) -> tuple[int, int]:
+        """How many adapters one of the `models_beside` serves, and their largest rank: (0, 0) if there are none.
+
+        They are past selves in memory and phases of a run whose checkpoints are adapters, and folders on this machine
+        with adapters of the same base.
+        """
+        sources = {source for _, source in self.sources()}
+        ranks: list[int] = []
+        if self.learn.lora is not None and bases.find(self.model.base) is not None:
+            saved = sum(source.startswith(PHASE) for source in sources)
+            saved += self.rollout.past_loaded if PAST in sources else 0
+            ranks += [self.learn.lora.rank] * saved
+        for source in sources:
+            if bases.is_folder(source) and bases.is_adapter(Path(source)):
+                lora = lora_of(Path(source))
+                if lora is not None and bases.base_name(Path(source)) == self.model.base:
+                    ranks.append(lora.rank)
+        return len(ranks), max(ranks, default=0)
+
+    @property
+    def classifier_bases(self) -> dict[int, str]:
+        """The model that the classifier of each of `reward.labels` reads, by place; "" if it is not on this machine."""
+        bases_of: dict[int, str] = {}
+        for place, entry in enumerate(self.reward.labels):
+            if entry.classifier:
+                bases_of[place] = ""
+                with suppress(BadInput):
+                    bases_of[place] = read_info(Path(entry.classifier)).base
+        return bases_of
 
     def sources(self) -> Iterator[tuple[str, str]]:
         """Yield who may play beside the learner in the run and its phases, who speaks and who teaches, by field."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from training import games, phases, players, suites
+from training.cluster import splitting
 from training.errors import BadInput
 from training.games.log import check_settings
 from training.opponent_sections import MIRROR, SPEAKER, of_learner
@@ -56,14 +57,13 @@ def check_new(config: RunConfig) -> None:
 
 
 def check_cluster(config: RunConfig) -> None:
-    """Raise `BadInput` for a run that cannot start on the processes and GPUs that it names; a plan may name them."""
+    """Raise `BadInput` for a run that cannot start on the processes that it names, on whatever machine."""
     section = config.cluster
     if section.alone:
         return
     if config.kind != "train":
         raise BadInput("only training has several processes: leave the section out", "cluster")
-    if section.tensor_parallel != 1:
-        raise BadInput("a run can start with tensor_parallel = 1 alone", "cluster.tensor_parallel")
+    splitting.check_engine(config)
 
 
 def _check_games(config: RunConfig) -> None:

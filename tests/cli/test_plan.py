@@ -36,6 +36,7 @@ def test_a_configuration_without_the_section_gets_its_lines(capsys, large):
     ]  # fmt: skip
     large.write_text(large.read_text() + reported["toml"])
     assert (load(large).cluster.learners, load(large).cluster.engines) == (2, 6)
+    assert [line["bytes"] for line in reported["memory"]["store"]] == [2 * 4_022_468_096]
     again = planned(capsys, str(large), "--gpus", "8", "--shape", "4b")
     assert again["toml"] == ""
     assert again["processes"] == reported["processes"]
@@ -52,6 +53,11 @@ def test_the_tables_have_every_process_and_line(capsys, large):
     # 4 bytes × 7,615,616,512 over 4 ranks = 7.09 GiB; 2 bytes × as many = 14.19 GiB
     assert "weights 7.09 GiB 4 bytes × 7,615,616,512 parameters, over 4 ranks" in [" ".join(line) for line in words]
     assert "weights 14.19 GiB 2 bytes × 7,615,616,512 parameters" in [" ".join(line) for line in words]
+    # the newest weights, which the engines load from there
+    assert "Memory of Ray's store, on the first rank's node:" in lines
+    stored = "weights for the engines 14.19 GiB 2 bytes × 7,615,616,512 parameters × 1: the newest weights"
+    assert stored in [" ".join(line) for line in words]
+    assert "Memory of the driver, on its machine:" in lines
     assert lines[-3:] == ["[cluster]", "learners = 4", "engines = 12"]
 
 
@@ -64,10 +70,10 @@ def test_what_does_not_fit_says_why_and_what_would(capsys, large):
     assert weights["bytes"] == 4 * 7_615_616_512
     assert reported["advice"][0] == "cluster.learners = 3 on at least 4 GPUs"
     assert main(["plan", str(large), "--gpus", "2", "--shape", "7b"]) == 2
-    shown = capsys.readouterr().out
-    assert "Memory of the learner:" in shown
-    assert "Does not fit: the learner needs " in shown
-    assert "- cluster.learners = 3 on at least 4 GPUs" in shown
+    output = capsys.readouterr().out
+    assert "Memory of the learner:" in output
+    assert "Does not fit: the learner needs " in output
+    assert "- cluster.learners = 3 on at least 4 GPUs" in output
 
 
 def test_gpus_that_are_left_over_are_named(capsys, large):
@@ -78,9 +84,9 @@ def test_gpus_that_are_left_over_are_named(capsys, large):
 
 def test_one_gpu_is_shared(capsys):
     assert main(["plan", QUICK, "--gpus", "1", "--shape", "0.6b", "--memory", "60"]) == 0
-    shown = capsys.readouterr().out
-    assert "Together on one GPU: " in shown
-    assert "Note: flash attention needs half precision" in shown
+    output = capsys.readouterr().out
+    assert "Together on one GPU: " in output
+    assert "Note: flash attention needs bfloat16" in output
 
 
 @pytest.mark.parametrize("learn, engines", [("[learn]\nlora = false\n", 3), ("", 2)])

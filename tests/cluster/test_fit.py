@@ -2,7 +2,7 @@
 
 import pytest
 
-from training.cluster import memory, shapes
+from training.cluster import layout, memory, shapes
 from training.cluster.fit import fitted
 from training.cluster.memory import GIB
 from training.cluster.processes import Node
@@ -32,6 +32,7 @@ def test_without_gpus_open_numbers_are_one():
 def test_what_the_machine_has_no_memory_for_is_refused_with_each_part():
     config = parse({"cluster": {"engines": 2, "learners": 2}})
     needed = 2 * memory.learner(config, SHAPE, 2).total + 2 * memory.engine(config, SHAPE, 0).total
+    needed += 4 * 596_049_920  # the newest weights, in Ray's store
     fitted(config, SHAPE, nodes(0), needed / GIB + 0.01)
     with pytest.raises(BadInput, match=r"node-0 has 1\.0 GiB free.*a learner rank has.*an engine has") as caught:
         fitted(config, SHAPE, nodes(0), 1.0)
@@ -39,15 +40,52 @@ def test_what_the_machine_has_no_memory_for_is_refused_with_each_part():
     assert f"need {needed / GIB:.1f} GiB" in caught.value.why
 
 
-def test_an_engine_is_not_split_without_gpus():
-    with pytest.raises(BadInput, match="node-0 has no GPU") as caught:
-        fitted(parse({"cluster": {"tensor_parallel": 2}}), SHAPE, nodes(0), 1000.0)
+def test_without_gpus_each_worker_of_an_engine_needs_memory_and_a_core():
+    config = parse({"cluster": {"engines": 2, "tensor_parallel": 2}, "engine": {"name": "vllm"}})
+    worker = memory.engine(config, SHAPE, 0)
+    assert next(line.bytes for line in worker.lines if line.name == "weights") == 2 * 596_049_920  # 4 bytes, halved
+    # each engine has a process beside its two workers: 1 GiB, and the largest tensor in memory that they share
+    engine = 2 * worker.total + GIB + 4 * 151_936 * 1024
+    needed = memory.learner(config, SHAPE, 1).total + 2 * engine + 4 * 596_049_920
+    chosen = fitted(config, SHAPE, nodes(0), needed / GIB + 0.01)
+    assert (chosen.learners, chosen.engines, chosen.tensor_parallel) == (1, 2, 2)
+    with pytest.raises(BadInput, match=r"each of its 2 workers has .*an engine itself has Python") as caught:
+        fitted(config, SHAPE, nodes(0), needed / GIB - 0.01)
+    assert f"2 engines of {engine / GIB:.1f} GiB" in caught.value.why
+
+
+def test_a_model_that_does_not_divide_is_refused_without_gpus_too():
+    with pytest.raises(BadInput, match="3 does not divide the 16 attention heads") as caught:
+        fitted(parse({"cluster": {"tensor_parallel": 3}, "engine": {"name": "vllm"}}), SHAPE, nodes(0), 1000.0)
     assert caught.value.where == "cluster.tensor_parallel"
 
 
-def test_one_gpu_is_not_split_between_processes():
-    with pytest.raises(BadInput, match="one GPU is shared in one process"):
-        fitted(parse({"cluster": {"lag": 1}}), SHAPE, nodes(1), 80.0)
+def test_on_one_gpu_a_run_whose_numbers_are_open_is_the_one_process_that_is_planned():
+    config = parse({"cluster": {"engines": "auto", "learners": "auto"}})
+    chosen = fitted(config, SHAPE, nodes(1), 80.0)
+    assert chosen == layout.plan(config, SHAPE, 1, 80.0).section
+    assert chosen.alone
+
+
+@pytest.mark.parametrize(
+    "section, joined, where, why",
+    [
+        ({"lag": 1}, False, "cluster.lag", "set cluster.lag = 0, or use at least 2 GPUs"),
+        ({"address": "local"}, False, "cluster.address", "leave cluster.address out, or use at least 2 GPUs"),
+        ({"engines": 2}, False, "cluster.engines", 'Set cluster.engines = 1 or "auto"'),
+        ({"engines": "auto"}, True, "cluster.address", "cannot share the one GPU of node-0: start the run on that"),
+    ],
+)
+def test_one_gpu_is_not_split_between_processes_neither_at_start_nor_in_the_plan(section, joined, where, why):
+    config = parse({"cluster": section})
+    with pytest.raises(BadInput) as caught:
+        fitted(config, SHAPE, nodes(1), 80.0, joined=joined)
+    assert caught.value.where == where
+    assert why in caught.value.why
+    if not joined:
+        with pytest.raises(BadInput) as planned:
+            layout.plan(config, SHAPE, 1, 80.0)
+        assert planned.value.why == caught.value.why
 
 
 def test_more_than_there_are_gpus_is_refused():
@@ -61,3 +99,16 @@ def test_without_gpus_each_process_takes_a_core_of_the_cluster():
     with pytest.raises(BadInput, match=r"5 processes of a core each are more than .*: node-0 2, node-1 2") as caught:
         fitted(parse({"cluster": {"engines": 3, "learners": 2}}), SHAPE, two, 1000.0)
     assert caught.value.where == "cluster.engines"
+
+
+def test_the_workers_of_an_engine_take_cores_of_one_node():
+    def on(engines, *cpus):
+        each = [Node(id=str(n), name=f"node-{n}", address="10.0.0.1", gpus=0, cpus=c) for n, c in enumerate(cpus)]
+        section = {"engines": engines, "tensor_parallel": 2}
+        return fitted(parse({"cluster": section, "engine": {"name": "vllm"}}), SHAPE, each, 1000.0)
+
+    assert on(2, 3, 2).engines == 2
+    with pytest.raises(BadInput, match=r"7 processes of a core each, the 2 workers of each engine included, are more"):
+        on(3, 3, 3)
+    with pytest.raises(BadInput, match=r"3 engines of 2 cores on one node find no room on the nodes: node-0 3, node-1"):
+        on(3, 3, 3, 1)

@@ -65,7 +65,7 @@ def test_a_large_model_takes_the_least_number_of_ranks_that_fits():
     assert 47.3 + 2.9 + 7.4 < layout.learner.total / memory.GIB < 76
 
 
-def test_numbers_that_are_given_are_kept_and_the_rest_is_named():
+def test_stated_numbers_are_kept_and_unused_gpus_are_named():
     layout = plan(config({"engines": 3, "learners": 1}), TINY, 8, 80)
     assert (len(layout.learners), len(layout.engines)) == (1, 3)
     assert layout.spare == ((0, 4), (0, 5), (0, 6), (0, 7))
@@ -113,7 +113,7 @@ def test_an_engine_of_several_gpus_lies_on_one_node():
             {"learners": 9, "engines": 2, "tensor_parallel": 4},
             17,
             "cluster.engines",
-            "2 engines of 4 GPUs on one node find room for 1 beside 9 learner ranks on 17 GPUs",
+            "there is room for 1 of 2 engines with 4 GPUs on one node each, beside 9 learner ranks on 17 GPUs",
         ),
     ],
 )  # fmt: skip
@@ -160,7 +160,7 @@ def test_ranks_for_which_there_are_too_few_gpus_are_counted():
     assert error.advice[0] == "cluster.learners = 3 on at least 4 GPUs"
 
 
-def test_a_batch_that_is_too_large_is_told_how_large_it_may_be():
+def test_of_a_batch_that_is_too_large_the_largest_that_fits_is_stated():
     run = config({"learners": 2, "engines": 6}, learn={"lora": False, "autocast": True, "tokens_per_batch": 131072})
     error = refused(run, SHAPES["0.6b"], 8)
     (words,) = (each for each in error.advice if each.startswith("learn.tokens_per_batch = "))

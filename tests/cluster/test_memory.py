@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import weakref
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from tests.cluster.decoders import TINY, decoder, shape
-from training.cluster import memory
+from tests.rewards.test_labels import INFO
+from tests.toy_models import write_random_llama
+from training.cluster import host_memory, memory
 from training.cluster.memory import GIB, Line, Memory
 from training.config import parse
+from training.engines.chunks import CHUNK_BYTES
 from training.engines.local.attention import Segments
+from training.labels.classifier import Classifier
 from training.learn import models
 from training.learn.policy import Policy
 from training.learn.rows import Layout
@@ -35,7 +42,7 @@ def test_all_weights_of_tiny_by_hand():
     assert sizes(memory.learner(config(learn=learn), TINY, 1)) == {
         "weights": 4 * 779_136,
         "gradients": 4 * 779_136,
-        "moments of AdamW": 8 * 779_136,
+        "optimizer state": 8 * 779_136,
         "frozen reference": 4 * 779_136,  # of the KL divergence
         "step of AdamW": 4 * 779_136,
         # 6 · 128 (two norms: input, normalised, output) + 4 · 320 (MLP) + 3 · 128 + 2 · 64 (attention) numbers of 4
@@ -53,7 +60,7 @@ def test_all_weights_of_tiny_by_hand():
 def test_two_ranks_share_what_is_always_there_and_gather_what_they_compute_with():
     learn = {"lora": False, "kl": "none", "kl_measured": False, "autocast": True, "tokens_per_batch": 1000}
     one, two = (sizes(memory.learner(config(learn=learn), TINY, ranks)) for ranks in (1, 2))
-    for name in ("weights", "gradients", "moments of AdamW", "step of AdamW"):
+    for name in ("weights", "gradients", "optimizer state", "step of AdamW"):
         assert two[name] * 2 == one[name]
     assert "frozen reference" not in one
     # autocast converts 3 · 172,032 weights of linear layers; ranks gather two layers, embeddings and the last norm
@@ -76,7 +83,7 @@ def test_adapters_of_tiny_by_hand():
     assert bytes_of["frozen weights"] == 2 * 779_136
     assert bytes_of["adapters"] == 2 * 4 * adapters
     assert bytes_of["gradients"] == 4 * adapters
-    assert bytes_of["moments of AdamW"] == 8 * adapters
+    assert bytes_of["optimizer state"] == 8 * adapters
     assert "frozen reference" not in bytes_of  # the weights without adapters are
     assert bytes_of["inputs of layers"] == 1000 * 3 * 2 * 128
     # 2 · 128 inputs of norms, and in float32 the inputs of 7 adapters (5 · 128, 320, 128) and their 7 · 4 outputs; in
@@ -134,17 +141,120 @@ def test_an_engine_by_hand():
         "prompts that are read": 4096 * 2 * (3 * 320 + 4 * 128),
         "logits": 10 * 2048 * 4 * 4,
         "CUDA and vLLM": 3 * GIB // 2,
+        "module that is reloaded": 2 * 2048 * 128,  # the embeddings; gate and up are 2 · 128 · 320 weights
     }
-    halved = sizes(memory.engine(config(cluster={"tensor_parallel": 2}), TINY))
+    halved = sizes(memory.engine(config(cluster={"tensor_parallel": 2}), TINY, others=2))
     assert halved["weights"] == 2 * 779_136
     assert halved["key-value cache"] == GIB
+    assert halved["engines of other models"] == 2 * (2 * 779_136 + GIB + 3 * GIB // 2)  # each has workers of its own
+
+
+def test_the_model_of_classifiers_is_counted_once(tmp_path):
+    """Two labels of one classifier; the other one is on no machine but the run's."""
+    base = write_random_llama(tmp_path / "toy")
+    folder, absent = tmp_path / "classifier", tmp_path / "absent"
+    Classifier(INFO.model_copy(update={"base": str(base)}), np.zeros((2, 64)), np.zeros(2)).save(folder)
+    labels = [{"classifier": str(folder), "label": label} for label in INFO.labels]
+    run = config(reward={"labels": [*labels, {"classifier": str(absent), "label": "polite"}]})
+    count = sum(tensor.numel() for file in base.glob("*.safetensors") for tensor in load_file(file).values())
+    # three states of a token: those of two layers, and their input
+    assert sizes(memory.engine(run, TINY))["classifiers on toy"] == 4 * (count + 3 * 2048 * 64)
+    [note] = [line for line in memory.notes(run, TINY) if "classifier" in line]
+    assert note.startswith("the model of reward.labels.2.classifier is not counted: ")
+
+
+def test_a_reload_has_one_module_of_vllm_twice():
+    wide = replace(TINY, vocabulary=100, intermediate=320)
+    run = config(engine={"name": "vllm", "dtype": "bfloat16"})
+    assert sizes(memory.engine(run, wide))["module that is reloaded"] == 2 * 2 * 128 * 320  # gate and up
+    narrow = replace(TINY, vocabulary=100, intermediate=10)
+    # queries, keys and values: 128 · (128 + 2 · 64)
+    assert sizes(memory.engine(run, narrow))["module that is reloaded"] == 2 * 128 * 256
+    in_place = config(engine={"name": "transformers", "dtype": "bfloat16"})
+    assert "module that is reloaded" not in sizes(memory.engine(in_place, TINY))
+
+
+OF_TINY = {4: 3 * (1024 + 2 * 768 + 1024 + 3 * 1792)}
+"""Parameters of adapters of rank 4, as above: twice as many have rank 8."""
+
+
+@pytest.mark.parametrize(
+    "name, sections, count",
+    [
+        # two past selves, and in vLLM a place for none; rank 4 is served as 8
+        ("vllm", {"opponents": [{"source": "past"}], "rollout": {"past_loaded": 2}}, 3 * 2),
+        ("transformers", {"opponents": [{"source": "past"}], "rollout": {"past_loaded": 2}}, 2),
+        ("vllm", {"opponents": [{"source": "start"}]}, 0),  # the base by itself
+        ("vllm", {}, 0),
+    ],
+)
+def test_adapters_of_other_models_are_counted_by_their_places(name, sections, count):
+    run = config(learn={"lora": {"rank": 4}}, engine={"name": name, "dtype": "bfloat16"}, **sections)
+    counted = sizes(memory.engine(run, TINY, run.models_beside)).get("adapters of other models", 0)
+    assert counted == 2 * count * OF_TINY[4]
+
+
+def test_phases_and_folders_are_adapters_too(tmp_path):
+    """Past selves and the end of a phase have the run's rank, a folder its own, by which all are served."""
+    adapter = {"peft_type": "LORA", "r": 16, "lora_alpha": 16, "target_modules": ["q_proj"]}
+    for name, base in (("one", "tiny"), ("other", "smollm2-135m")):
+        (tmp_path / name).mkdir()
+        text = json.dumps({**adapter, "base_model_name_or_path": base})
+        (tmp_path / name / "adapter_config.json").write_text(text)
+    entries = [{"source": "past"}, {"source": str(tmp_path / "one")}, {"source": str(tmp_path / "other")}]
+    phases = [{"name": "a", "steps": 1}, {"name": "b", "steps": 1, "opponents": [{"source": "phase a"}]}]
+    run = config(
+        model={"base": "tiny"}, learn={"lora": {"rank": 4}, "steps": 2}, opponents=entries, phases=phases,
+        rollout={"past_loaded": 2},
+    )  # fmt: skip
+    assert run.adapters_beside == (2 + 1 + 1, 16)
+    full = run.model_copy(update={"learn": run.learn.model_copy(update={"lora": None})})
+    assert full.adapters_beside == (1, 16)
+
+
+def test_adapters_on_two_ranks_are_gathered_with_their_layers_and_sent_merged():
+    run = config(learn={"lora": {"rank": 4}, "dtype": "bfloat16", "autocast": True})
+    bytes_of = sizes(memory.learner(run, TINY, 2))
+    layer = OF_TINY[4] // 3
+    assert bytes_of["gathered adapters"] == 2 * 2 * layer + (2 + 4) * layer
+    # the embeddings, gathered in bfloat16; of gate or up three times its half in float32
+    assert bytes_of["tensor that is sent or saved"] == 2 * 2048 * 128 + 3 * 4 * 128 * 320 // 2
+    alone = sizes(memory.learner(run, TINY, 1))
+    assert "gathered adapters" not in alone
+    assert alone["tensor that is sent or saved"] == 3 * 4 * 128 * 320
+    full = config(learn={"lora": False})
+    assert sizes(memory.learner(full, TINY, 2))["tensor that is sent or saved"] == 4 * 2048 * 128
+    assert "tensor that is sent or saved" not in sizes(memory.learner(full, TINY, 1))
+
+
+def test_the_adapters_of_a_phases_reference_are_kept_beside_the_policys():
+    phases = [{"name": "a", "steps": 1}, {"name": "b", "steps": 1, "reference": "phase a"}]
+    run = config(learn={"lora": {"rank": 4}, "steps": 2}, phases=phases)
+    assert sizes(memory.learner(run, TINY, 1))["adapters of the reference"] == 4 * OF_TINY[4]
+    assert sizes(memory.learner(run, TINY, 2))["adapters of the reference"] == 2 * OF_TINY[4]
+    assert "adapters of the reference" not in sizes(memory.learner(config(learn={"lora": {"rank": 4}}), TINY, 1))
+
+
+def test_weights_that_wait_for_their_games_are_in_the_store_and_not_in_the_driver():
+    run = config(engine={"dtype": "bfloat16"}, cluster={"lag": 2})
+    assert sizes(host_memory.store(run, TINY)) == {"weights for the engines": 3 * 2 * 779_136}
+    assert sizes(host_memory.store(config(cluster={"engines": 2}), TINY)) == {"weights for the engines": 4 * 779_136}
+    assert sizes(host_memory.driver(run, TINY)) == {
+        "Python and libraries": GIB,
+        "chunks of a checkpoint": 2 * 64 * 2**20,
+        "largest tensor": 4 * 2048 * 128,
+    }
+    in_flight = config(cluster={"lag": 4, "in_flight_updates": True})
+    assert sizes(host_memory.store(in_flight, TINY)) == {"weights for the engines": 2 * 4 * 779_136}
+    assert host_memory.CHUNK == CHUNK_BYTES
 
 
 def test_of_what_is_never_there_at_once_the_larger_counts():
-    lines = [Line(when, size, "", when) for when, size in
-             (("always", 100), ("pass", 10), ("logits", 5), ("head", 6), ("layer", 7), ("step", 16))]  # fmt: skip
+    sizes = {"always": 100, "forward-backward": 10, "logits": 5, "head": 6, "layer": 7, "step": 16}
+    lines = [Line(when, size, "", when) for when, size in sizes.items()]
     assert Memory(tuple(lines)).total == 100 + 10 + 7
     assert Memory((*lines[:5], Line("", 18, "", "step"))).total == 100 + 18
+    assert Memory((*lines, Line("", 19, "", "load"))).total == 100 + 19
     assert Memory((Line("", 76 * GIB, ""),)).fits(80)
     assert not Memory((Line("", 76 * GIB + 1, ""),)).fits(80)
 
@@ -205,9 +315,9 @@ def test_a_layer_keeps_what_pytorch_saves(family, learn):
 class Peak(TorchDispatchMode):
     """Counts the bytes of storages that operations make while they are alive, and their peak."""
 
-    def __init__(self, known):
+    def __init__(self, existing):
         super().__init__()
-        self.alive, self.bytes_now, self.peak = {tensor.untyped_storage()._cdata for tensor in known}, 0, 0
+        self.alive, self.size, self.peak = {tensor.untyped_storage()._cdata for tensor in existing}, 0, 0
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         result = operation(*args, **(kwargs or {}))
@@ -219,12 +329,12 @@ class Peak(TorchDispatchMode):
     def _add(self, storage):
         name, size = storage._cdata, storage.nbytes()
         self.alive.add(name)
-        self.bytes_now += size
-        self.peak = max(self.peak, self.bytes_now)
+        self.size += size
+        self.peak = max(self.peak, self.size)
 
         def gone():
             self.alive.discard(name)
-            self.bytes_now -= size
+            self.size -= size
 
         weakref.finalize(storage, gone)
 
@@ -235,9 +345,9 @@ def planned_and_peak(family, learn, tokens, **changes):
     policy = policy_of(family, run.learn, **changes)
     for parameter in policy.trained.values():
         parameter.grad = torch.zeros_like(parameter)
-    known = [*policy.model.parameters(), *policy.model.buffers(), *(p.grad for p in policy.trained.values())]
+    existing = [*policy.model.parameters(), *policy.model.buffers(), *(p.grad for p in policy.trained.values())]
     ids = torch.arange(tokens)[None] % 2048
-    with Peak(known) as peak:
+    with Peak(existing) as peak:
         hidden = policy.hidden(ids, layout=packed(tokens))
         logp, entropy = policy.logprobs(hidden[0, :-1], ids[0, 1:], entropy_grad=run.learn.ent_coef > 0)
         (-logp.mean() - run.learn.ent_coef * entropy.mean()).backward()
@@ -245,7 +355,7 @@ def planned_and_peak(family, learn, tokens, **changes):
         shape(family), tied=changes.get("tie_word_embeddings", True), vocabulary=changes.get("vocab_size", 2048)
     )
     lines = memory.learner(run, sizes, 1).lines
-    return Memory(tuple(line for line in lines if line.when not in ("always", "step"))).total, peak.peak
+    return Memory(tuple(line for line in lines if line.when not in ("always", "step", "load"))).total, peak.peak
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen3"])
@@ -273,7 +383,7 @@ def test_a_large_vocabulary_needs_what_is_planned_and_little_less(tied, learn, c
         ({"learn": {"autocast": True, "tokens_per_batch": 4096}}, []),
         ({"learn": {"autocast": True, "tokens_per_batch": 1024}}, ["a trace may have 4,096 tokens"]),
         ({"learn": {"autocast": True, "tokens_per_batch": 1024}, "engine": {"window": 1024}}, []),
-        ({}, ["flash attention needs half precision"]),
+        ({}, ["flash attention needs bfloat16"]),
         # 4 bytes × 128 × 100,000 = 0.048 GiB
         (
             {"learn": {"autocast": True}, "method": {"name": "omar"}},
@@ -281,7 +391,7 @@ def test_a_large_vocabulary_needs_what_is_planned_and_little_less(tied, learn, c
         ),
     ],
 )
-def test_what_is_not_counted_is_said(sections, words):
+def test_what_is_not_counted_is_noted(sections, words):
     notes = memory.notes(config(**{"method": FLAT, **sections}), TINY)
     assert len(notes) == len(words)
     assert all(note.startswith(word) for note, word in zip(notes, words, strict=True))

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from training.cluster import nodes
-from training.cluster.nodes import NodeReport, clock_warning, compare
+from training.cluster.nodes import NodeReport, clock_warning, compare, without_addresses
 from training.errors import BadInput
 
 OURS = NodeReport({"Python": "3.11.7", "ray": "2.60.0", "torch": "2.13.0", "vllm": "0.32.0"}, "abc", 1000.0)
@@ -59,3 +59,18 @@ def test_the_hash_of_the_code_is_that_of_its_modules_alone(tmp_path, monkeypatch
 def test_a_clock_that_is_off_by_more_than_five_seconds_is_named(at, warning):
     """Asked at 100 and answered at 110, by the driver's clock."""
     assert clock_warning(at, 100.0, 110.0, "node a") == warning
+
+
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        ("Connection closed by peer [10.0.0.5]:37337", "Connection closed by peer [ADDRESS]:37337"),
+        ("connect to 10.0.0.5<45123> returned", "connect to ADDRESS<45123> returned"),
+        ("ray start at 10.0.0.5:6379.", "ray start at ADDRESS."),
+        ("peer [fd00:ec2::254]:80 and ::1, fe80::1.", "peer [ADDRESS]:80 and ADDRESS, ADDRESS."),
+        ("peer [::ffff:10.0.0.5]:80", "peer [ADDRESS]:80"),
+        ("2.13.0 at 21:05:33: std::bad_alloc in pair.cc:547", "2.13.0 at 21:05:33: std::bad_alloc in pair.cc:547"),
+    ],
+)
+def test_errors_are_shown_without_addresses(text, shown):
+    assert without_addresses(text) == shown

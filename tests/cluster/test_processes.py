@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,8 +17,9 @@ import psutil
 import pytest
 
 from tests.toy_models import write_random_llama
+from training.cluster import processes
 from training.cluster.processes import PREFIX, delete_leftovers, start
-from training.errors import BadInput
+from training.errors import BadInput, OutsideError, ProcessLost
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLD = """
@@ -94,15 +96,55 @@ def test_an_address_that_is_none_is_refused(address):
         start(address)
 
 
-def test_an_address_at_which_nobody_listens_is_refused_at_once(monkeypatch):
+def test_an_address_of_the_operator_that_is_none_is_not_shown(monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "ray://10.0.0.5:10001")
+    with pytest.raises(BadInput, match=r"^cluster.address: RAY_ADDRESS is not the HOST:PORT of a Ray"):
+        start()
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """An address at which nobody listens, which this machine's operator has stated."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     monkeypatch.setenv("RAY_ADDRESS", address)
+    return address
+
+
+@pytest.mark.parametrize("again, error", [(False, BadInput), (True, ProcessLost)])
+def test_an_address_at_which_nobody_listens_is_tried_until_the_time_is_over(silent, again, error):
+    """A new run has a wrong address; where an earlier attempt had joined the cluster, another attempt is to follow."""
     began = time.monotonic()
-    with pytest.raises(BadInput, match=rf"cluster.address: no Ray answers at {address}"):
-        start()
-    assert time.monotonic() - began < 10
+    with pytest.raises(error, match=r"no Ray answers at RAY_ADDRESS: .*refused") as caught:
+        start(again=again, timeout_s=1.5)
+    assert 1.5 <= time.monotonic() - began < 15
+    assert silent not in str(caught.value), "who sees the run need not know it"
+
+
+def test_a_head_that_starts_late_is_waited_for(silent):
+    host, port = silent.split(":")
+    late = threading.Timer(1.5, lambda: listening.append(socket.create_server((host, int(port)))))
+    listening = []
+    late.start()
+    began = time.monotonic()
+    assert processes._unanswered(silent, "RAY_ADDRESS", began + 20) == ""
+    assert 1.0 < time.monotonic() - began < 15
+    listening.pop().close()
+
+
+@pytest.mark.parametrize("again, error", [(False, OutsideError), (True, ProcessLost)])
+def test_a_cluster_of_which_a_node_dies_meanwhile_interrupts_an_attempt_and_fails_a_new_run(monkeypatch, again, error):
+    def dies(*_):
+        raise OutsideError("node a of the cluster did not run a first task in time")
+
+    monkeypatch.setattr(processes.nodes, "check", dies)
+    monkeypatch.setattr(processes, "_unanswered", lambda *_: "")
+    monkeypatch.setattr(processes, "_connect_in_time", lambda *_: None)
+    monkeypatch.setattr(processes.watch, "of_this_machine", lambda **_: {})
+    monkeypatch.setattr(processes.watch, "head_of", lambda *_: None)
+    with pytest.raises(error, match="node a of the cluster did not run"):
+        start("10.0.0.5:6379", again=again)
 
 
 def test_folders_of_drivers_that_were_killed_are_deleted(tmp_path, monkeypatch):

@@ -33,9 +33,9 @@ def test_whatever_needs_more_is_not_alone(changes):
     assert not parse({"cluster": changes}).cluster.alone
 
 
-def test_what_no_run_has_is_refused_at_the_start_but_can_be_planned(tmp_path):
-    config = parse({"cluster": {"engines": 2, "tensor_parallel": 2}})
-    with pytest.raises(BadInput, match="tensor_parallel = 1 alone") as caught:
+def test_an_engine_that_splits_no_model_is_refused_at_the_start(tmp_path):
+    config = parse({"cluster": {"engines": 2, "tensor_parallel": 2}, "engine": {"name": "transformers"}})
+    with pytest.raises(BadInput, match="only vLLM splits a model") as caught:
         start(config, RunDir(tmp_path / "run"), tmp_path)
     assert caught.value.where == "cluster.tensor_parallel"
     assert not (tmp_path / "run").exists()
@@ -49,6 +49,7 @@ def test_only_training_has_several_processes():
 def test_configurations_of_earlier_releases_have_no_such_section():
     earlier = {name: value for name, value in RunConfig().to_dict().items() if name != "cluster"}
     assert parse(earlier) == RunConfig()
+    assert not parse({"cluster": {"lag": 1}}).cluster.in_flight_updates
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,8 @@ def test_configurations_of_earlier_releases_have_no_such_section():
         ({"learners": 1.0}, "cluster.learners", "valid integer"),
         ({"tensor_parallel": "auto"}, "cluster.tensor_parallel", "valid integer"),
         ({"lag": 5}, "cluster.lag", "less than or equal to 4"),
+        ({"in_flight_updates": True}, "cluster.in_flight_updates", "set lag to at least 1"),
+        ({"in_flight_updates": True, "lag": 0}, "cluster.in_flight_updates", "set lag to at least 1"),
         ({"address": "head 6379"}, "cluster.address", "match pattern"),
     ],
 )
@@ -73,9 +76,10 @@ def test_the_schema_has_numbers_with_bounds():
     fields = configs.schema()["$defs"]["ClusterSection"]["properties"]
     assert {name: field["type"] for name, field in fields.items()} == {
         "engines": "integer", "learners": "integer", "tensor_parallel": "integer", "address": "string",
-        "lag": "integer",
+        "lag": "integer", "in_flight_updates": "boolean",
     }  # fmt: skip
     assert fields["lag"]["maximum"] == 4
     assert ClusterSection().to_dict() == {
         "engines": 1, "learners": 1, "tensor_parallel": 1, "address": "", "lag": 0,
+        "in_flight_updates": False,
     }  # fmt: skip

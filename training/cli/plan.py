@@ -17,13 +17,18 @@ from training.errors import BadInput
 
 WHEN = {
     "always": "",
-    "pass": "in passes",
-    "logits": "in passes, (a)",
-    "head": "in passes, (b)",
-    "layer": "in passes, (c)",
+    "forward-backward": "forward and backward",
+    "logits": "forward and backward, (a)",
+    "head": "forward and backward, (b)",
+    "layer": "forward and backward, (c)",
     "step": "(d)",
+    "load": "(e)",
 }
 """What the table says about lines that are not always there."""
+EXPLAINED = (
+    "Of (a), (b) and (c) only the largest counts. (d), the optimizer's step, and (e), sending, loading and saving "
+    "weights, come after forward and backward passes, without what these need."
+)
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -94,6 +99,9 @@ def show(result: dict[str, Any]) -> str:
     totals = {each["name"].split()[0]: each["bytes"] for each in result["processes"]}
     for name, title in (("learner", "a learner rank"), ("engine", "an engine, on each of its GPUs")):
         lines += ["", *_table(title, result["memory"][name], totals[name])]
+    for name, title in (("driver", "the driver, on its machine"), ("store", "Ray's store, on the first rank's node")):
+        if rows := result["memory"].get(name):
+            lines += ["", *_table(title, rows, sum(row["bytes"] for row in rows))]
     if result["shared"]:
         lines += ["", f"Together on one GPU: {(totals['learner'] + totals['engine']) / GIB:.1f} GiB."]
     lines += _notes(result["notes"])
@@ -120,5 +128,5 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]], total: int) -> list[st
         table.append(f"  {row['name']:{width}}{row['bytes'] / GIB:8.2f} GiB{when}  {row['formula']}")
     table.append(f"  {'at most':{width}}{total / GIB:8.2f} GiB")
     if any(row["when"] != "always" for row in rows):
-        table.append("  Of (a), (b) and (c) only the largest counts; (d) comes after passes, without what they need.")
+        table.append(f"  {EXPLAINED}")
     return table

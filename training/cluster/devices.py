@@ -1,8 +1,9 @@
-"""The GPUs of this machine, counted without torch, and its free memory."""
+"""The GPUs of this machine, counted without torch, its cores in groups, and its free memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 DRIVER = Path("/proc/driver/nvidia/gpus")
@@ -12,6 +13,12 @@ DRIVER = Path("/proc/driver/nvidia/gpus")
 def gpus_here() -> int:
     """Return how many GPUs NVIDIA's driver has found; 0 without it."""
     return sum(1 for _ in DRIVER.iterdir()) if DRIVER.is_dir() else 0
+
+
+def split(cores: Sequence[int], parts: int) -> list[tuple[int, ...]]:
+    """Return cores in so many groups, in order, whose sizes differ by one at most."""
+    edges = [len(cores) * number // parts for number in range(parts + 1)]
+    return [tuple(cores[first:last]) for first, last in pairwise(edges)]
 
 
 CGROUPS = Path("/sys/fs/cgroup")

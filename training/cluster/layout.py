@@ -13,7 +13,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from training.cluster import memory
+from training.cluster import host_memory, memory, splitting
 from training.cluster.memory import GIB, MARGIN, Memory
 from training.cluster.section import AUTO, MOST_PROCESSES, ClusterSection
 from training.errors import BadInput
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 Gpu = tuple[int, int]
 """A node and the number of a GPU on it, both from 0."""
-FOR_ONE_LEARNER = 4
+GPUS_PER_LEARNER = 4
 """GPUs for which `auto` takes one learner rank: sampling takes several times as long as learning."""
+LOWER = 'Lower cluster.engines or cluster.learners, or write "auto"'
 SMALLEST_BATCH = 64
 """Least value of `learn.tokens_per_batch`."""
 
@@ -36,7 +37,8 @@ class Layout:
     """Where every process is. The driver is on node 0 and needs no GPU of its own.
 
     `learners` are the GPUs of the ranks, `engines` those of each engine, `spare` those that nothing uses. `shared`: the
-    learner and the engine are on one GPU. `section` has the numbers that were chosen.
+    learner and the engine are on one GPU. `section` has the numbers that were chosen. `driver` and `store`
+    are memory of machines, of the driver and of Ray's store, where processes are several.
     """
 
     section: ClusterSection
@@ -46,6 +48,8 @@ class Layout:
     shared: bool
     learner: Memory
     engine: Memory
+    driver: Memory | None = None
+    store: Memory | None = None
 
     @property
     def processes(self) -> Iterator[tuple[str, int, tuple[int, ...], Memory | None]]:
@@ -107,6 +111,8 @@ def plan(
         shared=False,
         learner=least,
         engine=engine,
+        driver=host_memory.driver(config, shape),
+        store=host_memory.store(config, shape),
     )
 
 
@@ -120,15 +126,13 @@ def _count(number: int, noun: str) -> str:
 
 
 def _check_tensor_parallel(config: RunConfig, shape: ModelShape, on_node: int) -> None:
-    parts, where = config.cluster.tensor_parallel, "cluster.tensor_parallel"
-    if parts == 1:
-        return
-    if config.engine.name == "transformers":
-        raise BadInput("only vLLM splits a model over GPUs: set engine.name = vllm, or 1 here", where)
-    if shape.heads % parts:
-        raise BadInput(f"{parts} does not divide the {shape.heads} attention heads of {shape.name}", where)
+    splitting.check(config, shape)
+    parts = config.cluster.tensor_parallel
     if on_node % parts:
-        raise BadInput(f"{parts} does not divide the {on_node} GPUs of a node, and an engine lies on one node", where)
+        raise BadInput(
+            f"{parts} does not divide the {on_node} GPUs of a node, on which an engine lies: set a number that does",
+            splitting.FIELD,
+        )
 
 
 def _shared(config: RunConfig, shape: ModelShape, gpus: int, gib: float, gpus_per_node: int, others: int) -> Layout:
@@ -136,7 +140,9 @@ def _shared(config: RunConfig, shape: ModelShape, gpus: int, gib: float, gpus_pe
     section = config.cluster
     for name in ("learners", "engines"):
         if getattr(section, name) > 1:
-            raise BadInput(f"{getattr(section, name)} are more than there are GPUs: 1", f"cluster.{name}")
+            why = f'{getattr(section, name)} are more than there are GPUs: 1. Set cluster.{name} = 1 or "auto"'
+            raise BadInput(why, f"cluster.{name}")
+    _check_shared(section, gpus)
     learner, engine = memory.learner(config, shape, 1), memory.engine(config, shape, others)
     together = memory.both(learner, engine)
     if not together.fits(gib):
@@ -153,23 +159,34 @@ def _shared(config: RunConfig, shape: ModelShape, gpus: int, gib: float, gpus_pe
     return Layout(chosen, ((0, 0),), (((0, 0),),), spare, shared=True, learner=learner, engine=engine)
 
 
+def _check_shared(section: ClusterSection, gpus: int) -> None:
+    """Raise `BadInput` for what one process cannot do, which has the only GPU for itself."""
+    if gpus == 1 and section.lag:
+        why = "on one GPU sampling and learning alternate in one process: set cluster.lag = 0, or use at least 2 GPUs"
+        raise BadInput(why, "cluster.lag")
+    if gpus == 1 and section.address:
+        why = "on one GPU everything is in one process: leave cluster.address out, or use at least 2 GPUs"
+        raise BadInput(why, "cluster.address")
+
+
 def _learners(section: ClusterSection, learner_of: Callable[[int], Memory], gpus: int, gib: float) -> int:
-    """Return the number of learner ranks, as given or chosen; chosen ranks leave the engines their GPUs."""
+    """Return the number of learner ranks, as stated or chosen; chosen ranks leave the engines their GPUs."""
     wanted = max(section.engines, 1) * section.tensor_parallel
-    given = section.learners
-    if given + wanted > gpus:
+    stated = section.learners
+    if stated + wanted > gpus:
         parts = f" of {section.tensor_parallel} GPUs each" if section.tensor_parallel > 1 else ""
-        ranks, engines = _count(given, "learner rank"), _count(section.engines, "engine")
-        where = "cluster.learners" if given > gpus else "cluster.engines"
-        raise BadInput(f"{ranks} and {engines}{parts} are more than there are GPUs: {gpus}", where)
-    if given != AUTO:
-        return given
+        ranks, engines = _count(stated, "learner rank"), _count(section.engines, "engine")
+        where = "cluster.learners" if stated > gpus else "cluster.engines"
+        raise BadInput(f"{ranks} and {engines}{parts} are more than there are GPUs: {gpus}. {LOWER}", where)
+    if stated != AUTO:
+        return stated
     most = gpus - wanted
     if most < 1:
         engines = _count(section.engines, "engine")
-        raise BadInput(f"{engines} and at least 1 learner rank are more than there are GPUs: {gpus}", "cluster.engines")
+        why = f"{engines} and at least 1 learner rank are more than there are GPUs: {gpus}. {LOWER}"
+        raise BadInput(why, "cluster.engines")
     least = next((ranks for ranks in range(1, most + 1) if learner_of(ranks).fits(gib)), most)
-    return min(max(least, gpus // FOR_ONE_LEARNER, 1), most)
+    return min(max(least, gpus // GPUS_PER_LEARNER, 1), most)
 
 
 def _engines(section: ClusterSection, learners: int, gpus: int, gpus_per_node: int) -> list[tuple[Gpu, ...]]:
@@ -183,8 +200,9 @@ def _engines(section: ClusterSection, learners: int, gpus: int, gpus_per_node: i
     wanted = section.engines
     if len(groups) < max(wanted, 1):
         raise BadInput(
-            f"{max(wanted, 1)} engines of {section.tensor_parallel} GPUs on one node find room for {len(groups)} "
-            f"beside {learners} learner ranks on {gpus} GPUs",
+            f"there is room for {len(groups)} of {max(wanted, 1)} engines with {section.tensor_parallel} GPUs on one "
+            f"node each, beside {learners} learner ranks on {gpus} GPUs. "
+            "Lower cluster.engines, cluster.learners or cluster.tensor_parallel",
             "cluster.engines",
         )
     return groups[: wanted or len(groups)]
@@ -230,16 +248,16 @@ def _advice(config: RunConfig, changes: tuple[Change, ...], fits: Callable[[RunC
             options[words] = changed
     smaller = _smaller_batch(config, fits) if changes != ENGINE_CHANGES else ""
     for count in range(1, len(options) + 1):
-        found = []
+        sufficient = []
         for names in combinations(options, count):
             together: RunConfig | None = config
             for words, change in changes:
                 if words in names and together is not None:
                     together = change(together)
             if together is not None and fits(together):
-                found.append(" and ".join(names))
-        if found or smaller:
-            return [*found, *([smaller] if smaller else [])]
+                sufficient.append(" and ".join(names))
+        if sufficient or smaller:
+            return [*sufficient, *([smaller] if smaller else [])]
     return [smaller] if smaller else []
 
 
@@ -274,7 +292,7 @@ def _more_ranks(
 def _parallel(config: RunConfig, shape: ModelShape, gib: float, on_node: int, others: int) -> Iterator[str]:
     """Yield the least `tensor_parallel` with which an engine fits."""
     for parts in range(config.cluster.tensor_parallel + 1, on_node + 1):
-        if shape.heads % parts == 0 and on_node % parts == 0:
+        if on_node % parts == 0 and not splitting.obstacle(shape, parts):
             changed = _changed(config, "cluster", tensor_parallel=parts)
             if changed is not None and memory.engine(changed, shape, others).fits(gib):
                 yield f"cluster.tensor_parallel = {parts}"
@@ -291,8 +309,13 @@ def as_dict(layout: Layout) -> Mapping[str, Any]:
             for name, node, gpus, needed in layout.processes
         ],
         "spare": [{"node": node, "gpu": gpu} for node, gpu in layout.spare],
-        "memory": {"learner": lines(layout.learner), "engine": lines(layout.engine)},
+        "memory": {name: lines(each) for name, each in _memory(layout).items()},
     }
+
+
+def _memory(layout: Layout) -> Mapping[str, Memory]:
+    every = {"learner": layout.learner, "engine": layout.engine, "driver": layout.driver, "store": layout.store}
+    return {name: needed for name, needed in every.items() if needed is not None}
 
 
 def lines(needed: Memory) -> list[dict[str, Any]]:

@@ -2,11 +2,12 @@
 
 It is arithmetic for Transformers' Llama, Qwen2 and Qwen3 layers with flash attention, under AdamW in float32. What a
 layer keeps for the backward pass is counted tensor by tensor; the tests compare it with what PyTorch saves. Sharded
-numbers are those of `fully_shard`: every layer is gathered for its own pass, and the embeddings and the output head
-stay gathered from the forward to the backward pass. Loading needs less than a step: a rank reads the rows that it
-keeps, tensor by tensor, so that beside its weights one tensor is there at a time, in the memory of the machine.
+numbers are those of `fully_shard`: every layer is gathered for its own forward and backward pass, and the embeddings
+and the output head stay gathered from the one to the other. Loading needs less than a step: a rank reads the rows that
+it keeps, of weights and of a checkpoint's state, tensor by tensor, so that beside these one tensor is there at a time,
+in the memory of the machine.
 
-Not counted: what `notes` says of a configuration, and classifiers of labels.
+Not counted: what `notes` says of a configuration.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from training.cluster.shapes import ModelShape, of_model
+from training.engines.adapters import served_rank
+from training.errors import BadInput
+
 if TYPE_CHECKING:
-    from training.cluster.shapes import ModelShape
     from training.config import RunConfig
 
 GIB = 2**30
@@ -31,18 +35,21 @@ ENGINE_OVERHEAD = 3 * GIB // 2
 graphs (0.1 to 0.4 GiB), rounded up."""
 READ_TOKENS = 4096
 """Least number of tokens that the engine reads in one step (`training.engines.local.vllm_core`)."""
+LABELLED_TOKENS = 2048
+"""Tokens of a forward pass of a classifier's model (`training.engines.local.embedding`)."""
 PREFETCHED = 2
 """Gathered layers at once: the one that computes, and the next, whose weights arrive meanwhile."""
 MOST_FEATURES = 1024
 """Widest input of a ridge head (`training.learn.critic`)."""
 
-When = Literal["always", "pass", "logits", "head", "layer", "step"]
+When = Literal["always", "forward-backward", "logits", "head", "layer", "step", "load"]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """One part of a process's memory in bytes. `when` it is there: always; during a forward and a backward pass, or in
-    these only while logits, the gradient of the output head or one layer are computed; or while the optimizer steps.
+    these only while logits, the gradient of the output head or one layer are computed; while the optimizer steps; or
+    while weights are sent, loaded or saved.
     """
 
     name: str
@@ -60,11 +67,12 @@ class Memory:
     @property
     def total(self) -> int:
         """The most bytes that are needed at once."""
-        always, whole, logits, head, layer, step = (
-            sum(line.bytes for line in self.lines if line.when == when)
-            for when in ("always", "pass", "logits", "head", "layer", "step")
-        )
-        return always + max(whole + max(logits, head, layer), step)
+
+        def of(when: When) -> int:
+            return sum(line.bytes for line in self.lines if line.when == when)
+
+        passes = of("forward-backward") + max(of("logits"), of("head"), of("layer"))
+        return of("always") + max(passes, of("step"), of("load"))
 
     def fits(self, gib: float) -> bool:
         """Whether a GPU with so many GiB has room for it, and for the margin."""
@@ -78,7 +86,12 @@ def both(first: Memory, second: Memory) -> Memory:
 
 def learner(config: RunConfig, shape: ModelShape, ranks: int) -> Memory:
     """Return the memory of one of `ranks` learner ranks."""
-    lines = (*_weights(config, shape, ranks), *_pass(config, shape, ranks), *_critic(config, shape))
+    lines = (
+        *_weights(config, shape, ranks),
+        *_pass(config, shape, ranks),
+        *_critic(config, shape),
+        *_sent(config, shape, ranks),
+    )
     overhead = Line("CUDA and libraries", LEARNER_OVERHEAD, "context, workspaces, NCCL: 1 GiB")
     return Memory((*(line for line in lines if line.bytes), overhead))
 
@@ -97,7 +110,7 @@ def _over(ranks: int) -> str:
 
 
 def _weights(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
-    """What is there all the time: weights, gradients, the optimizer's moments, copies; and the optimizer's step."""
+    """What is there all the time: weights, gradients, the optimizer's state, copies; and the optimizer's step."""
     learn, whole = config.learn, shape.parameters
     adapters, over = _adapters(config, shape), _over(ranks)
     trained = whole if learn.lora is None else adapters
@@ -109,14 +122,19 @@ def _weights(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]
         yield Line(
             "adapters", _share(8 * adapters, ranks), f"2 × 4 bytes × {adapters:,}: as they are, and as they began{over}"
         )
+    if adapters and any(phase.reference != "start" for phase in config.phases):
+        words = f"4 bytes × {adapters:,}, of the checkpoint that a phase names{over}"
+        yield Line("adapters of the reference", _share(4 * adapters, ranks), words)
     yield Line("gradients", _share(4 * trained, ranks), f"4 bytes × {trained:,} trained parameters{over}")
-    yield Line("moments of AdamW", _share(8 * trained, ranks), f"8 bytes × {trained:,} trained parameters{over}")
+    yield Line("optimizer state", _share(8 * trained, ranks), f"AdamW: 8 bytes × {trained:,} trained parameters{over}")
     if copies := _references(config):
         words = "4 bytes × parameters" if copies == 1 else "2 models × 4 bytes × parameters"
         yield Line("frozen reference", _share(4 * copies * whole, ranks), f"{words}{over}")
     if _takes_back(config):
         yield Line(
-            "copy to take a step back", _share(12 * trained, ranks), f"weights and moments, 12 bytes × trained{over}"
+            "copy to take a step back",
+            _share(12 * trained, ranks),
+            f"weights and optimizer state, 12 bytes × trained{over}",
         )
     words = f"intermediates of all parameters at once, 4 bytes × trained{over}"
     yield Line("step of AdamW", _share(4 * trained, ranks), words, "step")
@@ -147,30 +165,36 @@ def _pass(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
     if ranks > 1:
         gathered = PREFETCHED * layer + outer
         words = f"{compute} bytes × ({PREFETCHED} layers + embeddings and head)"
-        yield Line("gathered weights", compute * gathered, words, "pass")
+        yield Line("gathered weights", compute * gathered, words, "forward-backward")
+        if adapted := _adapters(config, shape) // shape.layers:
+            size = 2 if learn.autocast else 4
+            words = (
+                f"{size} bytes × {PREFETCHED} layers × {adapted:,}; gradients of one, {size} + 4 bytes × {adapted:,}"
+            )
+            yield Line("gathered adapters", (PREFETCHED * size + size + 4) * adapted, words, "forward-backward")
         if learn.lora is None:
             words = f"({compute} + 4) bytes × (1 layer + embeddings and head), before and while they are reduced"
-            yield Line("gathered gradients", (compute + 4) * (layer + outer), words, "pass")
+            yield Line("gathered gradients", (compute + 4) * (layer + outer), words, "forward-backward")
     elif compute < stored:
         count = shape.linear_parameters * (1 if learn.recompute and learn.lora is not None else shape.layers)
         words = f"{compute} bytes × {count:,} weights of linear layers, which autocast converts"
-        yield Line("converted weights", compute * count, words, "pass")
+        yield Line("converted weights", compute * count, words, "forward-backward")
     each = layer_activations(config, shape)
     if learn.recompute:
         kept = stored * shape.hidden
         words = f"{tokens:,} tokens × {shape.layers} layers × {kept:,} bytes"
         if not learn.offload_activations:
-            yield Line("inputs of layers", tokens * shape.layers * kept, words, "pass")
+            yield Line("inputs of layers", tokens * shape.layers * kept, words, "forward-backward")
     if learn.recompute or learn.offload_activations:
         yield Line("activations of one layer", tokens * each, f"{tokens:,} tokens × {each:,} bytes", "layer")
     else:
         words = f"{tokens:,} tokens × {shape.layers} layers × {each:,} bytes"
-        yield Line("activations", tokens * shape.layers * each, words, "pass")
+        yield Line("activations", tokens * shape.layers * each, words, "forward-backward")
     width = 3 * compute * shape.intermediate + 2 * 4 * shape.hidden
     words = f"{tokens:,} tokens × (3 × {compute} bytes × {shape.intermediate:,} + 2 × 4 × {shape.hidden:,})"
     yield Line("gradients of activations", tokens * width, words, "layer")
     words = f"{tokens:,} tokens × 4 × 4 bytes × {shape.hidden:,}: last norm, and the states before the tokens"
-    yield Line("last states", 16 * tokens * shape.hidden, words, "pass")
+    yield Line("last states", 16 * tokens * shape.hidden, words, "forward-backward")
     yield from _logits(config, shape, ranks)
 
 
@@ -221,34 +245,34 @@ def offloaded(config: RunConfig, shape: ModelShape) -> int:
 
 def notes(config: RunConfig, shape: ModelShape) -> list[str]:
     """Return what the plan of this configuration does not count, in words."""
-    found, tokens = [], config.learn.tokens_per_batch
+    uncounted, tokens = [], config.learn.tokens_per_batch
     longest = min(config.engine.window or shape.window, shape.window)
     if longest > tokens:
-        found.append(
+        uncounted.append(
             f"a trace may have {longest:,} tokens (engine.window), more than learn.tokens_per_batch = {tokens:,}: it "
-            "is a pass by itself, which needs more than is planned"
+            "is a forward and a backward pass by itself, which needs more than is planned"
         )
     if size := offloaded(config, shape):
-        found.append(f"every rank keeps {size / GIB:.2f} GiB of activations in the memory of its machine")
+        uncounted.append(f"every rank keeps {size / GIB:.2f} GiB of activations in the memory of its machine")
     if compute_size(config) == 4:
-        found.append(
-            "flash attention needs half precision: other kernels may keep scores, which grow with the square of a "
+        uncounted.append(
+            "flash attention needs bfloat16: other kernels may keep scores, which grow with the square of a "
             "trace's length and are not counted; learn.autocast = true avoids them"
         )
     if any(part.method.build().needs.critic for part in _phases(config)):
         each = 4 * shape.hidden * 100_000 / GIB
-        found.append(
+        uncounted.append(
             f"{each:.2f} GiB for every 100,000 places of a step where a value is learned are not counted: the states "
             "that value heads learn from"
         )
-    return found
+    return [*uncounted, *_classifiers(config)[1]]
 
 
 def _logits(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
     """What `training.learn.head` has in memory at once, for a chunk of positions.
 
     The gradients of all chunks at the output head are added up. Where it is tied to the embeddings, the sum waits for
-    theirs until the end of the pass. Of several ranks, the sum is among the gathered gradients.
+    theirs until the end of the backward pass. Of several ranks, the sum is among the gathered gradients.
     """
     learn, vocabulary = config.learn, shape.vocabulary
     chunk = min(learn.logits_chunk, learn.tokens_per_batch)
@@ -266,13 +290,33 @@ def _logits(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
     yield Line("output head of a chunk", 2 * size * head, words, "head")
     if ranks == 1:
         words = f"4 bytes × {head:,} weights: the sum of the chunks"
-        moments: tuple[When, ...] = ("pass",) if shape.tied else ("logits", "head")
-        for when in moments:
+        times: tuple[When, ...] = ("forward-backward",) if shape.tied else ("logits", "head")
+        for when in times:
             yield Line("gradient of the output head", 4 * head, words, when)
 
 
+def _sent(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]:
+    """What a rank has beside its shard while it sends weights or saves them, one tensor at a time.
+
+    Of several ranks each gathers the tensor; adapters are added to a weight in float32: their product, the weight, and
+    the sum (`training.learn.models.merged_weights`).
+    """
+    largest = shape.vocabulary * shape.hidden
+    words, gathered = "", 0
+    if ranks > 1:
+        size = stored_size(config)
+        gathered, words = size * largest, f"{size} bytes × {largest:,} weights of the largest tensor, gathered"
+    if config.learn.lora is None:
+        yield Line("tensor that is sent or saved", gathered, words, "load")
+        return
+    adapted = max(inputs * outputs for _, inputs, outputs in shape.linear_sizes)
+    merged = f"3 × 4 bytes × {adapted:,}: a weight, what its adapter adds, and the sum{_over(ranks)}"
+    both_words = f"{words}; {merged}" if words else merged
+    yield Line("tensor that is sent or saved", gathered + _share(12 * adapted, ranks), both_words, "load")
+
+
 def _critic(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
-    """The value heads of all phases: their buffers, weights and moments, and what solving them needs."""
+    """The value heads of all phases: their buffers, weights and optimizer state, and what solving them needs."""
     names = {name for part in _phases(config) for name in part.method.build().needs.critic}
     section, hidden = config.learn.critic, shape.hidden
     if section.kind == "ridge":
@@ -284,7 +328,7 @@ def _critic(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
     else:
         weights = hidden + 1 if section.kind == "linear" else section.hidden * (hidden + 2) + 1
         each = 16 * weights + 24 * hidden
-        words = f"16 bytes × {weights:,} weights with gradients and moments, 24 × {hidden:,} of statistics"
+        words = f"16 bytes × {weights:,} weights with gradients and optimizer state, 24 × {hidden:,} of statistics"
     yield Line("value heads", len(names) * each, f"{len(names)} × ({words})")
 
 
@@ -313,6 +357,64 @@ def engine(config: RunConfig, shape: ModelShape, others: int = 0) -> Memory:
         Line("CUDA and vLLM", ENGINE_OVERHEAD, "context, CUDA graphs, workspaces: 1.5 GiB"),
     ]
     if others:
-        words = f"{others} × (weights + cache), as large as the learner's"
-        lines.insert(2, Line("engines of other models", others * (weights + cache), words))
-    return Memory(tuple(lines))
+        each, words = weights + cache, "weights + cache"
+        if parts > 1:
+            each, words = each + ENGINE_OVERHEAD, "weights + cache + 1.5 GiB, for they have workers of their own"
+        words = f"{others} × ({words}), as large as the learner's"
+        lines.insert(2, Line("engines of other models", others * each, words))
+    lines += [*_served_adapters(config, shape), *_labelling(config), *_reloaded(config, shape)]
+    return Memory(tuple(line for line in lines if line.bytes))
+
+
+def _served_adapters(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
+    """The adapters that an engine of other models serves beside its weights (`training.learn.adapter_opponents`).
+
+    vLLM allocates each place for the largest rank: max_loras × rank × (inputs + outputs) of every linear layer
+    (`create_lora_weights` in vllm/lora/layers), and the engine asks for one place more than there are adapters.
+    """
+    count, rank = config.adapters_beside
+    if not count:
+        return
+    places = count
+    if config.engine.name != "transformers":
+        places, rank = count + 1, served_rank(rank)
+    size, each = SIZES[config.engine.dtype], shape.adapter_parameters(rank)
+    words = f"{size} bytes × {places} places × {each:,} parameters of rank {rank}"
+    yield Line("adapters of other models", size * places * each, words)
+
+
+def _labelling(config: RunConfig) -> Iterator[Line]:
+    """The models of classifiers (`training.engines.local.embedding`): in float32, with the states of all layers."""
+    for shape in _classifiers(config)[0]:
+        count, width = shape.layers + 1, shape.hidden
+        words = f"4 bytes × ({shape.parameters:,} parameters + {count} × {LABELLED_TOKENS:,} tokens × {width:,})"
+        size = 4 * (shape.parameters + count * LABELLED_TOKENS * width)
+        yield Line(f"classifiers on {shape.name}", size, words)
+
+
+def _classifiers(config: RunConfig) -> tuple[list[ModelShape], list[str]]:
+    """Return the models that the classifiers of `reward.labels` read, and what is not known of them, in words."""
+    models: dict[str, ModelShape] = {}
+    unknown = []
+    for place, base in config.classifier_bases.items():
+        try:
+            if not base:
+                raise BadInput("it is not on this machine")
+            models[base] = of_model(base)
+        except BadInput as error:
+            unknown.append(f"the model of reward.labels.{place}.classifier is not counted: {error}")
+    return list(models.values()), unknown
+
+
+def _reloaded(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
+    """What vLLM has twice while it takes new weights: one module at a time is loaded beside the weights that sample.
+
+    Queries, keys and values are one module, gate and up another (vllm/model_executor/model_loader/reload/layerwise.py).
+    Transformers' weights are overwritten in place.
+    """
+    if config.engine.name == "transformers":
+        return
+    size, parts, hidden = SIZES[config.engine.dtype], config.cluster.tensor_parallel, shape.hidden
+    modules = (shape.vocabulary * hidden, 2 * hidden * shape.intermediate, hidden * (shape.query + 2 * shape.key))
+    words = f"{size} bytes × {max(modules):,} weights of the largest module, beside those that it replaces"
+    yield Line("module that is reloaded", _share(size * max(modules), parts), words, "load")

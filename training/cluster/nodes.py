@@ -1,6 +1,7 @@
 """Whether the nodes of a joined cluster can run what the driver runs: versions, code and clock.
 
-`BadInput` names the node and what differs there; a clock that is off is a warning.
+`BadInput` names the node and what differs there; a clock that is off is a warning. `OutsideError`: a node died, or did
+not answer in time.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import functools
 import hashlib
 import importlib.metadata
 import platform
+import re
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +30,8 @@ ALWAYS = ("ray", "torch", "transformers")
 MOST_CLOCK_DIFFERENCE_S = 5.0
 PAUSE_S = 1.0
 """Seconds until nodes are asked again of which one has died."""
+ADDRESS = re.compile(r"\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b")
+ADDRESS_6 = re.compile(r"(?<![\w:])[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(?<!\.)(?![\w:])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +79,10 @@ def check(cluster: Cluster, packages: Collection[str], deadline: float) -> list[
         try:
             return _check(cluster, packages, deadline)
         except BadInput as error:
-            if not isinstance(error.__cause__, gone) or time.monotonic() > deadline:
+            if not isinstance(error.__cause__, gone):
                 raise
+            if time.monotonic() > deadline:
+                raise OutsideError(str(error)) from error
         time.sleep(PAUSE_S)
 
 
@@ -92,13 +99,13 @@ def _check(cluster: Cluster, packages: Collection[str], deadline: float) -> list
         for node in nodes
     ]
     for node, answer in zip(nodes, asked, strict=True):
-        where = f"node {node.name} ({node.address}) of {cluster.address}"
+        where = f"node {node.name} of the cluster"
         try:
             answered: NodeReport = ray.get(answer, timeout=max(1.0, deadline - time.monotonic()))
         except ray.exceptions.GetTimeoutError as error:
             raise OutsideError(f"{where} did not run a first task in time") from error
         except ray.exceptions.RayError as error:
-            raise BadInput(f"{where} cannot run Parley: {' '.join(str(error).split())[:500]}", FIELD) from error
+            raise BadInput(f"{where} cannot run Parley: {one_line(error)}", FIELD) from error
         compare(answered, expected, where)
         if off := clock_warning(answered.at, asked_at, time.time(), where):
             warnings.append(off)
@@ -123,3 +130,22 @@ def clock_warning(at: float, asked_at: float, answered_at: float, where: str) ->
     if abs(off) <= MOST_CLOCK_DIFFERENCE_S:
         return ""
     return f"the clock of {where} is {abs(off):.0f} s {'behind' if off < 0 else 'ahead of'} this machine's"
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error of Ray as one line without addresses: whoever sees a run reads it, also where alerts go."""
+    return without_addresses(" ".join(str(error).split()))[:500]
+
+
+def without_addresses(text: str) -> str:
+    """Return a text in which ADDRESS takes the place of IP addresses, with their ports where they are IPv4."""
+    return ADDRESS.sub("ADDRESS", ADDRESS_6.sub(_hidden, text))
+
+
+def _hidden(match: re.Match[str]) -> str:
+    """Return what takes the place of a text that looks like an IPv6 address, such as a time."""
+    try:
+        IPv6Address(match[0])
+    except ValueError:
+        return match[0]
+    return "ADDRESS"

@@ -3,7 +3,7 @@
 A Ray of the run's own listens on the loopback interface alone, asks every caller for a random token, sends no
 statistics of use, has no dashboard, and ends with the driver within seconds, also if that is killed (its two agents,
 which hold no model, within about a minute). `BadInput`: the address is wrong, or a node cannot run what the driver
-runs. `OutsideError`: Ray did not start, or did not answer in time.
+runs. `OutsideError`: Ray did not start, or did not answer in time. Errors name nodes and no addresses of theirs.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from training.cluster import nodes, watch
-from training.cluster.nodes import FIELD
-from training.cluster.watch import Watch
+from training.cluster.nodes import FIELD, one_line
+from training.cluster.watch import ClusterMonitor
 from training.environment import visible
-from training.errors import BadInput, OutsideError, ParleyError
+from training.errors import BadInput, OutsideError, ParleyError, ProcessLost
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,8 @@ LONGEST_FOLDER = 40
 PREFIX = "parley-ray-"
 LOCAL = "local"
 """The address of a Ray of the run's own."""
+PAUSE_S = 1.0
+"""Seconds between two tries to reach the head of a cluster."""
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_AUTO_CONNECT": "0",  # else a call after the end would start another Ray, open to others
@@ -113,17 +115,25 @@ class Cluster:
 
 
 def start(
-    address: str = "", *, gpus: int | None = None, packages: Collection[str] = (), timeout_s: float = 120.0
+    address: str = "",
+    *,
+    gpus: int | None = None,
+    packages: Collection[str] = (),
+    timeout_s: float = 120.0,
+    again: bool = False,
 ) -> Cluster:
     """Join the Ray at `address`, or else at RAY_ADDRESS; without either, or at "local", start one on this machine.
 
     `gpus`: how many GPUs a Ray of the run's own may give away; None = all that it finds. Its processes end with the
     thread that calls this, which should be the main one. `packages` are distributions whose versions must be the same
-    on all nodes, besides those that every run needs. `timeout_s` is how long an operator's cluster may take.
+    on all nodes, besides those that every run needs. `timeout_s` is how long an operator's cluster may take. A
+    cluster that does not answer by then is `ProcessLost` where an earlier attempt had joined it (`again`).
     """
     import_ray()
     wanted = address or os.environ.get("RAY_ADDRESS", "")
-    return _start(gpus) if wanted in ("", LOCAL) else _join(wanted, packages, timeout_s)
+    if wanted in ("", LOCAL):
+        return _start(gpus)
+    return _join(wanted, address or "RAY_ADDRESS", packages, timeout_s, again=again)
 
 
 def import_ray() -> Any:
@@ -161,36 +171,53 @@ def _start(gpus: int | None) -> Cluster:
         cluster.stop()
         raise
     cluster.address = _address()
-    watch.begin(Watch(watch.of_this_machine(own=True)))
+    watch.begin(ClusterMonitor(watch.of_this_machine(own=True)))
     return cluster
 
 
-def _join(address: str, packages: Collection[str], timeout_s: float) -> Cluster:
+def _join(address: str, name: str, packages: Collection[str], timeout_s: float, *, again: bool) -> Cluster:
+    """Join the cluster at an address, which errors call by `name`: they are shown to people who need not know it."""
     deadline = time.monotonic() + timeout_s
-    _check_address(address, min(timeout_s, 10.0))
     cluster = Cluster(address, None)
     local = address.rpartition(":")[0] in ("localhost", "127.0.0.1")
     try:
+        if why := _unanswered(address, name, deadline):
+            raise ProcessLost(why) if again else BadInput(why, FIELD)
         with _loopback() if local else contextlib.nullcontext():
-            _connect_in_time({"address": address}, timeout_s, f"the Ray at {address} did not answer")
-        watch.begin(Watch(watch.of_this_machine(own=False), address))
+            left = max(1.0, deadline - time.monotonic())
+            _connect_in_time({"address": address}, left, f"the Ray at {name} did not answer")
+        watch.begin(ClusterMonitor(watch.of_this_machine(own=False), watch.head_of(address, name)))
         cluster.warnings += nodes.check(cluster, packages, deadline)
-    except ParleyError:
+    except ParleyError as error:
         cluster.stop()
+        if again and isinstance(error, OutsideError):
+            raise ProcessLost(str(error)) from error
         raise
     for why in cluster.warnings:
         log.warning("%s", why)
     return cluster
 
 
-def _check_address(address: str, timeout_s: float) -> None:
+def _unanswered(address: str, name: str, deadline: float) -> str:
+    """Wait until something listens at the address: the head may be starting, perhaps again. Return why nothing does."""
     host, _, port = address.rpartition(":")
-    if "://" in address or not host or not port.isdigit():
-        raise BadInput(f"{address!r} is not the HOST:PORT of a Ray, such as 10.0.0.5:6379", FIELD)
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s).close()
-    except (OSError, OverflowError) as error:
-        raise BadInput(f"no Ray answers at {address}: {error}", FIELD) from error
+    if "://" in address or not host or not port.isdigit() or int(port) > 65535:
+        raise BadInput(f"{name} is not the HOST:PORT of a Ray, such as 10.0.0.5:6379", FIELD)
+    waiting = False
+    while True:
+        try:
+            watch.check_listening(address, 10.0)
+        except OSError as error:
+            left = deadline - time.monotonic()
+            why = f"no Ray answers at {name}: {error}"
+            if left <= 0:
+                return why
+            if not waiting:
+                log.warning("%s; it is tried again for %.0f s", why, left)
+                waiting = True
+            time.sleep(min(PAUSE_S, left))
+        else:
+            return ""
 
 
 def _connect(options: Mapping[str, Any], late: str) -> None:
@@ -203,8 +230,8 @@ def _connect(options: Mapping[str, Any], late: str) -> None:
             ray.init(configure_logging=False, log_to_driver=False, **options)
     except Exception as error:  # whatever Ray, gRPC or the system raise here
         if "ersion mismatch" in str(error):
-            raise BadInput(f"{options['address']} runs other versions: {_one_line(error)}", FIELD) from error
-        raise OutsideError(f"{late}: {type(error).__name__}: {_one_line(error)}") from error
+            raise BadInput(f"the cluster runs other versions: {one_line(error)}", FIELD) from error
+        raise OutsideError(f"{late}: {type(error).__name__}: {one_line(error)}") from error
 
 
 def _connect_in_time(options: Mapping[str, Any], timeout_s: float, late: str) -> None:
@@ -369,7 +396,3 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:500]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from training.reading import Record
 
@@ -24,17 +24,24 @@ class ClusterSection(Record):
     """Processes and GPUs of a training run. By default one process samples and learns."""
 
     engines: Annotated[int, BeforeValidator(_automatic)] = Field(
-        default=1, ge=0, le=MOST_PROCESSES, description="Engines, which sample the replies; 0 (auto) = as many as fit."
+        default=1,
+        ge=0,
+        le=MOST_PROCESSES,
+        description="Engines, which sample the replies; 0 (auto) = on all GPUs that the learner ranks leave.",
     )
     learners: Annotated[int, BeforeValidator(_automatic)] = Field(
         default=1,
         ge=0,
         le=MOST_PROCESSES,
-        description="Learner ranks, over which weights, gradients and the optimizer are sharded; 0 (auto) = chosen by "
-        "the memory that the model needs.",
+        description="Learner ranks, over which weights, gradients and optimizer state are sharded; 0 (auto) = a "
+        "quarter of the GPUs, or as many as the model needs to fit.",
     )
     tensor_parallel: int = Field(
-        default=1, ge=1, le=64, description="GPUs of one engine, over which its weights and cache are split."
+        default=1,
+        ge=1,
+        le=64,
+        description="GPUs of one engine, over which its model is split (tensor parallelism); without GPUs, shares of "
+        "the machine's cores. Only vLLM splits a model. It must divide the attention heads.",
     )
     address: str = Field(
         default="",
@@ -50,6 +57,21 @@ class ClusterSection(Record):
         description="Training steps by which the sampling weights are behind, so that sampling and learning overlap: "
         "step n samples with the weights after step n - 1 - lag. 0 = they alternate.",
     )
+    in_flight_updates: bool = Field(
+        default=False,
+        json_schema_extra={"label": "in-flight updates"},
+        description="Whether new weights are loaded while games are played (in-flight updates), so that a game's later "
+        "turns are sampled by newer weights; lag is then the most steps that they are behind. The games depend on "
+        "which process was faster: neither seeds nor a run that was stopped and resumed repeat them. Engines forget "
+        "the keys and values of prompts with every update, and compute them again.",
+    )
+
+    @field_validator("in_flight_updates")
+    @classmethod
+    def _updates_need_a_lag(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and not info.data.get("lag", 1):
+            raise ValueError("without a lag no games are played while weights are learned: set lag to at least 1")
+        return value
 
     @property
     def alone(self) -> bool:

@@ -133,11 +133,11 @@ def of_model(base: str, folder: Path | None = None) -> ModelShape:
             return known
         raise BadInput(f"{bases.unprepared(base)}, or name its shape: --shape {', '.join(SHAPES)} or a config.json",
                        "model.base")  # fmt: skip
-    found = bases.resolve(base)
-    if bases.is_adapter(found):  # its base is not verified here: hashing large weights takes long
-        config = json.loads((found / "adapter_config.json").read_text("utf-8"))
-        found = bases.resolve(str(config.get("base_model_name_or_path", "")))
-    return read(found / "config.json", entry.name if entry is not None else "")
+    path = bases.resolve(base)
+    if bases.is_adapter(path):  # its base is not verified here: hashing large weights takes long
+        config = json.loads((path / "adapter_config.json").read_text("utf-8"))
+        path = bases.resolve(str(config.get("base_model_name_or_path", "")))
+    return read(path / "config.json", entry.name if entry is not None else "")
 
 
 def read(file: Path, name: str = "") -> ModelShape:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from training.cluster import watch
-from training.cluster.reservation import Room
+from training.cluster.reservation import Bundles
 from training.cluster.worker import Beat, Started, Worker
 from training.records import ProcessStatus
 
@@ -34,14 +34,14 @@ State = Literal["starting", "serving", "loading", "lost"]
 class ProcessOptions:
     """How processes of one kind run. Times are in seconds.
 
-    `count`: how many. `room`: what each takes of Ray's resources, and where. `threads`: torch's threads of each; 0 =
+    `count`: how many. `bundles`: what each takes of Ray's resources, and where. `threads`: torch's threads of each; 0 =
     torch's choice. `cores`: the cores of each in order, none = any. `start_s`: how long one may take to start.
     `silence_s`: how long it may have work without making progress, or not answer at all. `lease_s`: after how long
     without its driver it ends.
     """
 
     count: int = 1
-    room: Room = field(default_factory=Room)
+    bundles: Bundles = field(default_factory=Bundles)
     threads: int = 0
     cores: tuple[tuple[int, ...], ...] = ()
     start_s: float = 600.0
@@ -102,7 +102,7 @@ class Process:
             rss_bytes=beat.rss_bytes if beat else 0,
             gpu_bytes=beat.gpu_bytes if beat else 0,
             cores=round(beat.cores, 2) if beat else 0.0,
-            gpu_busy=round(beat.gpu_busy, 2) if beat else 0.0,
+            gpu_busy=round(beat.gpu_busy, 2) if beat and beat.gpu_busy is not None else None,
             restarts=restarts,
         )
 
@@ -139,7 +139,7 @@ class Supervisor:
 
         options = self.options
         name = f"{self._noun} {number}"
-        kind = ray.remote(self._kind).options(max_concurrency=MOST_CALLS, **options.room.options(number))
+        kind = ray.remote(self._kind).options(max_concurrency=MOST_CALLS, **options.bundles.options(number))
         cores = options.cores[number] if number < len(options.cores) else ()
         actor = kind.remote(name, options.lease_s, cores, options.threads, os.environ.get("PARLEY_HOME"))
         process = Process(number, name, actor)
@@ -152,7 +152,7 @@ class Supervisor:
         import ray
 
         needs = ""
-        if gpus := self.options.room.gpus:
+        if gpus := self.options.bundles.gpus:
             free = ray.available_resources().get("GPU", 0.0)  # type: ignore[no-untyped-call]
             needs = f"; each needs {gpus:g} GPU, and {free:g} are free"
         return f"{names} did not start within {self.options.start_s:.0f} s{needs}"

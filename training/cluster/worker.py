@@ -1,33 +1,37 @@
 """What every process of a run has besides its driver: a Ray actor with a lease, its own cores, and a beat.
 
 The process ends by itself when its driver has not been heard for a lease. Its work runs on another thread, so that it
-answers meanwhile. Errors raised on purpose are returned as `Raised`, so that whatever Ray raises means that the process
-is gone or broken. `training.cluster.supervisor` is the driver's side.
+answers meanwhile. Errors raised on purpose are returned as `RemoteError`, so that whatever Ray raises means that the
+process is gone or broken. `training.cluster.supervisor` is the driver's side.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import threading
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import psutil
 
-from training.errors import OutsideError, ParleyError, boundary
+from training.cluster.nodes import without_addresses
+from training.errors import OutsideError, ParleyError, boundary, name_full_disk
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class RemoteError:
     """An error that a process raised on purpose."""
 
     error: ParleyError
@@ -38,7 +42,7 @@ class Beat:
     """What a process answers at once: `steps` grows while it makes progress; empty `doing`: it waits for the driver.
 
     `cores` is the CPU time that it has used for each second since the beat before, `gpu_busy` the share of the last
-    moments in which its GPU computed.
+    moments in which its GPUs computed (a mean), None = unknown. Memory and CPU time are with those of its workers.
     """
 
     steps: int
@@ -46,7 +50,7 @@ class Beat:
     rss_bytes: int
     gpu_bytes: int
     cores: float = 0.0
-    gpu_busy: float = 0.0
+    gpu_busy: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Started:
     device: str
 
 
-class Worker:
+class Worker(ABC):
     """A process of a run behind Ray; `name` is what its log calls it. Subclasses have a method `start`.
 
     `lease_s`: the process ends when no `beat` has come for so long. `threads`: torch's threads; 0 = torch's choice.
@@ -75,29 +79,48 @@ class Worker:
         if home:
             os.environ["PARLEY_HOME"] = home
         self._lease = Lease(lease_s, name)
-        self._threads = threads
+        self._threads, self._cores = threads, tuple(cores)
         if cores:
             pin(cores)
         self._activities: list[str] = []  # in the order in which they began
-        self._process = psutil.Process()
+        self._processes = {os.getpid(): psutil.Process()}
         self._on_gpu = False
 
     @property
+    @abstractmethod
     def steps(self) -> int:
         """Grows while the process makes progress."""
-        raise NotImplementedError
+
+    @property
+    def workers(self) -> Sequence[int]:
+        """The ids of processes that compute for this one, which count as part of it."""
+        return ()
 
     async def beat(self) -> Beat:
         """Renew the lease and answer how far the process is."""
         self._lease.renew()
+        rss_bytes, cores = self._used()
         return Beat(
             steps=self.steps,
             doing=next(iter(self._activities), ""),
-            rss_bytes=int(self._process.memory_info().rss),
-            gpu_bytes=gpu_bytes() if self._on_gpu else 0,
-            cores=self._process.cpu_percent() / 100,
-            gpu_busy=gpu_busy() if self._on_gpu else 0.0,
+            rss_bytes=rss_bytes,
+            gpu_bytes=self._gpu_bytes() if self._on_gpu else 0,
+            cores=cores,
+            gpu_busy=gpu_busy() if self._on_gpu else None,
         )
+
+    def _used(self) -> tuple[int, float]:
+        """Return the bytes of memory that this process and its workers have, and their CPU time for each second."""
+        rss_bytes, percent = 0, 0.0
+        for pid in (os.getpid(), *self.workers):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process = self._processes.setdefault(pid, psutil.Process(pid))  # kept: it measures since its last call
+                rss_bytes += int(process.memory_info().rss)
+                percent += process.cpu_percent()
+        return rss_bytes, percent / 100
+
+    def _gpu_bytes(self) -> int:
+        return gpu_bytes()
 
     def _started(self, window: int) -> Started:
         device = device_of_process()
@@ -111,7 +134,10 @@ class Worker:
             with boundary(into=self.raises):
                 return await asyncio.wrap_future(work)
         except ParleyError as error:
-            return Raised(error)
+            why = name_full_disk(str(error))  # only this process knows of which host
+            if isinstance(error, OutsideError):  # gloo and NCCL name their peers by address
+                why = without_addresses(why)
+            return RemoteError(error if why == str(error) else type(error)(why))
         finally:
             self._activities.remove(doing)
 
@@ -128,12 +154,17 @@ class Lease:
         self._heard = time.monotonic()
 
     def _watch(self) -> None:
+        pause = min(1.0, self._seconds / 4)
         while True:
             silent = time.monotonic() - self._heard
             if silent > self._seconds:
                 log.error("the driver has not been heard for %.0f s: %s ends", silent, self._name)
                 os._exit(1)
-            time.sleep(min(1.0, self._seconds / 4))
+            asleep = time.monotonic()
+            time.sleep(pause)
+            if (late := time.monotonic() - asleep - pause) > self._seconds / 4:
+                # nor could this process hear it: it was suspended, or in a call that lets no other thread run
+                self._heard = min(time.monotonic(), self._heard + late)
 
 
 def ignore_expected_warnings() -> None:
@@ -144,7 +175,6 @@ def ignore_expected_warnings() -> None:
 
 def pin(cores: Sequence[int]) -> None:
     """Run all threads of this process, and those that they start, on some cores."""
-    os.environ["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(map(str, cores))  # else vLLM binds its threads to all
     for thread in Path("/proc/self/task").iterdir():
         os.sched_setaffinity(int(thread.name), cores)
 
@@ -164,11 +194,13 @@ def gpu_bytes() -> int:
     return int(torch.cuda.memory_reserved()) if torch.cuda.is_initialized() else 0  # type: ignore[no-untyped-call]
 
 
-def gpu_busy() -> float:
-    """Return the share of the last moments in which this process's GPU computed; 0 without NVIDIA's library."""
+def gpu_busy() -> float | None:
+    """Return the share of the last moments in which this process's GPUs computed; None if NVIDIA's library fails."""
     import torch
 
     try:
-        return torch.cuda.utilization() / 100
-    except (ImportError, RuntimeError):
-        return 0.0
+        # by number, else torch would begin to use a GPU on which only workers compute
+        return fmean(torch.cuda.utilization(number) for number in range(torch.cuda.device_count())) / 100
+    except Exception:  # whatever NVML and torch raise: a measurement ends no process
+        log.debug("the utilisation of the GPU is unknown", exc_info=True)
+        return None

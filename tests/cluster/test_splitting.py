@@ -1,0 +1,42 @@
+"""Into how many parts a model can be split."""
+
+import pytest
+
+from training.cluster import splitting
+from training.cluster.shapes import SHAPES, ModelShape
+from training.config import parse
+from training.errors import BadInput
+
+UNEVEN = ModelShape("uneven", 2, 96, 252, 12, 4, 8, 100, tied=True, window=64)
+
+
+@pytest.mark.parametrize(
+    "shape, parts, why",
+    [
+        (SHAPES["7b"], 4, ""),  # 28 heads, 4 of keys
+        (SHAPES["7b"], 2, ""),
+        (SHAPES["7b"], 3, "3 does not divide the 28 attention heads of qwen2.5-7b"),
+        (SHAPES["7b"], 14, "14 does not divide the 18944 columns of the feed-forward layers of qwen2.5-7b"),
+        (SHAPES["0.6b"], 16, ""),  # 16 heads, 8 of keys: each part has one, and two have the same
+        (UNEVEN, 6, "6 neither divides the 4 heads of keys of uneven nor is their multiple"),
+        (UNEVEN, 12, ""),
+        (UNEVEN, 1, ""),
+    ],
+)
+def test_heads_and_columns_are_divided(shape, parts, why):
+    assert splitting.obstacle(shape, parts).startswith(why)
+    assert bool(splitting.obstacle(shape, parts)) == bool(why)
+    config = parse({"cluster": {"tensor_parallel": parts}})
+    if not why:
+        splitting.check(config, shape)
+        return
+    with pytest.raises(BadInput, match="set a number that does") as caught:
+        splitting.check(config, shape)
+    assert caught.value.where == "cluster.tensor_parallel"
+
+
+def test_only_vllm_splits_a_model():
+    config = parse({"cluster": {"tensor_parallel": 2}, "engine": {"name": "transformers"}})
+    with pytest.raises(BadInput, match="only vLLM") as caught:
+        splitting.check(config, SHAPES["7b"])
+    assert caught.value.where == "cluster.tensor_parallel"
