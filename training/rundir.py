@@ -127,6 +127,15 @@ class RunDir:
         ignored = json.loads(self.ignored.read_text())["attempts"] if self.ignored.is_file() else ()
         return [number for number in self.folders() if number not in ignored]
 
+    def continued(self) -> bool:
+        """Return whether an attempt before the newest has begun, also on another machine, where its folder is then.
+
+        The folder of an attempt that was refused has no status.
+        """
+        folders, counted = self.folders(), self.attempts()
+        earlier = range(1, max(counted, default=0))
+        return any(n not in folders or (n in counted and self.attempt(n).status.exists()) for n in earlier)
+
     def steps(self) -> set[int]:
         """Return the steps after which any attempt has a complete checkpoint; this does not compare hashes."""
         return {step for number in self.attempts() for step, _ in self.attempt(number).checkpoints()}

@@ -1,5 +1,6 @@
 """What a learner rank does in the tests of several ranks: a process of its own, which writes its results to a file."""
 
+import multiprocessing
 import socket
 from dataclasses import replace
 
@@ -10,8 +11,10 @@ from torch.distributed.tensor import DTensor
 from tests.learn.test_update import items
 from tests.peaks import growth
 from training.attempts.progress import Progress, StopRequested
+from training.errors import BadInput, OutsideError
 from training.learn import policy as policies
 from training.learn.forward import measure
+from training.learn.learner import Learner
 from training.learn.models import merged_weights
 from training.learn.ranks import join, whole
 from training.learn.update import BadStep, Updater
@@ -39,7 +42,9 @@ def on_ranks(world, tmp_path, work, *arguments):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     files = [tmp_path / f"{work.__name__}-{world}-{rank}.pt" for rank in range(world)]
-    torch.multiprocessing.spawn(_rank, (world, port, files, work, arguments), nprocs=world)
+    multiprocessing.set_forkserver_preload([__name__])  # each process by itself takes four seconds to import it
+    processes = (_rank, (world, port, files, work, arguments), world)
+    torch.multiprocessing.start_processes(*processes, start_method="forkserver")
     return [torch.load(file, weights_only=False) for file in files]
 
 
@@ -95,10 +100,11 @@ def _learned(group, base, folder, settings):
 
 def share(group, work, values):
     """Give every rank what the others measured, as the driver does."""
-    mine = {n: (i.old, i.reference) for n, (i, v) in enumerate(zip(work, values, strict=True)) if v is not None}
-    for part in group.gather(mine):
-        for number, (old, reference) in part.items():
-            work[number].old, work[number].reference = old, reference
+    mine = [(n, i.old, i.reference) for n, (i, v) in enumerate(zip(work, values, strict=True)) if v is not None]
+    parts = [None] * group.world
+    torch.distributed.all_gather_object(parts, mine)
+    for number, old, reference in (row for part in parts for row in part):
+        work[number].old, work[number].reference = old, reference
 
 
 def failing(group, base, folder, who, how):
@@ -141,3 +147,35 @@ def absent(group, base, elsewhere, settings):
     with policy.as_reference() as reference:
         former = {name: whole(p.detach()).clone() for name, p in reference.named_parameters()}
     return {name: tensor.clone() for name, tensor in merged_weights(policy.model)}, former
+
+
+def telling(group):
+    """Return what each rank tells the others in each way, and what one rank's error is on all."""
+    heard = [group.gather({"rank": group.rank, "text": "ü" * group.rank, "numbers": [0.1, float("inf")]})]
+    heard += [group.broadcast(f"from {group.rank}".encode(), 1), group.broadcast(b"", 0)]
+    heard.append(group.totals({"sum": 1.5, "largest": float(group.rank)}, largest=("largest",)))
+    for error in (BadInput("write it", "learn.lr"), BadStep("it is not finite"), OutsideError("it is away")):
+        try:
+            with group.together():
+                if group.rank == 1:
+                    raise error
+        except (BadInput, BadStep, OutsideError) as raised:
+            heard.append((type(raised).__name__, str(raised), getattr(raised, "where", "")))
+    return heard
+
+
+def resuming(group, base, state, elsewhere, settings):
+    """Take a state whose file only the last rank has; return the optimizer's state, whole, and the policy's tensors."""
+    learner = Learner(made(base, group, **settings), 0)
+    if group.rank < group.world - 1:
+        state.tensors.path = elsewhere
+    learner.take(state)
+    return {name: tensor.clone() for name, tensor in learner.tensors()}
+
+
+def taking(group, base, state):
+    """Take a state; return the growth in memory at the most, and the bytes of this rank's part of the optimizer's."""
+    learner = Learner(made(base, group, lora=None, kl="none", kl_measured=False, critic_warmup=0), 0)
+    before, peak = growth(lambda: learner.take(state))
+    tensors = learner.optimizers()[1].values()
+    return peak - before, sum(t.to_local().nbytes for t in tensors if isinstance(t, DTensor))

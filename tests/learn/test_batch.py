@@ -18,6 +18,21 @@ def test_cut_bounds_the_tokens_of_a_pass():
     assert [[len(i) for i in group] for group in groups] == [[40], [11, 7, 2], [10, 3]]
 
 
+@pytest.mark.parametrize(
+    "sizes, ranks, groups",
+    [
+        ((10, 3, 7, 2, 11, 40), 2, [[40], [10, 2], [11], [7, 3]]),  # three full groups become two for each rank
+        ((6, 5, 4, 3), 2, [[6, 3], [5, 4]]),  # what fits one pass is cut for both ranks
+        ((10, 10, 6, 6, 6), 2, [[6, 6], [10], [10], [6]]),  # in two even groups, one would have 22
+        ((6, 5), 3, [[6], [5]]),  # nothing is left for the third
+        ((), 2, []),
+    ],
+)
+def test_cut_for_several_ranks_is_even(sizes, ranks, groups):
+    items = [item("." * n) for n in sizes]
+    assert [[len(i) for i in group] for group in cut(items, 20, ranks)] == groups
+
+
 def test_updates_hold_every_item_once_and_depend_on_the_seed_only():
     items = [item("." * n, n) for n in range(2, 30)]
     groups = updates(items, 60, seed=3)

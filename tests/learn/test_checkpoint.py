@@ -1,15 +1,19 @@
 """What goes into a checkpoint comes out of it: optimizer, generators, and no pickle anywhere."""
 
+import pickle
 import random
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from tests.peaks import growth
+from training.engines.chunks import cut
 from training.errors import BadInput
 from training.learn import checkpoint
+from training.learn.tensor_files import Outline, TensorFile
 
 
 def optimizer_after(steps, parameters):
@@ -72,9 +76,25 @@ def test_generators_resume_their_state():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
-def test_a_checkpoint_is_written_without_a_second_copy_of_its_tensors(tmp_path):
+def test_a_checkpoint_is_written_without_a_second_copy_of_its_tensors_and_read_without_them(tmp_path):
     tensors = {f"optimizer.{number}.exp_avg": torch.ones(2**20) for number in range(32)}  # 128 MiB
-    state = checkpoint.TrainerState(1, {}, tensors, {0: {"weight": torch.ones(2**24)}})  # and 64 MiB
-    before, peak = growth(lambda: checkpoint.write_with(tmp_path / "step", lambda inside: None, state))
-    assert peak - before < 16 * 2**20
-    assert checkpoint.read(tmp_path / "step").tensors.keys() == tensors.keys()
+    made = []
+
+    def chunks():  # 256 MiB of older weights, of which no more than a few chunks are there at once
+        made.append(True)
+        return cut(((f"weight.{number}", torch.ones(2**20)) for number in range(64)), size=2**23)
+
+    state = checkpoint.TrainerState(1, {}, tensors, {0: chunks})
+    beats = []
+    beat = partial(beats.append, None)
+    before, peak = growth(lambda: checkpoint.write_with(tmp_path / "step", lambda inside: None, state, beat=beat))
+    assert len(beats) >= 2 + 256 // 8, "two chunks of 64 MiB, and those of 8"
+    assert peak - before < 48 * 2**20
+    assert len(made) == 2, "once for the header, and once for the file"
+    [(_, older)] = checkpoint.older(tmp_path / "step").items()
+    assert TensorFile(older).outlines == {f"weight.{n}": Outline(torch.float32, (2**20,)) for n in range(64)}
+    read = []
+    before, peak = growth(lambda: read.append(checkpoint.read(tmp_path / "step")))
+    assert peak - before < 16 * 2**20, "nor is one read before it is asked for"
+    assert read[0].tensors.keys() == tensors.keys()
+    assert len(pickle.dumps(read[0])) < 10_000, "nor sent to another process"

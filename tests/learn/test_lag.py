@@ -62,8 +62,8 @@ def test_a_fixed_lag_plays_each_step_with_the_weights_of_two_steps_before_also_a
     same(whole.checkpoint_of(5), stopped.checkpoint_of(5))
 
 
-class Asked:
-    """In the place of a single agent: notes whose weights the engine has when it would be asked."""
+class RecordingCalibration:
+    """Instead of asking a single agent, records whose weights the engine has."""
 
     def __init__(self):
         self.engine_steps = []
@@ -72,7 +72,7 @@ class Asked:
         return step % 2 == 0
 
     async def __call__(self, trainer):
-        self.engine_steps.append((trainer.step, trainer.context.engine_step))
+        self.engine_steps.append((trainer.step, trainer.context.engine.version))
 
 
 def met(run_dir, step):
@@ -94,10 +94,10 @@ def test_past_selves_and_results_are_as_old_as_the_weights_that_play_also_after_
     }
     _, first = make_run(tmp_path / "a", steps=6, **sections)
     whole, stopped = (spread(first, tmp_path / name, lag=1) for name in "bc")
-    asked = Asked()
-    outcome = run(config_of(whole), whole, calibrate=asked)
+    calibration = RecordingCalibration()
+    outcome = run(config_of(whole), whole, calibrate=calibration)
     assert outcome["result"] == "succeeded", outcome
-    assert asked.engine_steps == [(step, step) for step in (0, 2, 4, 6)]
+    assert calibration.engine_steps == [(step, step) for step in (0, 2, 4, 6)]
     past = [met(whole, step) for step in range(1, 7)]
     assert all(each <= set(range(max(1, step - 1))) for step, each in enumerate(past, 1)), past
     assert any(each - {0} for each in past)

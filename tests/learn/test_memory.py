@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +49,24 @@ def test_large_blocks_go_back_to_the_system_at_once():
     work = work.replace("memory.release()\nprint(before - resident())", "print(full - before)")
     done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 290e6
+
+
+HUGE = """
+import re
+from pathlib import Path
+import torch
+from training.learn import numerics
+from training.run_sections import LearnSection
+
+numerics.set_up(LearnSection(), 1)
+tensor = torch.ones(2**24)
+print(sum(map(int, re.findall(r"AnonHugePages: *([0-9]+) kB", Path("/proc/self/smaps").read_text("ascii")))))
+"""
+ENABLED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+@pytest.mark.skipif(not ENABLED.exists() or "[never]" in ENABLED.read_text("ascii"), reason="no huge pages here")
+def test_large_tensors_are_in_huge_pages():
+    """A tensor of 64 MiB, in pages of 2 MiB."""
+    done = subprocess.run([sys.executable, "-c", HUGE], capture_output=True, text=True, check=True)
+    assert int(done.stdout) >= 60 * 1024

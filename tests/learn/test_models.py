@@ -200,9 +200,9 @@ def same_weights(first, second):
 def test_weights_are_read_row_by_row_as_transformers_reads_them(tmp_path, dtype, changes):
     folder = write_random_llama(tmp_path / "model", **changes)
     assert (len(list(folder.glob("*.safetensors"))) > 1) == ("file_size" in changes)
-    found = models.unfilled(folder, dtype)
-    assert not found.whole
-    model, expected = found.fill(), load_full(folder, dtype)
+    unfilled = models.unfilled(folder, dtype)
+    assert not unfilled.whole
+    model, expected = unfilled.fill(), load_full(folder, dtype)
     same_weights(model, expected)
     assert model.config.to_dict() == expected.config.to_dict()
     assert model.generation_config == expected.generation_config
@@ -212,9 +212,9 @@ def test_weights_are_read_row_by_row_as_transformers_reads_them(tmp_path, dtype,
 def test_adapters_are_merged_as_peft_merges_them(base, tmp_path, dtype):
     model, tokenizer = models.load(base, lora=LORA)
     folder = write(train_adapters(model), tokenizer, tmp_path / "adapters", adapter_only=True, parent=str(base))
-    found = models.unfilled(folder, dtype)
-    assert not found.whole
-    same_weights(found.fill(), load_merged(folder, dtype))
+    unfilled = models.unfilled(folder, dtype)
+    assert not unfilled.whole
+    same_weights(unfilled.fill(), load_merged(folder, dtype))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -230,9 +230,9 @@ def test_a_model_whose_files_use_other_names_is_loaded_as_a_whole(base, tmp_path
     folder = shutil.copytree(base, tmp_path / "model")
     tensors = load_file(folder / "model.safetensors")
     save_file({n.removeprefix("model."): t for n, t in tensors.items()}, folder / "model.safetensors", {"format": "pt"})
-    found = models.unfilled(folder)
-    assert found.whole
-    same_weights(found.fill(), load_full(base, "float32"))
+    unfilled = models.unfilled(folder)
+    assert unfilled.whole
+    same_weights(unfilled.fill(), load_full(base, "float32"))
 
 
 def test_quantised_weights_are_not_read_as_if_they_were_none(base, tmp_path):

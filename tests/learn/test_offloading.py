@@ -36,9 +36,9 @@ def test_gradients_are_the_same_and_activations_move(base, monkeypatch, recomput
         return real(tensor)
 
     monkeypatch.setattr(offloading, "to_host", counted)
-    found = gradients(base, recompute=recompute, lora=lora, offload_activations=True)
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], gradient) for name, gradient in expected.items())
+    offloaded = gradients(base, recompute=recompute, lora=lora, offload_activations=True)
+    assert offloaded.keys() == expected.keys()
+    assert all(torch.equal(offloaded[name], gradient) for name, gradient in expected.items())
     inputs = LAYERS * 4 * TOKENS * HIDDEN
     # of layers that are computed again their inputs, and what the last norm needs
     assert inputs < sum(moved) < 2.6 * inputs if recompute else sum(moved) > 10 * inputs

@@ -265,13 +265,13 @@ def test_the_reference_is_the_checkpoint_that_is_named(base, tmp_path, lora):
         )
         for parameter in policy.trained.values():
             parameter.add_(0.02)
-        now = policy.hidden(IDS)
+        current = policy.hidden(IDS)
         for folder, expected in ((tmp_path / "end", at_end), (None, start)):
             policy.refer(folder)
             with policy.as_reference() as model:
                 torch.testing.assert_close(policy.hidden(IDS, model), expected)
-            torch.testing.assert_close(policy.hidden(IDS), now)  # the policy is where it was
-        assert min((at_end - start).abs().max(), (now - at_end).abs().max()) > 1e-3
+            torch.testing.assert_close(policy.hidden(IDS), current)  # the policy is where it was
+        assert min((at_end - start).abs().max(), (current - at_end).abs().max()) > 1e-3
 
 
 def test_heads_that_read_the_start_read_it_whatever_the_reference(base, tmp_path):

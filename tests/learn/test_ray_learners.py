@@ -10,11 +10,16 @@ import pytest
 
 from tests.learn.small_runs import make_run
 from tests.learn.spread_runs import config_of, metrics, same, spread
+from tests.learn.test_label_reward_run import PAID, trained
 from tests.toy_models import write_random_llama
+from training.bases import ModelInfo
 from training.cluster import processes
 from training.cluster.supervisor import ProcessOptions
-from training.errors import ProcessLost
+from training.errors import OutsideError, ProcessLost
+from training.learn import checkpoint, ray_learners
+from training.learn.checkpoint import TrainerState
 from training.learn.learner import Learner
+from training.learn.rank_actor import RankActor
 from training.learn.ray_learners import RayLearners
 from training.learn.trainer import run
 from training.run_sections import LearnSection
@@ -26,27 +31,31 @@ TWO = {"engines": 2, "learners": 2}
 
 @pytest.mark.slow
 def test_two_engines_and_two_ranks_do_what_one_process_does(tmp_path):
-    config, alone = make_run(tmp_path / "a", steps=2)
+    """A label is part of the reward, so that engines also run the model of its classifier."""
+    alone = make_run(tmp_path / "a", steps=2)[1]
+    paid = {**PAID, "classifier": str(trained(tmp_path / "a" / "model", tmp_path / "classifier"))}
+    write_json(alone.config, loads(alone.config.read_text()) | {"reward": {"labels": [paid]}})
     several = spread(alone, tmp_path / "b", **TWO)
-    assert run(config, alone)["result"] == "succeeded"
+    assert run(config_of(alone), alone)["result"] == "succeeded"
     outcome = run(config_of(several), several)
     assert outcome["result"] == "succeeded", outcome
     for one, other in zip(metrics(alone), metrics(several), strict=True):
         assert other == pytest.approx(one, rel=1e-5, abs=1e-5)
+        assert "reward_label_names_food" in one
     same(alone.checkpoint_of(2), several.checkpoint_of(2))
 
 
 @pytest.mark.slow
 def test_engines_in_bfloat16_get_weights_in_bfloat16_and_sample_the_same(tmp_path, monkeypatch):
-    """Half the bytes are handed over, rounded as an engine rounds those of a learner in its own process."""
+    """Half the bytes are sent, rounded as an engine rounds those of a learner in its own process."""
     config, alone = make_run(tmp_path / "a", steps=2, engine={"dtype": "bfloat16"})
     several = spread(alone, tmp_path / "b", address="local")
-    handed = set()
+    sent = set()
     monkeypatch.setattr(RayLearners, "_begin_stream", lambda self, method, begin=RayLearners._begin_stream: (
-        handed.add(method.__name__), begin(self, method)))  # fmt: skip
+        sent.add(method.__name__), begin(self, method))[1])  # fmt: skip
     assert run(config, alone)["result"] == "succeeded"
     assert run(config_of(several), several)["result"] == "succeeded"
-    assert "half_weights" in handed
+    assert "bfloat16_weights" in sent
     for one, other in zip(metrics(alone), metrics(several), strict=True):
         assert other == pytest.approx(one, rel=1e-5, abs=1e-5)
 
@@ -79,12 +88,12 @@ def test_a_run_whose_rank_was_killed_says_so_and_goes_on_in_one_process(tmp_path
 
 def actors():
     """The processes of ranks and engines that this one has started."""
-    found = []
+    processes_of_run = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             if "ray::RankActor" in (title := " ".join(process.cmdline())) or "ray::EngineActor" in title:
-                found.append(process)
-    return found
+                processes_of_run.append(process)
+    return processes_of_run
 
 
 def kill_a_rank(run_dir, killed, seen):
@@ -97,9 +106,9 @@ def kill_a_rank(run_dir, killed, seen):
     rank.send_signal(signal.SIGABRT)
 
 
-def test_a_rank_that_is_stopped_is_named_and_both_are_ended(tmp_path):
-    arguments = {
-        "base": str(write_random_llama(tmp_path / "model")),
+def arguments_of(folder):
+    return {
+        "base": str(write_random_llama(folder / "model")),
         "heads": [],
         "learn": LearnSection(lora={"rank": 2}),
         "seed": 0,
@@ -107,9 +116,12 @@ def test_a_rank_that_is_stopped_is_named_and_both_are_ended(tmp_path):
         "device": "cpu",
         "weights": None,
     }
+
+
+def test_a_rank_that_is_stopped_is_named_and_both_are_ended(tmp_path):
     with processes.start() as cluster:
         options = ProcessOptions(count=2, threads=1, silence_s=5.0)
-        learners = RayLearners(arguments, options, cluster.folder / "ranks")
+        learners = RayLearners(arguments_of(tmp_path), options, cluster.folder / "ranks")
         try:
             ranks = [psutil.Process(each.pid) for each in learners.status()]
             assert learners.call(Learner.optimizer_data)
@@ -119,5 +131,37 @@ def test_a_rank_that_is_stopped_is_named_and_both_are_ended(tmp_path):
                 learners.call(Learner.optimizer_data)
             _, alive = psutil.wait_procs(ranks, timeout=15)
             assert not alive
+        finally:
+            learners.close()
+
+
+class FullRank(RankActor):
+    """A rank of which all but the first have no memory left when weights are gathered."""
+
+    async def stream(self, method):
+        """See `RankActor.stream`."""
+        if method == "weights" and not self._learner.policy.ranks.first:
+            self._learner.weights = full
+        return await super().stream(method)
+
+
+def full():
+    raise MemoryError("there is no memory left")
+
+
+def test_what_another_rank_raises_while_tensors_are_gathered_is_raised(tmp_path, monkeypatch):
+    """The first rank, whose tensors are read, would wait for it in vain."""
+    monkeypatch.setattr(ray_learners, "RankActor", FullRank)
+    with processes.start() as cluster:
+        learners = RayLearners(arguments_of(tmp_path), ProcessOptions(count=2, threads=1), cluster.folder / "ranks")
+        try:
+            info, state = ModelInfo(name="saved", base="tiny"), TrainerState(step=1)
+            beats = []
+            learners.save(tmp_path / "adapters", info, state, adapter_only=True, beat=lambda: beats.append(1))
+            assert beats, "each chunk of the state is progress"
+            assert checkpoint.read(tmp_path / "adapters").step == 1
+            with pytest.raises(OutsideError, match=r"learner rank 1 .*failed: MemoryError: there is no memory left"):
+                learners.save(tmp_path / "saved", info, state, adapter_only=False, beat=lambda: None)
+            assert not (tmp_path / "saved").exists()
         finally:
             learners.close()

@@ -1,4 +1,6 @@
-"""Files written piece by piece are those that the libraries write of whole tensors."""
+"""Files written piece by piece are those that the libraries write of whole tensors, and are read in pieces."""
+
+import pickle
 
 import pytest
 import torch
@@ -8,7 +10,7 @@ from safetensors.torch import save_file
 from training.engines.chunks import cut
 from training.errors import OutsideError
 from training.learn import tensor_files
-from training.learn.tensor_files import TYPES, Outline, TensorWriter
+from training.learn.tensor_files import TYPES, Outline, TensorFile, TensorWriter
 
 
 def some_tensors():
@@ -62,3 +64,22 @@ def test_a_tensor_that_arrives_in_part_is_an_error(tmp_path):
 
     with pytest.raises(OutsideError, match="a did not arrive in full"):
         first_piece()
+
+
+def test_a_file_is_read_a_tensor_at_a_time_also_by_rows_and_in_another_process(tmp_path):
+    tensors = some_tensors()
+    save_file(tensors, tmp_path / "file")
+    file = TensorFile(tmp_path / "file")
+    assert {*file} == tensors.keys()
+    assert len(file) == len(tensors)
+    assert "none" not in file
+    assert file.outlines == outlines(tensors)
+    for read in (file, pickle.loads(pickle.dumps(file))):  # noqa: S301 (made here)
+        assert all(torch.equal(read[name], tensor) for name, tensor in tensors.items())
+    # of 50 rows over 3 ranks each has 17, the last one 16, and a fourth would have none
+    parts = [file.rows("ä", slice(first, first + 17)) for first in (0, 17, 34, 51)]
+    assert [len(part) for part in parts] == [17, 17, 16, 0]
+    assert torch.equal(torch.cat(parts), tensors["ä"])
+    assert file.rows("number", slice(3, 4)) == 2.5
+    with pytest.raises(KeyError):
+        file["none"]

@@ -1,5 +1,6 @@
 """The loop end to end with a random model: what a run leaves behind, how it fails, how it stops."""
 
+import asyncio
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,14 +16,16 @@ import torch
 from safetensors.torch import load_file
 
 from tests.learn.small_runs import make_run
-from training.config import parse
+from training.attempts.progress import Progress
+from training.config import RunConfig, parse
 from training.errors import BadInput, JudgeError
-from training.learn import trainer
+from training.learn import context, trainer
 from training.learn.score import give_credit
 from training.learn.watchdog import Watchdog
 from training.methods.omar import Omar
 from training.records import Episode
 from training.rewards.rules import Ruled
+from training.rundir import AttemptDir
 from training.store import read_lines, read_member, verify_directory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -485,3 +489,28 @@ def test_an_episode_says_which_weights_sampled_it(finished):
         record = read_member(attempt.root / "episodes" / line["file"], line["offset"], line["length"])
         for trace in record["episode"]["traces"]:
             assert trace["versions"] == [[trace["mask"].index(1), line["step"] - 1]]
+
+
+def test_what_is_wrong_with_the_nodes_of_a_cluster_is_in_the_heartbeat(tmp_path):
+    cluster = SimpleNamespace(warnings=["the clock of n2 is off"])
+
+    async def close():
+        pass
+
+    async def loop():
+        progress.phase("sampling")
+        return "succeeded", progress.attempt.status.read_text()
+
+    context = SimpleNamespace(place=0, labels=(), cluster=cluster, processes=list, close=close)
+    progress = Progress(AttemptDir(tmp_path / "0001"), 1)
+    learner = SimpleNamespace(config=RunConfig(model={"base": "tiny"}), context=context, step=0, loop=loop)
+    _, status = trainer._go(learner, progress)
+    assert json.loads(status)["warnings"] == cluster.warnings
+
+
+def test_a_supervisor_sees_progress_while_the_parts_of_a_run_are_loaded(tmp_path):
+    """Each may take as long as it may wait for any."""
+    config, run_dir = make_run(tmp_path)
+    beats = []
+    asyncio.run(context.build(config, run_dir, None, lambda: beats.append("beat")).close())
+    assert len(beats) == 4

@@ -141,6 +141,19 @@ def test_a_torn_line_is_left_out(whole, tmp_path):
     assert again.scores[4].passed == (True,) * len(episode.turns)
 
 
+def test_a_game_that_later_weights_sampled_is_left_out_with_its_score(whole, tmp_path):
+    """These weights are gone with the attempt that learned them; the games of weights that were saved stay."""
+    first = unfinished.Episode.from_dict(episodes(whole)[1][0]["episode"])
+    later = first.traces[0].model_copy(update={"versions": ((0, 1), (1, 2))})
+    games = Unfinished(tmp_path / "step_000003.jsonl")
+    for number, traces in enumerate((first.traces, (later, *first.traces[1:]))):
+        games.add_episode(number, first.model_copy(update={"traces": traces}))
+        games.add_score(number, Score({0: 0.5}, (True,) * len(first.turns)))
+    for begun, expected in ((1, {0}), (2, {0, 1})):
+        again = Unfinished(tmp_path / "new.jsonl", [tmp_path / "step_000003.jsonl"], begun)
+        assert (again.episodes.keys(), again.scores.keys()) == (expected, expected)
+
+
 def test_a_judge_is_not_asked_twice(tmp_path, monkeypatch):
     data = tmp_path / "talk.jsonl"
     data.write_text(dumps(dialogue(turn_limit=2).to_dict()) + "\n")

@@ -18,11 +18,12 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.vllm
 @pytest.mark.process
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed")
-def test_sampler_and_trainer_agree_after_every_update(tmp_path):
+@pytest.mark.parametrize("cluster", [{}, {"tensor_parallel": 2}], ids=["in one process", "split engine"])
+def test_sampler_and_trainer_agree_after_every_update(tmp_path, cluster):
     learn = {"steps": 3, "critic_warmup": 0, "lr": 1e-2}
     engine = {"name": "vllm", "cache_gib": 0.5}
     sampling = {"max_tokens": 12, "temperature": 0.6}  # at 1 a side that forgot it would agree, too
-    _, run_dir = make_run(tmp_path, engine=engine, sampling=sampling, learn=learn)
+    _, run_dir = make_run(tmp_path, engine=engine, sampling=sampling, learn=learn, cluster=cluster)
     command = [sys.executable, "-m", "training", "resume", str(run_dir.root), "--json"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)

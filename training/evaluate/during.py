@@ -77,7 +77,8 @@ async def _played(
 ) -> tuple[HeadToHead, list[Match], dict[int, list[Judgment]]]:
     config, progress = trainer.config, trainer.progress
     learner = partial(trainer.context.player, sampling=config.head_to_head_sampling)
-    head_to_head = HeadToHead(config, RunDir(progress.attempt.root.parents[1]), learner, checkpoint)
+    run_dir, make = RunDir(progress.attempt.root.parents[1]), trainer.context.make_engine
+    head_to_head = HeadToHead(config, run_dir, learner, checkpoint, make)
     async with aclosing(head_to_head):
         progress.phase("evaluating", done=0, of=len(head_to_head.pairs))
         return head_to_head, *await head_to_head.conversations(progress)

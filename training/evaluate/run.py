@@ -11,14 +11,16 @@ import importlib.metadata
 import logging
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
 
+from training import engines
 from training.attempts.attempt import run_attempt
 from training.attempts.progress import Progress, Result
 from training.config import RunConfig
+from training.engines.adapters import AdapterEngine
 from training.errors import BadInput, OutsideError
 from training.evaluate.head_to_head import COMMON, NAMES, Callbacks, Match, Pairing, pairings, play
 from training.evaluate.intervals import METHOD
@@ -72,7 +74,7 @@ class HeadToHead:
     """One head-to-head with its scenarios read and its models loaded. Raises `BadInput` for an invalid configuration.
 
     `learner` replaces the evaluated model of the configuration: the players of a training run, with the folder of
-    their checkpoint if they have one.
+    their checkpoint if they have one. `make` makes the engines of the others (`ContestantPool`).
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class HeadToHead:
         run_dir: RunDir,
         learner: PlayerFactory | None = None,
         checkpoint: Path | None = None,
+        make: Callable[..., AdapterEngine] = engines.make,
     ) -> None:
         self.config, section = config, config.evaluate
         self.path, self.pairs = draw(config, run_dir)
@@ -90,7 +93,7 @@ class HeadToHead:
         if section.judge and self._remote_judge is None:
             raise BadInput("a head-to-head with a judge needs the section judge: address and model", "judge")
         device = pick_device(config.model.device).partition(":")[0]
-        self.pool = ContestantPool(config.engine, config.head_to_head_sampling, device, config.speaker)
+        self.pool = ContestantPool(config.engine, config.head_to_head_sampling, device, config.speaker, make)
         if learner is None:
             self.a = self.pool.open(section.model or config.model.base, "a")
         elif checkpoint is None:

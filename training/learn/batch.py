@@ -7,6 +7,7 @@ so that it makes no difference how it is cut. The items of a pass form one row (
 
 from __future__ import annotations
 
+import heapq
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ import torch
 
 from training.learn.choices import Choices, choices_at
 from training.learn.losses import Aggregate, averaging
-from training.learn.rows import Layout, Part, layout, packed, token_ids
+from training.learn.rows import Layout, PackedTrace, layout, packed, token_ids
 from training.records import Trace, TraceCredit
 
 if TYPE_CHECKING:
@@ -191,14 +192,26 @@ def _merged(groups: Sequence[tuple[int, list[Item]]], most: int) -> list[list[It
     return [group for _, group in merged]
 
 
-def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:
+def cut(items: Sequence[Item], tokens: int, ranks: int = 1) -> list[list[Item]]:
     """Return the items in groups of at most `tokens` tokens, branches included (a longer item is alone).
 
-    Each joins the first group with room for it, long ones first, so that the groups are full and therefore few.
+    Each joins the first group with room for it, long ones first, so that the groups are full and therefore few. For
+    several `ranks`, which wait for each other, groups are as even as can be, and as many for each rank if there are
+    items enough; the largest come first.
     """
+    longest_first = sorted(items, key=lambda item: item.width, reverse=True)
+    groups = full = _full(longest_first, tokens)
+    if ranks > 1 and full:
+        count = -(-len(full) // ranks) * ranks
+        while not (groups := _even(longest_first, tokens, count)):
+            count += ranks
+    return groups
+
+
+def _full(longest_first: Sequence[Item], tokens: int) -> list[list[Item]]:
     groups: list[list[Item]] = []
     rooms: list[int] = []
-    for item in sorted(items, key=lambda item: item.width, reverse=True):
+    for item in longest_first:
         place = next((n for n, room in enumerate(rooms) if item.width <= room), len(groups))
         if place == len(groups):
             groups.append([])
@@ -208,8 +221,19 @@ def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:
     return groups
 
 
-def batches(items: Sequence[Item], tokens: int, how: Aggregate) -> list[Batch]:
-    """Return the forward passes of one update; the weights of each term add up to 1 over all of them."""
+def _even(longest_first: Sequence[Item], tokens: int, count: int) -> list[list[Item]]:
+    """Return at most `count` groups, where each item joins the smallest; none where one would exceed `tokens`."""
+    heap: list[tuple[int, int, list[Item]]] = [(0, number, []) for number in range(count)]
+    for item in longest_first:
+        size, number, group = heap[0]
+        if group and size + item.width > tokens:
+            return []
+        heapq.heapreplace(heap, (size + item.width, number, [*group, item]))
+    return [group for _, _, group in sorted(heap, key=lambda each: (-each[0], each[1])) if group]
+
+
+def batches(items: Sequence[Item], tokens: int, how: Aggregate, ranks: int = 1) -> list[Batch]:
+    """Return the forward passes of one update; the weights of each term add up to 1 over all of them. See `cut`."""
     everything = [part for item in items for part in (item, *item.branches)]
     weights: dict[int, dict[str, Floats]] = {id(item): {} for item in everything}
     for term in TERMS:
@@ -224,7 +248,7 @@ def batches(items: Sequence[Item], tokens: int, how: Aggregate) -> list[Batch]:
             weights[id(item)][term] = row
     heads = sorted({head for item in everything for head in item.credit.value_mask})
     counts = {h: sum(int(i.credit.value_mask[h].sum()) for i in everything if h in i.credit.value_mask) for h in heads}
-    return [_pack(group, weights, counts) for group in cut(items, tokens)]
+    return [_pack(group, weights, counts) for group in cut(items, tokens, ranks)]
 
 
 def _pack(group: Sequence[Item], weights: Mapping[int, Mapping[str, Floats]], counts: Mapping[str, int]) -> Batch:
@@ -262,7 +286,7 @@ def _streams(item: Item, weights: Mapping[str, Floats]) -> dict[str, Floats]:
     }
 
 
-def _values(parts: Sequence[Part], head: str, count: int) -> tuple[Tensor, Tensor, Tensor]:
+def _values(parts: Sequence[PackedTrace], head: str, count: int) -> tuple[Tensor, Tensor, Tensor]:
     columns, targets = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     for part in parts:
         if head in part.item.credit.value_mask:

@@ -7,6 +7,7 @@ Reading a folder that is incomplete or changed, or that lacks the trainer's stat
 from __future__ import annotations
 
 import json
+import logging
 import random
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -16,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 
 from training.bases import ModelInfo
 from training.engines.chunks import Chunk, cut
 from training.errors import BadInput
 from training.learn import models
-from training.learn.ranks import part_like
-from training.learn.tensor_files import Outline, TensorWriter
+from training.learn.ranks import ALONE, DistContext
+from training.learn.state_reader import StateReader
+from training.learn.tensor_files import Outline, TensorFile, TensorWriter, outlines_of
 from training.rundir import AttemptDir
-from training.store import atomic_directory, verify_directory, write_json
+from training.store import MANIFEST, atomic_directory, verify_directory, write_json
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+log = logging.getLogger(__name__)
 STATE = "trainer"
 """Subfolder of the trainer's state. It is separate because other programs read the model's files by pattern."""
 
@@ -44,13 +46,14 @@ OLDER = "older_{:06d}.safetensors"
 class TrainerState:
     """The state that a trainer needs, besides the model, to resume exactly.
 
-    `older` are merged weights by the step after which they were, with which games of later steps are yet to be played.
+    `older` are merged weights by the step after which they were, with which games of later steps are yet to be played:
+    each call returns their chunks again.
     """
 
     step: int
     data: dict[str, Any] = field(default_factory=dict)
-    tensors: dict[str, Tensor] = field(default_factory=dict)
-    older: Mapping[int, Mapping[str, Tensor]] = field(default_factory=dict)
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+    older: Mapping[int, Callable[[], Iterable[Chunk]]] = field(default_factory=dict)
 
 
 def write(
@@ -61,9 +64,14 @@ def write(
     state: TrainerState,
     *,
     adapter_only: bool = False,
+    beat: Callable[[], None] | None = None,
 ) -> None:
     """Write the checkpoint `folder` atomically; do nothing if it is complete already."""
-    write_with(folder, lambda inside: models.save(model, tokenizer, inside, info, adapter_only=adapter_only), state)
+
+    def save(inside: Path) -> None:
+        models.save(model, tokenizer, inside, info, adapter_only=adapter_only, beat=beat)
+
+    write_with(folder, save, state, beat=beat)
 
 
 def write_with(
@@ -72,42 +80,45 @@ def write_with(
     state: TrainerState,
     outlines: Mapping[str, Outline] | None = None,
     chunks: Iterable[Chunk] = (),
+    beat: Callable[[], None] | None = None,
 ) -> None:
     """Write the checkpoint `folder` atomically, its model by `save`; do nothing if it is complete already.
 
-    `outlines` are those of further tensors of the state, which arrive in `chunks`.
+    `outlines` are those of further tensors of the state, which arrive in `chunks`. `beat` is called after every chunk
+    of the state.
     """
     if _complete(folder):
         return
     with atomic_directory(folder) as inside:
         save(inside)
         (inside / STATE).mkdir()
-        _write_tensors(inside / STATE / "state.safetensors", state.tensors, outlines or {}, chunks)
+        _write_tensors(inside / STATE / "state.safetensors", state.tensors, outlines or {}, chunks, beat)
         for step, weights in state.older.items():
-            _write_tensors(inside / STATE / OLDER.format(step), weights)
+            _write_tensors(inside / STATE / OLDER.format(step), {}, outlines_of(weights()), weights(), beat)
         write_json(inside / STATE / "state.json", {"version": 1, "step": state.step, "data": state.data})
 
 
 def _write_tensors(
     path: Path,
     tensors: Mapping[str, Tensor],
-    outlines: Mapping[str, Outline] | None = None,
-    chunks: Iterable[Chunk] = (),
+    outlines: Mapping[str, Outline],
+    chunks: Iterable[Chunk],
+    beat: Callable[[], None] | None,
 ) -> None:
     """Write a file of tensors that are here, and of others that arrive in chunks."""
-    with TensorWriter() as writer:
-        writer.add(path, {name: Outline.of(tensor) for name, tensor in tensors.items()} | dict(outlines or {}))
+    with TensorWriter(beat) as writer:
+        writer.add(path, {name: Outline.of(tensor) for name, tensor in tensors.items()} | dict(outlines))
         writer.write(cut(tensors.items()))
         writer.write(chunks)
 
 
 def read(folder: Path) -> TrainerState:
-    """Return the trainer's state of a complete checkpoint."""
+    """Return the trainer's state of a complete checkpoint; its tensors are read when they are asked for."""
     manifest = verify_directory(folder)
     if f"{STATE}/state.json" not in manifest["files"]:
         raise BadInput("the folder holds a model, but no trainer state to resume from", str(folder))
     data = json.loads((folder / STATE / "state.json").read_text("utf-8"))
-    return TrainerState(step=data["step"], data=data["data"], tensors=load_file(folder / STATE / "state.safetensors"))
+    return TrainerState(step=data["step"], data=data["data"], tensors=TensorFile(folder / STATE / "state.safetensors"))
 
 
 def older(folder: Path) -> dict[int, Path]:
@@ -117,10 +128,18 @@ def older(folder: Path) -> dict[int, Path]:
 
 
 def prune(attempt: AttemptDir, keep: int, protected: Collection[int] = ()) -> None:
-    """Delete an attempt's complete checkpoints except the newest `keep` and those of the `protected` steps."""
+    """Delete an attempt's complete checkpoints except the newest `keep` and those of the `protected` steps.
+
+    What cannot be deleted is reported in the log and tried again the next time: on NFS a folder stays while another
+    process, such as one that uploads it, reads a file in it.
+    """
     for folder in [folder for step, folder in attempt.checkpoints()[:-keep] if step not in protected]:
-        (folder / "manifest.json").unlink()  # first: an interrupted deletion must not leave a complete checkpoint
-        shutil.rmtree(folder)
+        (folder / MANIFEST).unlink()  # first: an interrupted deletion must not leave a complete checkpoint
+    for folder in attempt.checkpoint(0).parent.glob("step_*"):
+        if not (folder / MANIFEST).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            if folder.exists():
+                log.warning("%s could not be deleted as a whole; it is tried again after the next checkpoint", folder)
 
 
 def _complete(folder: Path) -> bool:
@@ -146,27 +165,37 @@ def pack_optimizer(optimizer: Optimizer, name: str = "optimizer") -> tuple[dict[
 
 
 def unpack_optimizer(
-    optimizer: Optimizer, data: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str = "optimizer"
+    optimizer: Optimizer,
+    data: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    name: str = "optimizer",
+    group: DistContext = ALONE,
 ) -> None:
     """Restore the state of `pack_optimizer`; the optimizer must have the same parameter groups.
 
-    A second group, which earlier checkpoints have for the value heads, is ignored.
+    Of several ranks, `group`, each reads the rows of its shards. A second group, which earlier checkpoints have for the
+    value heads, is ignored.
     """
     groups = list(data["groups"])[: len(optimizer.param_groups)]
-    parameter_ids = {index for group in groups for index in group["params"]}
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    state: dict[int, dict[str, Any]] = {int(index): dict(entries) for index, entries in data["numbers"].items()}
-    for tensor_name, tensor in tensors.items():
+    sizes = [[len(each["params"]) for each in part] for part in (groups, optimizer.param_groups)]
+    if sizes[0] != sizes[1]:
+        why = f"{sizes[0]} parameters by group, not {sizes[1]}"
+        raise BadInput(f"the checkpoint's optimizer does not fit this configuration: {why}", "learn")
+    parameters = dict(
+        zip(
+            (index for each in groups for index in each["params"]),
+            (parameter for each in optimizer.param_groups for parameter in each["params"]),
+            strict=True,
+        )
+    )
+    state = {int(index): dict(entries) for index, entries in data["numbers"].items() if int(index) in parameters}
+    reader = StateReader(tensors, group)
+    for tensor_name in tensors:
         kind, _, rest = tensor_name.partition(".")
-        if kind == name:
-            index, _, entry = rest.partition(".")
-            like = parameters[int(index)] if int(index) in parameter_ids and tensor.dim() else tensor
-            state.setdefault(int(index), {})[entry] = part_like(like, tensor)
-    state = {index: entries for index, entries in state.items() if index in parameter_ids}
-    try:
-        optimizer.load_state_dict({"state": state, "param_groups": groups})
-    except ValueError as error:
-        raise BadInput(f"the checkpoint's optimizer does not fit this configuration: {error}", "learn") from error
+        index, _, entry = rest.partition(".")
+        if kind == name and int(index) in parameters:
+            state.setdefault(int(index), {})[entry] = reader.read_like(tensor_name, parameters[int(index)])
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
 def seed_generators(seed: int) -> None:
@@ -199,6 +228,6 @@ def unpack_generators(data: Mapping[str, Any], tensors: Mapping[str, Tensor]) ->
     keys = tensors["generator.numpy"].numpy().astype(np.uint32)
     np.random.set_state((name, keys, position, has_gauss, cached))  # noqa: NPY002  (as above)
     torch.set_rng_state(tensors["generator.torch"])
-    devices = [t for n, t in sorted(tensors.items()) if n.startswith("generator.cuda.")]
+    devices = [tensors[name] for name in sorted(tensors) if name.startswith("generator.cuda.")]
     if devices and torch.cuda.device_count() == len(devices):
         torch.cuda.set_rng_state_all(devices)

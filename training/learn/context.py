@@ -6,29 +6,30 @@ Raises `BadInput` for whatever in the configuration, the data or the checkpoint 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 
 from training import bases, engines, games, phases, rewards
-from training.cluster import processes
 from training.cluster.processes import Cluster
 from training.cluster.reservation import Reservation
 from training.config import RunConfig
+from training.engines.adapters import AdapterEngine
 from training.engines.base import Engine, Sampling
 from training.errors import BadInput, EngineError
 from training.games import Game, SearchingGame
 from training.labels import classifier
-from training.labels.classifier import Labeller
+from training.labels.labellers import LocalLabeller, SpreadLabeller
 from training.learn import checkpoint, numerics, placement, policy, scenarios
 from training.learn.checkpoint import TrainerState
 from training.learn.league import League
 from training.learn.learner import InProcess, Learner, Learners, Settings
 from training.learn.opponents import Opponents, folder_of
+from training.learn.placement import Placement
 from training.learn.scenarios import MixtureSampler
 from training.learn.watchdog import Watchdog
 from training.methods import Method
@@ -41,13 +42,16 @@ from training.records import Episode, ErrorRecord, Move, ProcessStatus, Scenario
 from training.rewards import Reward
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
-from training.rewards.labels import Measured, measured
+from training.rewards.labels import Labeller, Measured, measured
 from training.rollout import Job, Tool
 from training.rollout.listed import lists_moves
 from training.rollout.search import search_tool
 from training.rundir import RunDir
 from training.text.conversations import traces
 from training.text.template import ChatTokenizer
+
+if TYPE_CHECKING:
+    from training.engines.pool import EnginePool
 
 
 @runtime_checkable
@@ -62,8 +66,9 @@ class Spread(Protocol):
 class TrainingContext:
     """Everything that one attempt works with.
 
-    `step` is the last complete step, `resumed` the state it starts from, `engine_step` the step whose weights sample.
-    `older` are the files of weights before that step, with which games are still to be played.
+    `make_engine` makes engines of other models, such as opponents, as `engines.make` does: where the learner's are.
+    `step` is the last complete step. `resumed` is the state that it starts from, and `older` the files of weights
+    before that step, with which games are still to be played, until `forget_checkpoint`.
     `place` is the index of the phase, and `active` the configuration by which it trains: `config` without phases.
     """
 
@@ -82,13 +87,13 @@ class TrainingContext:
     watchdog: Watchdog
     info: bases.ModelInfo
     adapter_only: bool
+    make_engine: Callable[..., AdapterEngine] = engines.make
     cluster: Cluster | None = None
     reservation: Reservation | None = None
     judge: Judge | None = None
     labels: tuple[Measured, ...] = ()
     tool: Tool | None = None
     step: int = 0
-    engine_step: int = 0
     resumed: TrainerState | None = None
     older: Mapping[int, Path] = field(default_factory=dict)
 
@@ -109,6 +114,10 @@ class TrainingContext:
         """Return what the run's engines and ranks do, where they are processes of their own."""
         parts = (self.learners, self.engine)
         return [each for part in parts if isinstance(part, Spread) for each in part.status()]
+
+    def forget_checkpoint(self) -> None:
+        """Drop what was read of the checkpoint that the attempt starts from, once everything is restored."""
+        self.resumed, self.older = None, {}
 
     async def enter(self, place: int) -> None:
         """Train by the phase at `place` from now on: method and watchdog are reset; optimizer and critic continue."""
@@ -156,7 +165,6 @@ class TrainingContext:
             "seat": seat,
             "names": scenario.seats,
             "window": window_of(self.config.engine, used, self.learners.window),
-            "version": lambda: self.engine_step,
         }
         if random_moves:
             return UniformPlayer(self.engine, self.chat, used, **places)
@@ -184,76 +192,84 @@ class TrainingContext:
         return episode.model_copy(update={"traces": (*episode.traces, *moved)})
 
 
-def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -> TrainingContext:
-    """Return the context of an attempt that starts from checkpoint `latest` = (step, folder), or from the beginning."""
+def build(
+    config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, beat: Callable[[], None] = lambda: None
+) -> TrainingContext:
+    """Return the context of an attempt that starts from checkpoint `latest` = (step, folder), or from the beginning.
+
+    `beat` is called after each part that may take minutes: together they may take longer than a supervisor waits.
+    """
     with ExitStack() as failing:
-        context = _build(config, run_dir, latest, failing)
+        device = pick_device(config.model.device)
+        again = latest is not None or run_dir.continued()
+        placed = placement.place(config, device, failing, again=again)
+        beat()
+        context = _build(placed, run_dir, latest[1] if latest else None, failing, beat)
+        context.begin()
+        context.player(context.starts.scenarios[0], 0)  # raises `BadInput` for replies that do not fit the window
+        if origin := context.origin(context.step):
+            context.learners.call(Learner.go_back, origin)
         failing.pop_all()
     return context
 
 
-def _build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None, failing: ExitStack) -> TrainingContext:
-    """Return the context; `failing` ends what was started if something after it fails."""
-    device, cluster, reservation = pick_device(config.model.device), None, None
-    if not config.cluster.alone:
-        packages = ("vllm",) if config.engine.name != "transformers" else ()
-        cluster = processes.start(config.cluster.address, packages=packages)
-        failing.callback(cluster.stop)
-        config, device = placement.placed(config, cluster, device, resumed=latest is not None)
-        reservation = placement.reserved(config, cluster, device)
-        failing.callback(reservation.close)
+def _build(
+    placed: Placement, run_dir: RunDir, saved: Path | None, failing: ExitStack, beat: Callable[[], None]
+) -> TrainingContext:
+    """Return the context of an attempt that starts from a `saved` checkpoint; `failing` ends what was started."""
+    config, device = placed.config, placed.device
     numerics.set_up(config.learn, config.learn.threads)
     files, starts = _read_starts(config, run_dir)
-    _check_random_moves(config, starts.scenarios)
-    _check_probes(config, starts.scenarios)
     opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
-    resumed = checkpoint.read(latest[1]) if latest else None
-    step = resumed.step if resumed else 0
-    place = phases.place_at(config.phases, step + 1)
-    active = config.of_phase(place)
+    position = _position(config, saved)
+    active: RunConfig = position["active"]
+    pool = _open_pool(placed, opponents, failing)
+    beat()
     opponents.open(active)
-    league = League(config, starts, opponents)
-    method = active.method.build()
-    if latest and resumed:
-        league.restore(resumed.data.get("league", ()), run_dir, latest[1], resumed.step)
-    learners = _learners(config, _policy(config, active, device, latest[1] if latest else None), cluster, reservation)
+    beat()
+    league, method = League(config, starts, opponents), active.method.build()
+    if saved and (resumed := position["resumed"]):
+        league.restore(resumed.data.get("league", ()), run_dir, saved, resumed.step)
+    learners = _learners(placed, _policy(config, active, device, saved))
     failing.callback(learners.close)
-    chat = ChatTokenizer(learners.tokenizer)
-    for start in {start.game: start for start in starts.scenarios}.values():
-        check_choices(chat, config.sampling, start)
-    remote_judge, labellers = judge(config), _labellers(config, device)
-    engine = _engine(config, device, reservation)
+    beat()
+    chat = _chat(config, learners, starts)
+    scoring = _scoring(config, device, starts, pool)
+    engine = pool or engines.make(config.engine.name, config.model.base, **_engine_options(config, device))
     failing.callback(lambda: asyncio.run(engine.close()))
-    context = TrainingContext(
+    return TrainingContext(
         config=config,
         run_dir=run_dir,
         learners=learners,
-        active=active,
-        place=place,
         method=method,
         engine=engine,
         chat=chat,
-        reward=_reward(config, remote_judge, labellers),
         starts=starts,
         opponents=opponents,
         league=league,
         watchdog=_watchdog(active, method),
         info=_info(config, run_dir, files),
-        cluster=cluster,
-        reservation=reservation,
+        make_engine=pool.open_model if pool else engines.make,
+        cluster=placed.cluster,
+        reservation=placed.reservation,
         adapter_only=policy.saves_adapter_only(config.model.base, config.learn),
-        judge=remote_judge,
-        labels=_measured(config, labellers),
-        tool=tool_of(config, starts.scenarios, remote_judge),
-        step=step,
-        resumed=resumed,
-        older=checkpoint.older(latest[1]) if latest else {},
+        **position,
+        **scoring,
     )
-    context.begin()
-    context.player(starts.scenarios[0], 0)  # raises `BadInput` for replies that do not fit the window
-    if origin := context.origin(step):
-        learners.call(Learner.go_back, origin)
-    return context
+
+
+def _position(config: RunConfig, saved: Path | None) -> dict[str, Any]:
+    """Return where training stands, as fields of the context: the step, its phase, and what the checkpoint has."""
+    resumed = checkpoint.read(saved) if saved else None
+    step = resumed.step if resumed else 0
+    place = phases.place_at(config.phases, step + 1)
+    return {
+        "step": step,
+        "place": place,
+        "active": config.of_phase(place),
+        "resumed": resumed,
+        "older": checkpoint.older(saved) if saved else {},
+    }
 
 
 def _watchdog(config: RunConfig, method: Method) -> Watchdog:
@@ -263,7 +279,7 @@ def _watchdog(config: RunConfig, method: Method) -> Watchdog:
 
 
 def _read_starts(config: RunConfig, run_dir: RunDir) -> tuple[list[Path], MixtureSampler]:
-    """Return the dataset files of the run's games, and their starts."""
+    """Return the dataset files of the run's games, and their starts; raise `BadInput` for those that do not fit."""
     named = [f"mixture.{place}.path" for place in range(len(config.mixture))] or ["scenarios.path"]
     files = [input_file(part.path, run_dir, where) for part, where in zip(config.parts, named, strict=True)]
     alone = config.method.build().needs.alone
@@ -271,7 +287,10 @@ def _read_starts(config: RunConfig, run_dir: RunDir) -> tuple[list[Path], Mixtur
         scenarios.read_scenarios(config, file, part, alone=alone)
         for file, part in zip(files, config.parts, strict=True)
     ]
-    return files, MixtureSampler(samplers, [part.weight for part in config.parts])
+    starts = MixtureSampler(samplers, [part.weight for part in config.parts])
+    _check_random_moves(config, starts.scenarios)
+    _check_probes(config, starts.scenarios)
+    return files, starts
 
 
 def _policy(config: RunConfig, active: RunConfig, device: str, weights: Path | None) -> dict[str, Any]:
@@ -289,20 +308,38 @@ def _policy(config: RunConfig, active: RunConfig, device: str, weights: Path | N
     }
 
 
-def _learners(
-    config: RunConfig, arguments: dict[str, Any], cluster: Cluster | None, reservation: Reservation | None
-) -> Learners:
+def _chat(config: RunConfig, learners: Learners, starts: MixtureSampler) -> ChatTokenizer:
+    """Return the learner's tokenizer; raise `BadInput` for games whose moves it cannot limit replies to."""
+    chat = ChatTokenizer(learners.tokenizer)
+    for start in {start.game: start for start in starts.scenarios}.values():
+        check_choices(chat, config.sampling, start)
+    return chat
+
+
+def _learners(placed: Placement, arguments: dict[str, Any]) -> Learners:
     """Return the learner in this process, or its ranks."""
-    if cluster is None or reservation is None:
+    config, cluster = placed.config, placed.cluster
+    if cluster is None or placed.reservation is None:
         return InProcess(Learner(policy.load(**arguments), config.seed))
     from training.learn.ray_learners import RayLearners
 
-    on_gpu = str(arguments["device"]).startswith("cuda")
-    cores = placement.cores_of_processes(config, arguments["device"])[: config.cluster.learners]
-    meeting_point = None if cluster.folder is None else cluster.folder / "ranks"
+    on_gpu = placed.device.startswith("cuda")
+    cores = placement.cores_of_processes(config, placed.device)[: config.cluster.learners]
+    rendezvous = None if cluster.folder is None else cluster.folder / "ranks"
     arguments = arguments | {"device": "cuda"} if on_gpu else arguments
-    options, half = placement.options(config, cores, reservation.learners), config.engine.dtype == "bfloat16"
-    return RayLearners(arguments, options, meeting_point, half=half)
+    options = placement.options(config, cores, placed.reservation.learners)
+    return RayLearners(arguments, options, rendezvous, bfloat16=config.engine.dtype == "bfloat16")
+
+
+def _scoring(config: RunConfig, device: str, starts: MixtureSampler, pool: EnginePool | None) -> dict[str, Any]:
+    """Return what scores games, as fields of the context: rewards, judge, labels, and what moves at the tool seat."""
+    remote_judge, labellers = judge(config), _labellers(config, device, pool)
+    return {
+        "reward": _reward(config, remote_judge, labellers),
+        "judge": remote_judge,
+        "labels": _measured(config, labellers),
+        "tool": tool_of(config, starts.scenarios, remote_judge),
+    }
 
 
 def _reward(config: RunConfig, remote_judge: Judge | None, labellers: Mapping[str, Labeller]) -> Reward:
@@ -314,16 +351,17 @@ def _reward(config: RunConfig, remote_judge: Judge | None, labellers: Mapping[st
     )
 
 
-def _labellers(config: RunConfig, device: str) -> dict[str, Labeller]:
+def _labellers(config: RunConfig, device: str, pool: EnginePool | None) -> dict[str, Labeller]:
     """Return the classifiers that the reward names; raise `BadInput` naming the field and what is wrong in the folder.
 
-    Two that stand on one base model have it twice in memory.
+    Their base models are on the processes of engines, or in this one, where two on one base have it twice in memory.
     """
     opened: dict[str, Labeller] = {}
     for place, entry in enumerate(config.reward.labels):
         if entry.classifier and entry.classifier not in opened:
             try:
-                opened[entry.classifier] = Labeller(classifier.load(Path(entry.classifier)), device)
+                known = classifier.load(Path(entry.classifier))
+                opened[entry.classifier] = SpreadLabeller(known, pool) if pool else LocalLabeller(known, device)
             except BadInput as error:
                 raise BadInput(f"{error.why} ({error.where})", f"reward.labels.{place}.classifier") from error
     return opened
@@ -419,20 +457,30 @@ def judge(config: RunConfig) -> Judge | None:
     return Judge(RemoteModel(config.judge), config.judge.model)
 
 
-def _engine(config: RunConfig, device: str, reservation: Reservation | None) -> Engine:
-    section, kind = config.engine, device.partition(":")[0]
-    options: dict[str, Any] = {
+def _engine_options(config: RunConfig, device: str) -> dict[str, Any]:
+    """Return the options of the learner's engine; see `EngineOptions`."""
+    section = config.engine
+    return {
         "dtype": section.dtype,
-        "device": kind,
+        "device": device.partition(":")[0],
         "window": section.window,
         "max_running": section.max_running,
         "cache_gib": section.cache_gib,
         "choices": config.sampling.constrain,
+        "tensor_parallel": config.cluster.tensor_parallel,
     }
-    if reservation is None:
-        return engines.make(section.name, config.model.base, **options)
+
+
+def _open_pool(placed: Placement, opponents: Opponents, failing: ExitStack) -> EnginePool | None:
+    """Return the learner's engines, each in a process of its own, and those of opponents in them; None in one."""
+    if placed.reservation is None:
+        return None
     from training.engines.pool import EnginePool
 
-    cores = placement.cores_of_processes(config, kind)[config.cluster.learners :]
-    pool = placement.options(config, cores, reservation.engines)
-    return EnginePool(section.name, config.model.base, pool, **options)
+    config, options = placed.config, _engine_options(placed.config, placed.device)
+    cores = placement.cores_of_processes(config, options["device"])[config.cluster.learners :]
+    where = placement.options(config, cores, placed.reservation.engines)
+    pool = EnginePool(config.engine.name, config.model.base, where, **options)
+    failing.callback(lambda: asyncio.run(pool.close()))
+    opponents.place(pool.open_model)
+    return pool

@@ -7,6 +7,7 @@ files that cannot be read.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -75,9 +76,9 @@ def stored(model: PreTrainedModel) -> Iterator[tuple[str, Tensor]]:
 
 def matches(model: PreTrainedModel, shapes: Mapping[str, tuple[int, ...]]) -> bool:
     """Return whether tensors with these shapes are those of the model, each under its own name, tied ones once."""
-    own = dict(stored(model))
-    others = {name for name, _ in model.named_parameters(remove_duplicate=False)} - own.keys()
-    return all(shapes.get(name) == (*tensor.shape,) for name, tensor in own.items()) and others.isdisjoint(shapes)
+    tensors = dict(stored(model))
+    others = {name for name, _ in model.named_parameters(remove_duplicate=False)} - tensors.keys()
+    return all(shapes.get(name) == (*tensor.shape,) for name, tensor in tensors.items()) and others.isdisjoint(shapes)
 
 
 @torch.no_grad()
@@ -104,12 +105,12 @@ def without_placeholder(tensor: Tensor) -> Tensor:
     return torch.empty_like(tensor, device="meta", memory_format=torch.contiguous_format) if stands_in else tensor
 
 
-def fill(model: PreTrainedModel, source: Source | None, device: str, group: DistContext, *, half: bool) -> None:
+def fill(model: PreTrainedModel, source: Source | None, device: str, group: DistContext, *, bfloat16: bool) -> None:
     """Shard a model that has no weights yet over the ranks of `group`, and read this one's rows of every tensor.
 
-    `source` is None on ranks that do not have the files. See `DistContext.shard` for `half`.
+    `source` is None on ranks that do not have the files. See `DistContext.shard` for `bfloat16`.
     """
-    group.shard(model, half=half)
+    group.shard(model, bfloat16=bfloat16)
     replace(model, lambda t: torch.empty_like(t, device=device) if t.is_meta else t if group.many else t.to(device))
     refill(model, source, group)
 
@@ -156,7 +157,7 @@ def located(model: str | Path, group: DistContext) -> Iterator[tuple[Path, bool]
         yield folder, True
         return
     sender = everywhere.index(True)
-    files = group.gather(_small_files(folder) if folder is not None and group.rank == sender else {})[sender]
+    files = _sent(_small_files(folder) if folder is not None and group.rank == sender else {}, group, sender)
     if folder is not None:
         yield folder, True
         return
@@ -169,6 +170,18 @@ def located(model: str | Path, group: DistContext) -> Iterator[tuple[Path, bool]
 def _is_here(model: str | Path) -> bool:
     entry = bases.find(str(model))
     return bases.is_folder(model) if entry is None else bases.is_prepared(entry)
+
+
+def _sent(files: Mapping[str, bytes], group: DistContext, sender: int) -> dict[str, bytes]:
+    """Return the files of the rank `sender` on every rank; raise `OutsideError` for names of other folders."""
+    sizes = json.loads(group.broadcast(json.dumps({name: len(data) for name, data in files.items()}).encode(), sender))
+    if wrong := [name for name in sizes if name != Path(name).name]:
+        raise OutsideError(f"another rank sent {wrong[0]!r}, which is no file of a model's folder")
+    data, start, sent = group.broadcast(b"".join(files.values()), sender), 0, {}
+    for name, size in sizes.items():
+        sent[name] = data[start : start + size]
+        start += size
+    return sent
 
 
 def _small_files(folder: Path) -> dict[str, bytes]:

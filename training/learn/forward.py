@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-    from training.learn.rows import Part
+    from training.learn.rows import PackedTrace
     from training.records import Floats
 
 
@@ -38,8 +38,7 @@ def measure(
     """
     ranks = policy.ranks
     values: dict[int, dict[str, Floats]] = {}
-    most = ranks.limit(sum(map(len, items)), policy.learn.tokens_per_batch)
-    for group, counts in ranks.deal(cut(items, most)):
+    for group, counts in ranks.deal(cut(items, policy.learn.tokens_per_batch, ranks.world)):
         parts = packed(group)
         ids, row = token_ids(parts).to(policy.device), layout(parts).to(policy.device)
         noted = parts if counts else []
@@ -65,7 +64,7 @@ def measure(
 
 
 def _sampled(
-    policy: Policy, parts: Sequence[Part], ids: Tensor, hidden: Tensor, model: PreTrainedModel | None = None
+    policy: Policy, parts: Sequence[PackedTrace], ids: Tensor, hidden: Tensor, model: PreTrainedModel | None = None
 ) -> list[Floats]:
     """Return for each part the log-probabilities of its sampled tokens, 0 elsewhere (and at forced tokens)."""
     places = [np.flatnonzero(part.item.mask("sampled")) for part in parts]

@@ -1,4 +1,4 @@
-"""What the driver of a run asks of the weights that are trained: measure, update, hand them out, save.
+"""What the driver of a run asks of the weights that are trained: measure, update, send them to engines, save.
 
 A `Learner` is one rank: its policy, its critic and their optimizers. `Learners` are the ranks as the driver sees them;
 `InProcess` is a single rank in the driver's own process. A method of `Learner` is called as
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-CRITIC = "critic_optimizer"
-"""What the critic's optimizer is called in a checkpoint."""
+OPTIMIZER, CRITIC = "optimizer", "critic_optimizer"
+"""What the optimizers of the policy and of the critic are called in a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Settings:
     reference: Path | None = None
 
 
-class Part(NamedTuple):
+class Measurements(NamedTuple):
     """What a rank measured of the items that it read, by their place: values by head, log-probabilities."""
 
     values: dict[int, dict[str, Floats]]
@@ -63,7 +63,7 @@ class Part(NamedTuple):
     reference: dict[int, Floats]
 
 
-class Learned(NamedTuple):
+class UpdateResult(NamedTuple):
     """The metrics of an update, and the entropies of what a rank read, by place among the items and their branches."""
 
     metrics: dict[str, float]
@@ -94,11 +94,15 @@ class Learner:
         self.take(checkpoint.read(folder))
 
     def take(self, state: TrainerState) -> None:
-        """Take adapters, value heads and the optimizers' states; raise `BadInput` where they do not fit."""
+        """Take adapters, value heads and the optimizers' states; raise `BadInput` where they do not fit.
+
+        Each rank reads its part of the state's tensors, which are those of a file.
+        """
         self.policy.restore(state.tensors)
-        checkpoint.unpack_optimizer(self.updater.optimizer, state.data["optimizer"], state.tensors)
-        if self.policy.critic.optimizer and state.data.get(CRITIC):
-            checkpoint.unpack_optimizer(self.policy.critic.optimizer, state.data[CRITIC], state.tensors, CRITIC)
+        group, critic = self.policy.ranks, self.policy.critic.optimizer
+        checkpoint.unpack_optimizer(self.updater.optimizer, state.data[OPTIMIZER], state.tensors, group=group)
+        if critic and state.data.get(CRITIC):
+            checkpoint.unpack_optimizer(critic, state.data[CRITIC], state.tensors, CRITIC, group)
 
     def unfitted(self) -> tuple[str, ...]:
         """Return the names of the value heads in use that have never been fitted."""
@@ -108,7 +112,7 @@ class Learner:
         """Let value heads predict these constants until their first fit."""
         self.policy.critic.begin(means)
 
-    def measure(self, items: Sequence[Item], old: bool, reference: bool, progress: Signals) -> Part:
+    def measure(self, items: Sequence[Item], old: bool, reference: bool, progress: Signals) -> Measurements:
         """Measure the items of which this rank reads its part; see `training.learn.forward.measure`."""
 
         def beat(tokens: int) -> None:
@@ -117,24 +121,24 @@ class Learner:
 
         values = measure(self.policy, items, old=old, reference=reference, beat=beat)
         mine = [place for place, each in enumerate(values) if each is not None]
-        return Part(
+        return Measurements(
             {place: values[place] or {} for place in mine},
             {place: row for place in mine if (row := items[place].old) is not None and old},
             {place: row for place in mine if (row := items[place].reference) is not None and reference},
         )
 
-    def update(self, items: Sequence[Item], step: int, progress: Signals) -> Learned:
+    def update(self, items: Sequence[Item], step: int, progress: Signals) -> UpdateResult:
         """Learn from one step's items. Raises what `training.learn.update` raises."""
         metrics = self.updater.run(self.updater.plan(items, step), step, progress)
         memory.release()
         every = enumerate(_with_branches(items))
-        return Learned(metrics, {place: item.entropy for place, item in every if item.entropy is not None})
+        return UpdateResult(metrics, {place: item.entropy for place, item in every if item.entropy is not None})
 
     def weights(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the weights that sample; see `merged_weights`."""
         return models.merged_weights(self.policy.model)
 
-    def half_weights(self) -> Iterator[tuple[str, Tensor]]:
+    def bfloat16_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the weights for engines that sample in bfloat16: half the bytes, rounded as the engines would."""
         return models.merged_weights(self.policy.model, torch.bfloat16)
 
@@ -159,7 +163,7 @@ class Learner:
         if self.policy.critic.optimizer:
             critic, states = checkpoint.pack_optimizer(self.policy.critic.optimizer, CRITIC)
             tensors |= states
-        return {"optimizer": data, CRITIC: critic}, tensors
+        return {OPTIMIZER: data, CRITIC: critic}, tensors
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield what a checkpoint stores beside the model folder, whole: optimizer states, value heads, adapters."""
@@ -193,12 +197,17 @@ class Learners(ABC):
         """Call a method of `Learner` that reads items and may be stopped; return what each rank returns."""
 
     @abstractmethod
-    async def push(self, engine: Engine) -> None:
-        """Give an engine the present weights; raise `EngineError` if it cannot take them."""
+    async def push(self, engine: Engine, version: int) -> None:
+        """Send an engine the present weights, which are of this version; raise `EngineError` if it cannot take them."""
 
     @abstractmethod
-    def save(self, folder: Path, info: ModelInfo, state: TrainerState, *, adapter_only: bool) -> None:
-        """Write a checkpoint with the weights and `state`, to which the learner's own is added."""
+    def save(
+        self, folder: Path, info: ModelInfo, state: TrainerState, *, adapter_only: bool, beat: Callable[[], None]
+    ) -> None:
+        """Write a checkpoint with the weights and `state`, to which the learner's own is added.
+
+        `beat` is called after every chunk, since a large one takes longer than a process may be without progress.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -245,15 +254,18 @@ class InProcess(Learners):
         """See `Learners.work`."""
         return [method(self._learner, items, *arguments, progress)]
 
-    async def push(self, engine: Engine) -> None:
+    async def push(self, engine: Engine, version: int) -> None:
         """See `Learners.push`."""
-        await engine.load_weights(self._learner.weights())
+        await engine.load_weights(self._learner.weights(), version)
 
-    def save(self, folder: Path, info: ModelInfo, state: TrainerState, *, adapter_only: bool) -> None:
+    def save(
+        self, folder: Path, info: ModelInfo, state: TrainerState, *, adapter_only: bool, beat: Callable[[], None]
+    ) -> None:
         """See `Learners.save`."""
         data, tensors = self._learner.optimizers()
-        joined = TrainerState(state.step, state.data | data, tensors | state.tensors | self._policy.tensors())
-        checkpoint.write(folder, self._policy.model, self.tokenizer, info, joined, adapter_only=adapter_only)
+        joined = TrainerState(state.step, state.data | data, tensors | dict(state.tensors) | self._policy.tensors())
+        model = self._policy.model
+        checkpoint.write(folder, model, self.tokenizer, info, joined, adapter_only=adapter_only, beat=beat)
 
     def close(self) -> None:
         """See `Learners.close`."""

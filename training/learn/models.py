@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -53,16 +53,16 @@ class Unfilled:
     whole: bool = False
 
     def fill(
-        self, device: str = "cpu", group: DistContext = ALONE, *, half: bool = False
+        self, device: str = "cpu", group: DistContext = ALONE, *, bfloat16: bool = False
     ) -> PreTrainedModel | PeftModel:
         """Return the model in eval mode with its weights on a device, sharded over ranks: see `DistContext.shard`."""
         inner = plain(self.model)
         if self.whole:
             inner.to(device)
-            group.shard(inner, half=half)
+            group.shard(inner, bfloat16=bfloat16)
         else:
             filling.replace(inner, filling.without_placeholder)
-            filling.fill(inner, self.source, device, group, half=half)
+            filling.fill(inner, self.source, device, group, bfloat16=bfloat16)
         return self.model.eval()
 
 
@@ -78,8 +78,8 @@ def load(
     adapters, whose rank must be `lora.rank`. Without `lora`, adapters are merged and every weight requires gradients.
     New adapters draw from torch's global generator.
     """
-    found = unfilled(model, dtype, lora)
-    return found.fill(device), found.tokenizer
+    skeleton = unfilled(model, dtype, lora)
+    return skeleton.fill(device), skeleton.tokenizer
 
 
 def unfilled(
@@ -89,13 +89,13 @@ def unfilled(
     with filling.located(model, group) as (folder, here):
         tokenizer = read_tokenizer(folder)
         if not bases.is_adapter(folder):
-            found = _unfilled(folder, dtype, tokenizer, here, group)
+            skeleton = _unfilled(folder, dtype, tokenizer, here, group)
             if lora is not None:
-                found.model = adapt(found.model, lora)
-            return found
+                skeleton.model = adapt(skeleton.model, lora)
+            return skeleton
         with filling.located(bases.base_name(folder), group) as (base, base_here):
-            found = _unfilled(base, dtype, tokenizer, base_here, group, changes=_changes_more(folder))
-            return _with_adapters(found, folder, dtype, lora)
+            skeleton = _unfilled(base, dtype, tokenizer, base_here, group, changes=_changes_more(folder))
+            return _with_adapters(skeleton, folder, dtype, lora)
 
 
 def _unfilled(
@@ -156,27 +156,27 @@ def _changes_more(folder: Path) -> bool:
     return not plain_sums or not all(".lora_A." in name or ".lora_B." in name for name in StoredTensors(folder).shapes)
 
 
-def _with_adapters(found: Unfilled, folder: Path, dtype: Dtype, lora: LoraConfig | None) -> Unfilled:
+def _with_adapters(skeleton: Unfilled, folder: Path, dtype: Dtype, lora: LoraConfig | None) -> Unfilled:
     """Return a model with the adapters of a folder: kept with `lora`, else merged."""
     from peft import PeftModel
 
-    model = PeftModel.from_pretrained(found.model, folder, adapter_name=ADAPTER, is_trainable=lora is not None)
+    model = PeftModel.from_pretrained(skeleton.model, folder, adapter_name=ADAPTER, is_trainable=lora is not None)
     if lora is not None:
         rank = model.peft_config[ADAPTER].r
         if rank != lora.rank:
             raise BadInput(f"the checkpoint's adapters have rank {rank}, not {lora.rank}: use its rank", "lora.rank")
-        found.model = model
-        return found
-    if found.whole:
-        found.model = model.merge_and_unload().requires_grad_(True)
-        found.source = filling.InMemory(found.model)
-        return found
+        skeleton.model = model
+        return skeleton
+    if skeleton.whole:
+        skeleton.model = model.merge_and_unload().requires_grad_(True)
+        skeleton.source = filling.InMemory(skeleton.model)
+        return skeleton
     layers = _adapter_layers(plain(model)).items()
     deltas = {f"{name}.weight": partial(layer.get_delta_weight, ADAPTER) for name, layer in layers}
-    found.model = model.unload().requires_grad_(True)
-    if found.source is not None:
-        found.source = filling.Merged(found.source, deltas, DTYPES[dtype])
-    return found
+    skeleton.model = model.unload().requires_grad_(True)
+    if skeleton.source is not None:
+        skeleton.source = filling.Merged(skeleton.source, deltas, DTYPES[dtype])
+    return skeleton
 
 
 def _peft(lora: LoraConfig) -> PeftLora:
@@ -264,15 +264,16 @@ def save(
     info: bases.ModelInfo,
     *,
     adapter_only: bool = False,
+    beat: Callable[[], None] | None = None,
 ) -> None:
     """Write a loadable model into the existing `folder`: weights, config, tokenizer, chat template, card, provenance.
 
     Adapters are merged unless `adapter_only`, which needs a PeftModel on the base named by `info.parent`. The caller
-    makes the folder atomic (`store.atomic_directory`).
+    makes the folder atomic (`store.atomic_directory`). `beat` is called after every chunk of full weights.
     """
     save_files(model, tokenizer, folder, info, adapter_only=adapter_only)
     if not adapter_only:
-        save_weights(merged_outlines(model), cut(merged_weights(model)), folder)
+        save_weights(merged_outlines(model), cut(merged_weights(model)), folder, beat)
 
 
 def save_files(
@@ -301,9 +302,11 @@ def save_files(
     bases.write_info(folder, info.model_copy(update={"parameters": count(model)}))
 
 
-def save_weights(outlines: Mapping[str, Outline], chunks: Iterable[Chunk], folder: Path) -> None:
+def save_weights(
+    outlines: Mapping[str, Outline], chunks: Iterable[Chunk], folder: Path, beat: Callable[[], None] | None = None
+) -> None:
     """Write full weights as safetensors while they arrive."""
-    with TensorWriter() as writer:
+    with TensorWriter(beat) as writer:
         writer.add_model(folder, outlines)
         writer.write(chunks)
 

@@ -1,22 +1,24 @@
 """The opponents of a run: the pool, engines for frozen weights, remote connections, players without a model.
 
 Opponents that are adapters of the run's base model share one engine, and so one copy of its weights
-(`training.learn.beside`). Of the others, past versions of the learner share `rollout.past_loaded` engines, and every
-named model has its own. Raises `BadInput` for an unknown source, and for a saved step that is not on this machine.
+(`training.learn.adapter_opponents`). Of the others, past versions of the learner share `rollout.past_loaded` engines,
+and every named model has its own. Raises `BadInput` for an unknown source, and for a saved step that is not on this
+machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from training import bases, phases, players
 from training.config import RunConfig
+from training.engines.adapters import AdapterEngine
 from training.engines.base import Engine
 from training.errors import BadInput
 from training.games import make
-from training.learn.beside import Beside
+from training.learn.adapter_opponents import AdapterOpponents
 from training.opponent_sections import MIRROR, PAST, PHASE, START, TEACHER, Opponent, of_learner
 from training.players.base import Player, PlayerFactory
 from training.players.contestants import Contestant, ContestantPool, check
@@ -41,8 +43,12 @@ class Opponents:
         self._contestants = ContestantPool(config.engine, config.sampling, device, config.speaker)
         self._named: dict[str, Contestant] = {}
         self._past: list[Engine] = []
-        self._beside = Beside(config, self._base, self._contestants)
+        self._adapters = AdapterOpponents(config, self._base, self._contestants)
         self._teacher: PlayerFactory | None = None
+
+    def place(self, make: Callable[..., AdapterEngine]) -> None:
+        """Let `make` make all engines that are opened from now on, as `engines.make` does."""
+        self._contestants.make = make
 
     def open(self, config: RunConfig) -> None:
         """Open the opponents of the run, or of a phase with the configuration `config`, and its teacher.
@@ -62,15 +68,15 @@ class Opponents:
             lag=config.cluster.lag,
         )
         folders = {source: self._folder(source) for source in self.pool.sources}
-        self._beside.open(folders, rollout.past_loaded if self.pool.uses_past else 0)
+        self._adapters.open(folders, rollout.past_loaded if self.pool.uses_past else 0)
         self._named = {
             source: self._named.get(source) or self._contestants.open(folder, source)
             for source, folder in folders.items()
-            if source not in self._beside.named
+            if source not in self._adapters.named
         }
         self._teacher = self._contestants.teacher(config.teacher) if config.teacher.source else None
         self._contestants.check_choices(self._starts)
-        engines = rollout.past_loaded if self.pool.uses_past and not self._beside.has_past else 0
+        engines = rollout.past_loaded if self.pool.uses_past and not self._adapters.has_past else 0
         self._past += [self._contestants.load(self._base) for _ in range(engines - len(self._past))]
 
     def model_player(self, engine: Engine, tokenizer: ChatTokenizer, scenario: Scenario, **named: Any) -> Player:
@@ -88,7 +94,7 @@ class Opponents:
         kept |= {config.teacher.source} - {""}
         self._named = {source: contestant for source, contestant in self._named.items() if source in sources}
         await self._contestants.close_except(kept)
-        await self._beside.close()
+        await self._adapters.close()
         self.open(config)
 
     def _folder(self, source: str) -> str:
@@ -110,9 +116,9 @@ class Opponents:
         factories |= {TEACHER: self._teacher} if self._teacher else {}
         await self._contestants.reload()
         past = self.pool.past(step)
-        if self._beside.has_past:
-            return factories | await self._beside.ready({past_policy(saved): self._saved(saved) for saved in past})
-        factories |= await self._beside.ready({})
+        if self._adapters.has_past:
+            return factories | await self._adapters.ready({past_policy(saved): self._saved(saved) for saved in past})
+        factories |= await self._adapters.ready({})
         for engine, saved in zip(self._past, past, strict=False):
             await engine.load_weights(self._saved(saved))
             policy = past_policy(saved)
@@ -131,11 +137,11 @@ class Opponents:
         if policy in self._named:
             await self._contestants.reload()
             return self._named[policy].player
-        if policy in self._beside.named:
-            return await self._beside.player(policy)
+        if policy in self._adapters.named:
+            return await self._adapters.player(policy)
         saved = self._saved(int(policy.removeprefix(PAST)))
-        if self._beside.has_past:
-            return await self._beside.player(policy, saved)
+        if self._adapters.has_past:
+            return await self._adapters.player(policy, saved)
         await self._past[0].load_weights(saved)
         return self._contestants.seated(self._past[0], self._base, policy)
 
@@ -143,7 +149,7 @@ class Opponents:
         """Close all engines and connections, even if closing one of them fails."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._contestants.aclose)
-            stack.push_async_callback(self._beside.close)
+            stack.push_async_callback(self._adapters.close)
             for engine in self._past:
                 stack.push_async_callback(engine.close)
 

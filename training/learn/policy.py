@@ -22,6 +22,7 @@ from training.learn.critic import Critic
 from training.learn.head import logprobs
 from training.learn.offloading import Offloaded
 from training.learn.ranks import ALONE, DistContext
+from training.learn.state_reader import StateReader
 from training.run_sections import LearnSection
 from training.seeding import derive
 
@@ -116,10 +117,10 @@ class Policy:
         self._reference, self._adapters = None, {}
         if models.has_adapters(self.model):
             if checkpoint is not None:
-                tensors = read(checkpoint).tensors
+                reader = StateReader(read(checkpoint).tensors, self.ranks)
                 self._adapters = {name: parameter.detach().clone() for name, parameter in self.trained.items()}
                 for name, target in self._adapters.items():
-                    ranks.fill(target, tensors[f"adapter.{name}"])
+                    reader.fill(target, f"adapter.{name}")
             return
         reads = self.learn.reads_reference
         if self.learn.critic.features != "start" and (checkpoint is not None or not reads):
@@ -130,9 +131,9 @@ class Policy:
             self._reference = self._frozen(checkpoint)
 
     def _frozen(self, model: str | Path) -> PreTrainedModel:
-        found = models.unfilled(model, "float32", None, self.ranks)
-        found.model.requires_grad_(False)
-        return models.plain(found.fill(str(self.device), self.ranks, half=self.learn.autocast))
+        skeleton = models.unfilled(model, "float32", None, self.ranks)
+        skeleton.model.requires_grad_(False)
+        return models.plain(skeleton.fill(str(self.device), self.ranks, bfloat16=self.learn.autocast))
 
     @torch.no_grad()
     def _swap_adapters(self) -> None:
@@ -231,6 +232,7 @@ class Policy:
 
         Value heads of checkpoints that predate the critic read other features, so the critic then starts untrained.
         """
+        reader = StateReader(tensors, self.ranks)
         former = any(name.startswith("heads.") for name in tensors)
         if former:
             log.warning("the checkpoint has value heads of an earlier version: the critic starts at the mean return")
@@ -238,10 +240,11 @@ class Policy:
             part = name.partition(".")[0]
             if former and part == "critic":
                 continue
-            if name not in tensors or tensors[name].shape != target.shape:
+            outline = reader.outline(name)
+            if outline is None or outline.shape != tuple(target.shape):
                 field = "learn.critic" if part == "critic" else "learn.lora"
                 raise BadInput(f"the checkpoint does not fit this configuration: {name}", field)
-            ranks.fill(target, tensors[name])
+            reader.fill(target, name)
 
 
 def load(
@@ -261,12 +264,12 @@ def load(
     """
     full = learn.lora is None
     dtype = "float32" if full else learn.dtype  # bfloat16 weights would lose small updates to rounding
-    found = models.unfilled(weights if full and weights else base, dtype, None, group)
+    skeleton = models.unfilled(weights if full and weights else base, dtype, None, group)
     if learn.lora is not None:
         torch.manual_seed(derive(seed, "adapters"))
-        found.model = models.adapt(found.model, learn.lora)  # merged: no adapters yet
-    model = found.fill(device, group, half=learn.autocast)
-    return Policy(model, found.tokenizer, heads, learn, temperature=temperature, base=base, seed=seed, group=group)
+        skeleton.model = models.adapt(skeleton.model, learn.lora)  # merged: no adapters yet
+    model = skeleton.fill(device, group, bfloat16=learn.autocast)
+    return Policy(model, skeleton.tokenizer, heads, learn, temperature=temperature, base=base, seed=seed, group=group)
 
 
 def saves_adapter_only(base: str, learn: LearnSection) -> bool:

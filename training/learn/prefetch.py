@@ -12,27 +12,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from training import phases
-from training.engines.chunks import cut, joined
+from training.engines.chunks import Chunk, cut
 from training.learn import playing
 from training.learn.ray_learners import RayLearners
 from training.learn.score import Rollout
+from training.learn.tensor_files import TensorFile
 from training.records import Episode
 from training.rewards import Score
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch import Tensor
-
     from training.attempts.progress import Progress
+    from training.engines.pool import EnginePool
     from training.learn.context import TrainingContext
 
 T = TypeVar("T")
-Played = tuple[list[Rollout], dict[str, float]]
+PlayedStep = tuple[list[Rollout], dict[str, float]]
 """The scored games of a training step, and their metrics."""
 
 
@@ -51,12 +52,12 @@ class RolloutPrefetcher:
         begun: int,
         span: tuple[int, int],
         done: int,
-        played: Mapping[int, Played],
+        played: Mapping[int, PlayedStep],
         staged: Mapping[int, list[Any]],
     ) -> None:
         assert isinstance(context.learners, RayLearners), "a lag needs a learner beside the engines"
         self._learners = context.learners
-        self._context, self._progress, self._begun = context, _Beside(progress), begun
+        self._context, self._progress, self._begun = context, _AheadProgress(progress), begun
         self.lag = context.config.cluster.lag
         self._start, self._last = span
         self._learned = self._complete = done
@@ -70,10 +71,14 @@ class RolloutPrefetcher:
         """Return after which step the weights are that play a step."""
         return max(self._start, step - 1 - self.lag)
 
-    async def take(self, step: int) -> Played:
+    async def take(self, step: int) -> PlayedStep:
         """Return the games of a step, as soon as they are played; they stay in `played` until `learned`."""
         await self._wait(step)
         return self.played[step]
+
+    def behind(self, step: int, rollouts: Sequence[Rollout]) -> dict[str, float]:
+        """Return the metrics of how old the weights were that played a step, in steps."""
+        return {"lag": float(step - 1 - self.version(step))}
 
     async def settle(self, step: int) -> None:
         """Wait until every step is played that the weights before those after `step` play."""
@@ -98,13 +103,21 @@ class RolloutPrefetcher:
         async with self._engine:
             yield
 
-    def older(self, step: int) -> dict[int, dict[str, Tensor]]:
-        """Return the weights before those after `step` with which games are still to be played, by step."""
-        import ray
-
+    def older(self, step: int) -> dict[int, Callable[[], Iterator[Chunk]]]:
+        """Return the weights before those after `step` with which games are still to be played, by step, as chunks."""
         done = max(self.played, default=step)
         versions = {self.version(each) for each in range(done + 1, min(step + self.lag, self._last) + 1)}
-        return {each: dict(joined(map(ray.get, self.staged[each]))) for each in sorted(versions) if each < step}
+        return {each: partial(_fetched, self.staged[each]) for each in sorted(versions) if each < step}
+
+    async def load_present(self, step: int) -> bool:
+        """Let the engine load the weights after `step`, if they wait for their games; return whether they do.
+
+        Handed out by the ranks once more, they would be in Ray's store twice.
+        """
+        if step not in self.staged:
+            return False
+        await self._engines.load_chunks(_each(self.staged[step]), step)
+        return True
 
     async def close(self) -> None:
         """Stop playing."""
@@ -115,10 +128,10 @@ class RolloutPrefetcher:
         try:
             for step in range(first, self._last + 1):
                 version = self.version(step)
-                while version not in self.staged or (self._reads_past and version > self._complete):
+                while not self._has(version) or (self._reads_past and version > self._complete):
                     await self._next()
                 async with self._engine:
-                    await self._load(version)
+                    await self._prepare(version)
                     self.played[step] = await playing.play(self._context, self._progress, step, version, self._begun)
                 for old in [each for each in self.staged if each < self.version(step + 1)]:
                     del self.staged[old]
@@ -132,12 +145,27 @@ class RolloutPrefetcher:
         return self._context.opponents.pool.uses_past or bool(self._context.config.league.every)
 
     async def _load(self, version: int) -> None:
-        """Load weights also if the engine has them: what it holds of other prompts would round games differently."""
+        """Give the engine weights that wait."""
+        named = phases.weights_after(self._context.config.phases, version)
+        await self._engines.load_chunks(_each(self.staged[version]), named)
+
+    @property
+    def _engines(self) -> EnginePool:
         from training.engines.pool import EnginePool
 
-        assert isinstance(self._context.engine, EnginePool)
-        await self._context.engine.load_chunks(_each(self.staged[version]))
-        self._context.engine_step = phases.weights_after(self._context.config.phases, version)
+        assert isinstance(self._context.engine, EnginePool), "a lag needs engines beside the learner"
+        return self._context.engine
+
+    def _has(self, version: int) -> bool:
+        """Whether there are weights with which games of this version may begin."""
+        return version in self.staged
+
+    async def _prepare(self, version: int) -> None:
+        """Let the engine have the weights of games that begin.
+
+        They are loaded also if it has them: what it holds of other prompts would round games differently.
+        """
+        await self._load(version)
 
     async def _wait(self, step: int) -> None:
         while step not in self.played and step > self._learned:
@@ -153,7 +181,7 @@ class RolloutPrefetcher:
         self._changed = asyncio.Event()
 
 
-class _Beside:
+class _AheadProgress:
     """What games that are played beside learning see of `Progress`: the phase stays that of the learner."""
 
     def __init__(self, progress: Progress) -> None:
@@ -173,11 +201,17 @@ class _Beside:
 
 
 def stored(file: Path) -> list[Any]:
-    """Return the weights of a file as references to chunks in Ray's store."""
+    """Put the weights of a file into Ray's store, tensor by tensor; return references to their chunks."""
     import ray
-    from safetensors.torch import load_file
 
-    return [ray.put(chunk) for chunk in cut(load_file(file).items())]
+    return [ray.put(chunk) for chunk in cut(TensorFile(file).items())]
+
+
+def _fetched(chunks: list[Any]) -> Iterator[Chunk]:
+    """Yield chunks of Ray's store, which are not copied where they are on this machine."""
+    import ray
+
+    return (ray.get(chunk) for chunk in chunks)
 
 
 async def _each(chunks: list[Any]) -> AsyncIterator[Any]:
@@ -185,7 +219,7 @@ async def _each(chunks: list[Any]) -> AsyncIterator[Any]:
         yield chunk
 
 
-def pack(played: Mapping[int, Played]) -> list[dict[str, Any]]:
+def pack(played: Mapping[int, PlayedStep]) -> list[dict[str, Any]]:
     """Return steps that are played and not learned as JSON data."""
     return [
         {
@@ -204,7 +238,7 @@ def pack(played: Mapping[int, Played]) -> list[dict[str, Any]]:
     ]
 
 
-def unpack(data: list[Mapping[str, Any]]) -> dict[int, Played]:
+def unpack(data: list[Mapping[str, Any]]) -> dict[int, PlayedStep]:
     """Return what `pack` made JSON data of."""
     return {
         entry["step"]: (

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from training.attempts.progress import StopRequested
-from training.cluster.worker import Raised, Started, Worker, ignore_expected_warnings
+from training.cluster.worker import RemoteError, Started, Worker, ignore_expected_warnings
 from training.errors import ParleyError, boundary
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ ACTIVITIES = {
     "optimizer_data": "saving",
     "outlines": "saving",
     "tensors": "saving",
-    "weights": "handing out weights",
-    "half_weights": "handing out weights",
+    "weights": "sending weights",
+    "bfloat16_weights": "sending weights",
 }
 """What a rank does in methods of `Learner`; the others take no time."""
 
@@ -60,7 +60,7 @@ class RankActor(Worker):
         super().__init__(*arguments)
         self._progress = RankProgress()
         self._thread = ThreadPoolExecutor(1, "learner")
-        self._chunks: queue.Queue[Chunk | Raised | None] = queue.Queue(maxsize=2)
+        self._chunks: queue.Queue[Chunk | RemoteError | None] = queue.Queue(maxsize=2)
         self._made: Learner | None = None
 
     @property
@@ -68,16 +68,20 @@ class RankActor(Worker):
         """See `Worker.steps`."""
         return self._progress.steps
 
-    async def meeting_point(self) -> str:
+    async def rendezvous(self) -> str:
         """Return the address (HOST:PORT) at which the ranks can meet, if this one is the first."""
         import ray
 
         host = ray.util.get_node_ip_address()
-        with socket.socket() as free:
+        on_ipv6 = ":" in host
+        with socket.socket(socket.AF_INET6 if on_ipv6 else socket.AF_INET) as free:
             free.bind((host, 0))
-            return f"{host}:{free.getsockname()[1]}"
+            port = free.getsockname()[1]
+        return f"[{host}]:{port}" if on_ipv6 else f"{host}:{port}"
 
-    async def start(self, rank: int, world: int, meeting_point: str, arguments: Mapping[str, Any]) -> Started | Raised:
+    async def start(
+        self, rank: int, world: int, rendezvous: str, arguments: Mapping[str, Any]
+    ) -> Started | RemoteError:
         """Meet the other ranks, and load this one's part of the model; `arguments` are those of `policy.load`."""
 
         def work() -> int:
@@ -86,12 +90,12 @@ class RankActor(Worker):
 
             ignore_expected_warnings()
             numerics.set_up(arguments["learn"], self._threads)
-            group = ranks.join(rank, world, meeting_point, arguments["device"])
+            group = ranks.join(rank, world, rendezvous, arguments["device"])
             self._made = Learner(policy.load(**arguments, group=group), arguments["seed"])
             return self._made.window
 
         window = await self._run("loading the model", work)
-        return window if isinstance(window, Raised) else self._started(window)
+        return window if isinstance(window, RemoteError) else self._started(window)
 
     async def call(self, method: str, *arguments: Any, **named: Any) -> Any:
         """Call a method of `Learner`."""
@@ -101,14 +105,17 @@ class RankActor(Worker):
         """Call a method of `Learner` that reads items and may be stopped."""
         return await self.call(method, items, *arguments, self._progress)
 
-    async def stream(self, method: str) -> None:
-        """Gather the tensors of a method of `Learner` on all ranks; those of the first are read by `chunk`."""
+    async def stream(self, method: str) -> RemoteError | None:
+        """Gather the tensors of a method of `Learner` on all ranks; those of the first are read by `chunk`.
+
+        Returns what this rank raised, on every rank: the others wait for it in vain.
+        """
         from training.engines.chunks import cut
 
         first = self._learner.policy.ranks.first
 
         def work() -> None:
-            outcome: Raised | None = None
+            outcome: RemoteError | None = None
             try:
                 with boundary():
                     for chunk in cut(getattr(self._learner, method)()):
@@ -116,18 +123,21 @@ class RankActor(Worker):
                         if first:
                             self._chunks.put(chunk)
             except ParleyError as error:
-                outcome = Raised(error)
-            if first:
-                self._chunks.put(outcome)
+                outcome = RemoteError(error)
+                raise
+            finally:
+                if first:
+                    self._chunks.put(outcome)
 
-        await self._run(ACTIVITIES[method], work)
+        raised: RemoteError | None = await self._run(ACTIVITIES[method], work)
+        return raised
 
-    async def chunk(self) -> tuple[bool | Raised, Chunk]:
+    async def chunk(self) -> tuple[bool | RemoteError, Chunk]:
         """Return whether there is another chunk, and the chunk."""
         chunk = await asyncio.to_thread(self._chunks.get)
         if chunk is None:
             return False, []
-        return (chunk, []) if isinstance(chunk, Raised) else (True, chunk)
+        return (chunk, []) if isinstance(chunk, RemoteError) else (True, chunk)
 
     async def stop(self, reason: str) -> None:
         """Request the work in progress to stop; an empty reason takes that back."""

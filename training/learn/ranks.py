@@ -8,6 +8,7 @@ rank sums over its micro-batches is summed over the ranks, so that one rank and 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,8 +22,7 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor, Shard
 
-from training.errors import OutsideError, ParleyError, boundary
-from training.learn import memory
+from training.errors import BadInput, OutsideError, ParleyError, boundary
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,10 +58,6 @@ class DistContext:
 
     # --- work ---
 
-    def limit(self, size: int, most: int) -> int:
-        """Return the size of a micro-batch, at most `most`, so that `size` tokens of work give every rank something."""
-        return min(most, max(1, -(-size // self.world)))
-
     def deal(self, batches: Sequence[T]) -> list[tuple[T, bool]]:
         """Return this rank's micro-batches, as many as every other rank's: (micro-batch, whether it counts).
 
@@ -82,7 +78,9 @@ class DistContext:
         except ParleyError as error:
             failure = error
         if self.many and self._any(failure is not None):
-            failure = next(error for error in self.gather(failure) if error is not None)
+            failures = self.gather(None if failure is None else _described(failure))
+            rank, described = next((rank, each) for rank, each in enumerate(failures) if each is not None)
+            failure = failure if rank == self.rank else _raised(described)
         if failure is not None:
             raise failure
 
@@ -102,12 +100,35 @@ class DistContext:
         return int(self.sum(torch.tensor(number)))
 
     def gather(self, value: T) -> list[T]:
-        """Return what every rank has, in order, on every rank."""
+        """Return what every rank has, in order, on every rank.
+
+        It must be JSON, since ranks do not know who sends them something: a pickle could run code.
+        """
         if not self.many:
             return [value]
-        values: list[Any] = [None] * self.world
-        dist.all_gather_object(values, value)
-        return values
+        data = json.dumps(value).encode()
+        sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.world)]
+        dist.all_gather(sizes, torch.tensor([len(data)]))
+        padded = torch.zeros(max(map(int, sizes)), dtype=torch.uint8)
+        padded[: len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+        parts = [torch.empty_like(padded) for _ in sizes]
+        dist.all_gather(parts, padded)
+        return [json.loads(part[: int(size)].numpy().tobytes()) for part, size in zip(parts, sizes, strict=True)]
+
+    def broadcast(self, data: bytes, sender: int) -> bytes:
+        """Return the bytes that the rank `sender` has on every rank; what the others have is ignored."""
+        if not self.many:
+            return data
+        size = torch.tensor([len(data)])
+        dist.broadcast(size, sender)
+        if not int(size):
+            return b""
+        sends = self.rank == sender
+        buffer = (
+            torch.frombuffer(bytearray(data), dtype=torch.uint8) if sends else torch.empty(int(size), dtype=torch.uint8)
+        )
+        dist.broadcast(buffer, sender)
+        return buffer.numpy().tobytes()
 
     def totals(self, parts: Mapping[str, float], largest: Sequence[str] = ()) -> dict[str, float]:
         """Return the sums by name over all ranks; of the names in `largest` the largest number."""
@@ -122,11 +143,11 @@ class DistContext:
 
     # --- weights ---
 
-    def shard(self, model: PreTrainedModel, *, half: bool = False) -> None:
-        """Shard a model's weights over the ranks, layer by layer; nothing alone. `half`: gathered in bfloat16."""
+    def shard(self, model: PreTrainedModel, *, bfloat16: bool = False) -> None:
+        """Shard a model's weights over the ranks, layer by layer; nothing alone. `bfloat16`: gathered in it."""
         if self._mesh is None:
             return
-        policy = MixedPrecisionPolicy(*((torch.bfloat16, torch.float32) if half else ()))
+        policy = MixedPrecisionPolicy(*((torch.bfloat16, torch.float32) if bfloat16 else ()))
         backbone: Any = model.base_model
         for layer in backbone.layers:
             fully_shard(layer, mesh=self._mesh, mp_policy=policy)
@@ -151,19 +172,34 @@ class DistContext:
 
         The rank `sender` reads for the `receivers` too, whose `source` is None.
         """
-        own, rows = local_rows(target, self.rank)
-        if source is not None and own.numel():
-            own.copy_(source(rows))
+        shard, rows = local_rows(target, self.rank)
+        if source is not None and shard.numel():
+            shard.copy_(source(rows))
         if self.rank == sender and source is not None:
             for rank in receivers:
                 dist.send(source(local_rows(target, rank)[1]).to(target.dtype).cpu().contiguous(), rank)
         elif self.rank in receivers:
-            arrived = torch.empty(own.shape, dtype=own.dtype)
+            arrived = torch.empty(shard.shape, dtype=shard.dtype)
             dist.recv(arrived, sender)
-            own.copy_(arrived)
+            shard.copy_(arrived)
 
 
 ALONE = DistContext()
+
+
+def _described(error: ParleyError) -> dict[str, str]:
+    """An error as JSON."""
+    fields = {"why": error.why, "where": error.where} if isinstance(error, BadInput) else {"why": str(error)}
+    return {"kind": type(error).__name__, **fields}
+
+
+def _raised(described: Mapping[str, str]) -> ParleyError:
+    """The error that another rank described; of a kind that this one does not know, an `OutsideError`."""
+    kinds: list[type[ParleyError]] = [ParleyError]
+    for kind in kinds:  # which grows
+        kinds += kind.__subclasses__()
+    known = next((kind for kind in kinds if kind.__name__ == described["kind"]), OutsideError)
+    return known(*(described[name] for name in ("why", "where") if name in described))
 
 
 def _last_hidden_state(model: PreTrainedModel, **inputs: Any) -> Tensor:
@@ -206,23 +242,6 @@ def local_rows(tensor: Tensor, rank: int | None = None) -> tuple[Tensor, slice]:
     return tensor.to_local(), slice(first, first + size)
 
 
-@torch.no_grad()
-def fill(target: Tensor, source: Tensor) -> None:
-    """Copy a whole tensor, or this rank's part of it, into `target`."""
-    own, rows = local_rows(target)
-    if own.numel():
-        own.copy_(source[rows] if source.dim() else source)
-
-
-def part_like(parameter: Tensor, source: Tensor) -> Tensor:
-    """Return a copy of a whole tensor, or this rank's part of it where the parameter that it belongs to is sharded."""
-    if not isinstance(parameter, DTensor):
-        return source.clone()
-    part = torch.zeros_like(parameter, dtype=source.dtype).detach()
-    fill(part, source)
-    return part
-
-
 def join(rank: int, world: int, address: str, device: str, timeout_s: float = TIMEOUT_S) -> DistContext:
     """Return this process's rank after all `world` ranks have met at `address`; raise `OutsideError` if they do not.
 
@@ -231,11 +250,10 @@ def join(rank: int, world: int, address: str, device: str, timeout_s: float = TI
     """
     backend = "cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo"
     limit = timedelta(seconds=timeout_s)
-    if not device.startswith("cuda"):
-        memory.map_large_blocks()
     file = address.startswith("/")
     if file:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        for library in ("GLOO", "NCCL"):
+            os.environ.setdefault(f"{library}_SOCKET_IFNAME", "lo")
     with boundary(into=OutsideError):
         place = f"file://{address}" if file else f"tcp://{address}"
         dist.init_process_group(backend, place, timeout=limit, rank=rank, world_size=world)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from training.attempts.progress import StopRequested
 from training.bases import ModelInfo
+from training.cluster.nodes import one_line
 from training.cluster.supervisor import Process, ProcessOptions, Supervisor
-from training.cluster.worker import Raised
+from training.cluster.worker import RemoteError
 from training.engines.chunks import Chunk
 from training.engines.local.loading import load_tokenizer
 from training.engines.pool import EnginePool
@@ -40,6 +41,8 @@ log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
+AGREED = (BadInput, BadStep, StopRequested)
+"""What one rank raises and then all raise, in methods of `Learner` that the driver calls."""
 GRACE_S = 5.0
 """Seconds within which the death of one rank is noticed that made another one fail."""
 
@@ -47,28 +50,28 @@ GRACE_S = 5.0
 class RayLearners(Learners):
     """The `Learners` over several processes; `arguments` are those of `training.learn.policy.load`.
 
-    `meeting_point`: a file that does not exist, where ranks on one machine meet; None = a port of the first rank's
-    machine. `half`: engines, which sample in bfloat16, get the weights in it.
+    `rendezvous`: a file that does not exist, where ranks on one machine meet; None = a port of the first rank's
+    machine. `bfloat16`: engines, which sample in it, get the weights in it.
     """
 
     def __init__(
         self,
         arguments: Mapping[str, Any],
         options: ProcessOptions,
-        meeting_point: Path | None = None,
+        rendezvous: Path | None = None,
         *,
-        half: bool = False,
+        bfloat16: bool = False,
     ) -> None:
-        self._handed = Learner.half_weights if half else Learner.weights
+        self._weights_method = Learner.bfloat16_weights if bfloat16 else Learner.weights
         self.tokenizer = load_tokenizer(arguments["base"])
         self._broken: ParleyError | None = None
         self._closed, self._lock = False, threading.Lock()
         self._supervisor = Supervisor(RankActor, "learner rank", options, self._ended, together=True)
         try:
             self._ranks = [self._supervisor.launch(number) for number in range(options.count)]
-            place = str(meeting_point)
-            if meeting_point is None:
-                [place] = self._wait([(self._ranks[0], self._ranks[0].actor.meeting_point.remote())], options.start_s)
+            place = str(rendezvous)
+            if rendezvous is None:
+                [place] = self._wait([(self._ranks[0], self._ranks[0].actor.rendezvous.remote())], options.start_s)
             calls = [
                 (rank, rank.actor.start.remote(rank.number, options.count, place, dict(arguments)))
                 for rank in self._ranks
@@ -108,15 +111,15 @@ class RayLearners(Learners):
             if asked:
                 self._tell_stop("")
 
-    async def push(self, engine: Engine) -> None:
-        """Give a pool of engines the present weights, which do not pass through the driver."""
+    async def push(self, engine: Engine, version: int) -> None:
+        """Send a pool of engines the present weights, which do not pass through the driver."""
         if not isinstance(engine, EnginePool):
-            raise TypeError("several ranks hand their weights to a pool of engines")
+            raise TypeError("several ranks send their weights to a pool of engines")
 
         try:
-            await engine.load_chunks(self._weight_chunks())
+            await engine.load_chunks(self._weight_chunks(), version)
         except BaseException as error:
-            self._break(OutsideError(f"the weights were handed out in part: {error}"))
+            self._break(OutsideError(f"the weights were sent in part: {error}"))
             raise
 
     async def stage(self) -> list[Any]:
@@ -124,15 +127,18 @@ class RayLearners(Learners):
         return [chunk async for chunk in self._weight_chunks()]
 
     async def _weight_chunks(self) -> AsyncIterator[Any]:
-        self._begin_stream(self._handed)
+        streams = self._begin_stream(self._weights_method)
         while True:
             more, chunk = self._next_chunk()
-            [another] = await asyncio.to_thread(self._wait, [(self._ranks[0], more)])
+            [another] = await asyncio.to_thread(self._wait, [(self._ranks[0], more)], beside=streams[1:])
             if not another:
-                return
+                break
             yield chunk
+        await asyncio.to_thread(self._wait, streams)
 
-    def save(self, folder: Path, info: ModelInfo, state: TrainerState, *, adapter_only: bool) -> None:
+    def save(
+        self, folder: Path, info: ModelInfo, state: TrainerState, *, adapter_only: bool, beat: Callable[[], None]
+    ) -> None:
         """See `Learners.save`; the driver writes tensors as they arrive, and has a few chunks of them at a time."""
         data, (weights, tensors) = self.call(Learner.optimizer_data), self.call(Learner.outlines)
 
@@ -140,10 +146,10 @@ class RayLearners(Learners):
             for name, file in self.call(Learner.files, info, adapter_only).items():
                 (inside / name).write_bytes(file)
             if not adapter_only:
-                models.save_weights(weights, self._streamed(Learner.weights), inside)
+                models.save_weights(weights, self._streamed(Learner.weights), inside, beat)
 
         state = TrainerState(state.step, state.data | data, state.tensors, state.older)
-        checkpoint.write_with(folder, write, state, tensors, self._streamed(Learner.tensors))
+        checkpoint.write_with(folder, write, state, tensors, self._streamed(Learner.tensors), beat)
 
     def close(self) -> None:
         """End the ranks."""
@@ -175,27 +181,35 @@ class RayLearners(Learners):
         for rank in self._ranks:
             rank.actor.stop.remote(reason)
 
-    def _begin_stream(self, method: Callable[[Learner], Iterator[tuple[str, Tensor]]]) -> None:
-        """Let all ranks gather tensors."""
+    def _begin_stream(self, method: Callable[[Learner], Iterator[tuple[str, Tensor]]]) -> list[tuple[Process, Any]]:
+        """Let all ranks gather tensors; return the calls, which last until they have."""
         self._check()
-        for rank in self._ranks:
-            rank.actor.stream.remote(method.__name__)
+        return [(rank, rank.actor.stream.remote(method.__name__)) for rank in self._ranks]
 
     def _streamed(self, method: Callable[[Learner], Iterator[tuple[str, Tensor]]]) -> Iterator[Chunk]:
         """Yield the chunks of tensors that all ranks gather."""
-        self._begin_stream(method)
+        streams = self._begin_stream(method)
         while True:
-            more, chunk = self._wait([(self._ranks[0], call) for call in self._next_chunk()])
+            more, chunk = self._wait([(self._ranks[0], call) for call in self._next_chunk()], beside=streams[1:])
             if not more:
-                return
+                break
             yield chunk
+        self._wait(streams)
 
     def _next_chunk(self) -> tuple[Any, Any]:
         more, chunk = self._ranks[0].actor.chunk.options(num_returns=2).remote()
         return more, chunk
 
-    def _wait(self, calls: Sequence[tuple[Process, Any]], limit: float | None = None) -> list[Any]:
-        """Return the results of calls; raise what a rank raised, and `ProcessLost` if one is gone or hangs."""
+    def _wait(
+        self,
+        calls: Sequence[tuple[Process, Any]],
+        limit: float | None = None,
+        beside: Sequence[tuple[Process, Any]] = (),
+    ) -> list[Any]:
+        """Return the results of calls; raise what a rank raised, and `ProcessLost` if one is gone or hangs.
+
+        `beside` are calls that are going on, without which these may never end: what they raise is raised too.
+        """
         import ray
 
         began, asked = time.monotonic(), {call: rank for rank, call in calls}
@@ -204,32 +218,41 @@ class RayLearners(Learners):
             done, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=0.5)
             for call in done:
                 self._look(asked[call], call, alone=not waiting)
+            if waiting:
+                self._look_beside(beside)
             self._check()
             if waiting and limit is not None and time.monotonic() - began > limit:
                 late = ", ".join(str(rank) for rank in dict.fromkeys(asked[call] for call in waiting))
                 raise self._break(OutsideError(self._supervisor.late(late)))
         results = ray.get(list(asked))
         for result in results:
-            if isinstance(result, Raised):
+            if isinstance(result, RemoteError):
                 raise result.error
         return list(results)
 
-    def _look(self, rank: Process, call: Any, *, alone: bool) -> None:
+    def _look(self, rank: Process, call: Any, *, alone: bool, agreed: tuple[type[ParleyError], ...] = AGREED) -> None:
         """End all ranks if one is gone, or failed by itself, for which the others would wait in vain."""
         import ray
 
         try:
             result = ray.get(call)
         except ray.exceptions.RayTaskError as error:
-            raise self._break(OutsideError(f"{rank} failed: {error.cause or error}")) from error
+            raise self._break(OutsideError(f"{rank} failed: {one_line(error.cause or error)}")) from error
         except ray.exceptions.RayError as error:
             self._supervisor.lost(rank, error)
             self._await_cause()
             raise self._error() from error
-        agreed = (BadInput, BadStep, StopRequested)
-        if isinstance(result, Raised) and not alone and not isinstance(result.error, agreed):
+        if isinstance(result, RemoteError) and not alone and not isinstance(result.error, agreed):
             self._await_cause()  # it may have failed because another one died
             raise self._break(OutsideError(f"{rank} failed: {result.error}"))
+
+    def _look_beside(self, calls: Sequence[tuple[Process, Any]]) -> None:
+        """End all ranks if one of these calls has failed; those that go on are left alone."""
+        import ray
+
+        ranks = {call: rank for rank, call in calls}
+        for call in ray.wait([*ranks], num_returns=len(ranks), timeout=0)[0] if ranks else ():
+            self._look(ranks[call], call, alone=False, agreed=())
 
     def _await_cause(self) -> None:
         """Give the supervisor the time in which it says which process is gone."""

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The tokens of one trace in a row: they begin in column `first`. Those of a branch come after the first `prefix`
+class PackedTrace:
+    """One trace in a packed row: its tokens begin in column `first`. Those of a branch come after the first `prefix`
     tokens of the trace that begins in column `start`.
     """
 
@@ -60,26 +60,26 @@ class Layout(NamedTuple):
         return Layout(self.positions.to(device), self.segments.to(device))
 
 
-def packed(items: Sequence[Item]) -> list[Part]:
+def packed(items: Sequence[Item]) -> list[PackedTrace]:
     """Return where the items and their branches stand in one row."""
     parts, column = [], 0
     for item in items:
         start = column
-        parts.append(Part(item, start, start))
+        parts.append(PackedTrace(item, start, start))
         column += len(item)
         for branch in item.branches:
             assert branch.trace.prefix is not None, "a branch continues a prefix"
-            parts.append(Part(branch, column, start, branch.trace.prefix[1]))
+            parts.append(PackedTrace(branch, column, start, branch.trace.prefix[1]))
             column += len(branch)
     return parts
 
 
-def token_ids(parts: Sequence[Part]) -> Tensor:
+def token_ids(parts: Sequence[PackedTrace]) -> Tensor:
     """Return the token ids of the row, (1, T)."""
     return torch.tensor([[token for part in parts for token in part.item.trace.tokens]], dtype=torch.long)
 
 
-def layout(parts: Sequence[Part]) -> Layout:
+def layout(parts: Sequence[PackedTrace]) -> Layout:
     """Return the layout of the row."""
     positions = [torch.arange(part.prefix, part.prefix + len(part.item)) for part in parts]
     heads = [part for part in parts if part.first == part.start]

@@ -1,13 +1,13 @@
-"""Safetensors files that are written while their tensors arrive in pieces, so that no more than a piece is in memory.
+"""Safetensors files of which no more than a piece is in memory: written as tensors arrive, read a tensor at a time.
 
-Names, types and shapes must be known before. The files are, byte for byte, those that safetensors and huggingface_hub
-write of whole tensors. Raises `OutsideError` where a tensor does not arrive in full.
+To write one, names, types and shapes must be known before. The files are, byte for byte, those that safetensors and
+huggingface_hub write of whole tensors. Raises `OutsideError` where a tensor does not arrive in full.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 import torch
 from huggingface_hub import split_torch_state_dict_into_shards
+from safetensors import safe_open
 
 from training.errors import OutsideError
 
@@ -61,10 +62,20 @@ class Outline:
         return str(self.dtype).removeprefix("torch.")
 
 
-class TensorWriter:
-    """Files that are being written, in a `with` block at whose end every byte must have arrived."""
+def outlines_of(chunks: Iterable[Chunk]) -> dict[str, Outline]:
+    """Return the outlines of the tensors in chunks."""
+    pieces = (piece for chunk in chunks for piece in chunk)
+    return {piece.name: Outline(getattr(torch, piece.dtype), piece.shape) for piece in pieces}
 
-    def __init__(self) -> None:
+
+class TensorWriter:
+    """Files that are being written, in a `with` block at whose end every byte must have arrived.
+
+    `beat` is called after every chunk.
+    """
+
+    def __init__(self, beat: Callable[[], None] | None = None) -> None:
+        self._beat = beat
         self._stack = ExitStack()
         self._places: dict[str, tuple[BinaryIO, int]] = {}
         self._missing: dict[str, int] = {}
@@ -114,3 +125,48 @@ class TensorWriter:
                 file.seek(offset + piece.start)
                 file.write(piece.data.data)
                 self._missing[piece.name] -= len(piece.data)
+            if self._beat is not None:
+                self._beat()
+
+
+class TensorFile(Mapping[str, "Tensor"]):
+    """The tensors of a safetensors file by name, each read when it is asked for; `outlines` are those of all.
+
+    Every read opens the file by itself, so that what was read before is not mapped into memory any more. Sent to
+    another process, it has the path and the outlines, and no tensor.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        types = {stored: getattr(torch, name) for name, stored in TYPES.items()}
+        self.outlines: dict[str, Outline] = {}
+        with safe_open(path, framework="pt") as file:
+            for name in sorted(file.keys()):
+                part = file.get_slice(name)
+                self.outlines[name] = Outline(types[part.get_dtype()], tuple(part.get_shape()))
+
+    def __getitem__(self, name: str) -> Tensor:
+        shape = self.outlines[name].shape
+        return self.rows(name, slice(0, shape[0] if shape else None))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.outlines
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.outlines)
+
+    def __len__(self) -> int:
+        return len(self.outlines)
+
+    def rows(self, name: str, rows: slice) -> Tensor:
+        """Return rows of a tensor; a number has none, and is returned."""
+        outline = self.outlines[name]
+        with safe_open(self.path, framework="pt") as file:
+            if not outline.shape:
+                number: Tensor = file.get_tensor(name)
+                return number
+            first, end, _ = rows.indices(outline.shape[0])
+            if first >= end:
+                return torch.empty((0, *outline.shape[1:]), dtype=outline.dtype)
+            part: Tensor = file.get_slice(name)[first:end]
+            return part

@@ -1,4 +1,4 @@
-"""The loop: play, score, give credit, update, hand the weights to the engine, save. Start here to read about learning.
+"""The loop: play, score, give credit, update, send the weights to the engine, save. Start here to read about learning.
 
 `run` starts or resumes a run in a new attempt; it raises the errors of `run_attempt`.
 """
@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 from training import games, phases, rewards
@@ -22,8 +22,9 @@ from training.config import RunConfig
 from training.errors import BadInput, DivergedError, OutsideError, boundary
 from training.learn import checkpoint, playing, report, unfinished
 from training.learn.context import TrainingContext, build
-from training.learn.learner import Learner
-from training.learn.prefetch import Played, RolloutPrefetcher, pack, stored, unpack
+from training.learn.in_flight import InFlightPrefetcher
+from training.learn.learner import CRITIC, OPTIMIZER, Learner
+from training.learn.prefetch import PlayedStep, RolloutPrefetcher, pack, stored, unpack
 from training.learn.score import Rollout, begin_critic, give_credit, measured, rows
 from training.learn.update import BadStep
 from training.opponent_sections import PAST, START
@@ -84,7 +85,8 @@ class Trainer:
             await self._measure_league()
             await self._calibrate()
             if self.config.cluster.lag:
-                self.prefetcher = await self._begin_ahead()
+                self.prefetcher = await self._start_prefetcher()
+            self.context.forget_checkpoint()
             while self.step < self.config.learn.steps:
                 if why := await self._step():
                     return "stopped", self._end_early(why)
@@ -120,7 +122,7 @@ class Trainer:
             metrics["bad_steps"] = 1.0
             self.progress.event("warning", step=number, why=f"nothing learned in this step: {bad}")
         self.progress.phase("syncing")
-        metrics["sync_s"] = await _timed(self._hand_over(number))
+        metrics["sync_s"] = await _timed(self._sync_or_stage(number))
         self.step = self.progress.step = number
         metrics["step_s"] = time.monotonic() - began
         self._report(rollouts, metrics | await self._measured())
@@ -139,32 +141,32 @@ class Trainer:
         await self._calibrate()
         return await self._evaluate()
 
-    async def _played(self, number: int) -> Played:
+    async def _played(self, number: int) -> PlayedStep:
         """Return the games of training step `number`: played now, or while an earlier step was learned."""
         if self.prefetcher is None:
             return await playing.play(self.context, self.progress, number, number - 1, self._begun)
         self.progress.phase("sampling")
         rollouts, metrics = await self.progress.unless_stopped(self.prefetcher.take(number))
-        return rollouts, metrics | {"lag": float(number - 1 - self.prefetcher.version(number))}
+        return rollouts, metrics | self.prefetcher.behind(number, rollouts)
 
-    async def _begin_ahead(self) -> RolloutPrefetcher:
-        """Begin to sample ahead in the present phase, with what the checkpoint has of it from which the run goes on."""
+    async def _start_prefetcher(self) -> RolloutPrefetcher:
+        """Start to sample ahead in the present phase, with what the checkpoint has of it if it was resumed."""
         resumed = self.context.resumed if self.step == self._begun else None
         played = unpack(resumed.data.get("ahead", [])) if resumed else {}
         staged = {step: stored(file) for step, file in self.context.older.items()} if resumed else {}
         start, end = phases.span(self.config.phases, self.context.place, self.config.learn.steps)
         first = max(start, max(played, default=self.step) - self.config.cluster.lag)
-        if missing := [each for each in range(first, self.step) if each not in staged]:
+        in_flight = self.config.cluster.in_flight_updates
+        if not in_flight and (missing := [each for each in range(first, self.step) if each not in staged]):
             why = f"the run was saved with another lag: the weights after step {missing[0]} are not in its checkpoint"
             raise BadInput(why, "cluster.lag")
-        prefetcher = RolloutPrefetcher(
-            self.context, self.progress, self._begun, (start, end), self.step, played, staged
-        )
+        kind = InFlightPrefetcher if in_flight else RolloutPrefetcher
+        prefetcher = kind(self.context, self.progress, self._begun, (start, end), self.step, played, staged)
         await prefetcher.learned(self.step)
         return prefetcher
 
-    async def _hand_over(self, number: int) -> None:
-        """Give the engine the weights after training step `number`, now or when their games begin."""
+    async def _sync_or_stage(self, number: int) -> None:
+        """Send the engine the weights after training step `number`: now, or from the store when their games begin."""
         if self.prefetcher is None:
             await self.sync(number)
         else:
@@ -190,19 +192,20 @@ class Trainer:
             return
         self.progress.phase("loading")
         generators = checkpoint.pack_generators()
+        if self.prefetcher is not None:
+            await self.prefetcher.close()
         await self.context.enter(self.context.place + 1)
         if origin := self.context.origin(self.step):
             self.context.learners.call(Learner.go_back, origin)
             await self.sync(phases.weights_after(self.config.phases, self.step))
         if self.prefetcher is not None:
-            await self.prefetcher.close()
-            self.prefetcher = await self._begin_ahead()
+            self.prefetcher = await self._start_prefetcher()
         checkpoint.unpack_generators(*generators)  # a resumed run has them from its checkpoint, after it has loaded
 
     async def sync(self, step: int) -> None:
-        """Give the engine the present weights, which are those after training step `step`."""
-        await self.context.learners.push(self.context.engine)
-        self.context.engine_step = step
+        """Send the engine the present weights, which are those after training step `step`."""
+        if self.prefetcher is None or not await self.prefetcher.load_present(step):
+            await self.context.learners.push(self.context.engine, step)
 
     def _end_early(self, why: str) -> str:
         """Save, report what the watchdog saw and the last good checkpoint, which stays on disk; return both as text."""
@@ -322,7 +325,8 @@ class Trainer:
         self.progress.phase("saving")
         context, folder = self.context, self.progress.attempt.checkpoint(self.step)
         info = context.info.model_copy(update={"step": self.step})
-        context.learners.save(folder, info, self._state(), adapter_only=context.adapter_only)
+        state, beat = self._state(), self.progress.beat
+        context.learners.save(folder, info, state, adapter_only=context.adapter_only, beat=beat)
         self.saved = self.step
         if self.config.rollout.keep_unfinished:
             unfinished.clear(context.run_dir, self.step)
@@ -349,7 +353,9 @@ class Trainer:
 
     def _restore(self, state: checkpoint.TrainerState) -> None:
         origin = self.context.origin(state.step)
-        self.context.learners.call(Learner.take, checkpoint.read(origin) if origin else state)
+        taken = checkpoint.read(origin) if origin else state
+        optimizers = {name: taken.data[name] for name in (OPTIMIZER, CRITIC) if name in taken.data}
+        self.context.learners.call(Learner.take, replace(taken, data=optimizers))  # ranks read the tensors themselves
         if state.step not in phases.ends(self.config.phases)[:-1]:  # else a phase begins, with neither state
             self.context.method.load_state_dict(state.data["method"])
             self.context.watchdog.load_state_dict(state.data["watchdog"])
@@ -402,7 +408,7 @@ def run(
     def prepare(progress: Progress, newest: Checkpoint | None) -> Trainer:
         watch.listen(lambda why: progress.event("error", step=progress.step, why=why))
         with ExitStack() as failing:
-            context = build(config, run_dir, newest)
+            context = build(config, run_dir, newest, progress.beat)
             failing.callback(lambda: asyncio.run(context.close()))
             trainer = Trainer(context, progress, evaluate, at_end, measure, calibrate)
             failing.pop_all()
@@ -420,6 +426,22 @@ def _unwatched(config: RunConfig, place: int) -> str:
     return f"{UNWATCHED} (phase {', '.join(names)})" if names else ""
 
 
+def _lag_notice(config: RunConfig) -> str:
+    """Return which weights sample with a lag, and how the loss corrects that."""
+    learn, lag = config.learn, config.cluster.lag
+    weights = f"step n samples with the weights after step n - {lag + 1}"
+    if config.cluster.in_flight_updates:
+        weights += (
+            ", and by in-flight updates with newer ones from a game's next reply on: neither seeds nor a resumed run "
+            "repeat the games"
+        )
+    dropped = f", and left out beyond a factor of {learn.importance_outlier:g}" if learn.importance_outlier else ""
+    return (
+        f"{weights}: its tokens are weighted by the learner's probability over the sampler's, at most "
+        f"{learn.importance_cap:g}{dropped}"
+    )
+
+
 def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
     if why := _unwatched(trainer.config, trainer.context.place):
         progress.event("warning", step=trainer.step, why=why)
@@ -431,18 +453,13 @@ def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
                 progress.event("warning", step=trainer.step, why=label.warning)
 
     if lag := trainer.config.cluster.lag:
-        learn = trainer.context.active.learn
-        dropped = f", and left out beyond a factor of {learn.importance_outlier:g}" if learn.importance_outlier else ""
-        why = (
-            f"step n samples with the weights after step n - {lag + 1}: its tokens are weighted by the learner's "
-            f"probability over the sampler's, at most {learn.importance_cap:g}{dropped}"
-        )
+        why = _lag_notice(trainer.context.active)
         log.info("%s", why)
         progress.event("lag", step=trainer.step, lag=lag, why=why)
 
     async def main() -> tuple[Result, str]:
         if trainer.context.cluster is not None:
-            progress.processes = trainer.context.processes
+            progress.processes, progress.warnings = trainer.context.processes, trainer.context.cluster.warnings
         try:
             return await trainer.loop()
         finally:

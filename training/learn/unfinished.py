@@ -18,18 +18,25 @@ from training.store import append_line, read_lines
 
 
 class Unfinished:
-    """One training step: `episodes` and `scores` by the game's number, from earlier attempts and from this one."""
+    """One training step: `episodes` and `scores` by the game's number, from earlier attempts and from this one.
 
-    def __init__(self, file: Path, earlier: Iterable[Path] = ()) -> None:
+    Of `earlier` attempts games count that no weights after step `begun` have sampled: these are others this time.
+    """
+
+    def __init__(self, file: Path, earlier: Iterable[Path] = (), begun: int = 0) -> None:
         self.episodes: dict[int, Episode] = {}
         self.scores: dict[int, Score] = {}
         self._file = file
         for path in earlier:
             for line, _ in read_lines(path):
                 if "episode" in line:
-                    self.episodes[line["game"]] = Episode.from_dict(line["episode"])
-                else:
+                    self._take(line["game"], Episode.from_dict(line["episode"]), begun)
+                elif line["game"] in self.episodes:
                     self.scores[line["game"]] = Score.from_dict(line["score"])
+
+    def _take(self, game: int, episode: Episode, begun: int) -> None:
+        if all(step <= begun for trace in episode.traces for _, step in trace.versions):
+            self.episodes[game] = episode
 
     def add_episode(self, game: int, episode: Episode) -> None:
         """Keep a game that has been played."""
@@ -56,7 +63,7 @@ def open_step(run_dir: RunDir, attempt: AttemptDir, step: int, version: int, beg
     if begun:
         attempts = [number for number in attempts if number >= _saved_by(run_dir, begun)]
     earlier = [run_dir.attempt(number).unfinished / name for number in attempts]
-    return Unfinished(attempt.unfinished / name, earlier)
+    return Unfinished(attempt.unfinished / name, earlier, begun)
 
 
 def _saved_by(run_dir: RunDir, step: int) -> int:

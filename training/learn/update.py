@@ -130,8 +130,8 @@ class Updater:
 
     def _update(self, group: Sequence[Item], step: int, *, single: bool, progress: Signals, share: float) -> None:
         self.optimizer.zero_grad(set_to_none=True)
-        most = self.ranks.limit(sum(item.width for item in group), self.learn.tokens_per_batch)
-        for batch, counts in self.ranks.deal(batches(group, most, self.learn.aggregate)):
+        cut = batches(group, self.learn.tokens_per_batch, self.learn.aggregate, self.ranks.world)
+        for batch, counts in self.ranks.deal(cut):
             one = (batch if counts else batch.silenced()).to(self.policy.device)
             with self.ranks.together():
                 loss = self._loss(one, on=self.policy_on(step), single=single, share=share)

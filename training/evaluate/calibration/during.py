@@ -6,7 +6,7 @@ of the starting model, unless `calibration.base` names another one; a resumed ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from training.attempts.progress import Progress
+    from training.engines.adapters import AdapterEngine
     from training.learn.trainer import Trainer
 
 
@@ -45,7 +46,7 @@ class DuringCalibration:
         calibrator.on_game = lambda done, of: progress.beat(done=done, of=of)
         is_base = trainer.step == 0 and bases.resolve(self._base) == bases.resolve(self.config.model.base)
         if not (is_base or calibrator.has_base):
-            await self._take_base()
+            await self._take_base(trainer.context.make_engine)
         evaluation, rows = await calibrator.evaluate(self._learner(trainer), trainer.step, is_base=is_base)
         write(progress, evaluation, rows)
 
@@ -61,14 +62,14 @@ class DuringCalibration:
         """Yield the attempts of the run, the newest first."""
         yield from (self.run_dir.attempt(number) for number in reversed(self.run_dir.attempts()))
 
-    async def _take_base(self) -> None:
-        """Read the base model's answers from an earlier evaluation, or ask it."""
+    async def _take_base(self, make: Callable[..., AdapterEngine]) -> None:
+        """Read the base model's answers from an earlier evaluation, or ask it in an engine that `make` makes."""
         earlier = (path for attempt in self._attempts() for path in attempt.calibrations())
         if (newest := next(earlier, None)) is not None:
             self._calibrator.restore(Row.from_dict(line) for line, _ in read_lines(rows_of(newest)))
             return
-        device = pick_device(self.config.model.device).partition(":")[0]
-        async with aclosing(ContestantPool(self.config.engine, self.config.calibration_sampling, device)) as pool:
+        device, sampling = pick_device(self.config.model.device).partition(":")[0], self.config.calibration_sampling
+        async with aclosing(ContestantPool(self.config.engine, sampling, device, make=make)) as pool:
             contestant = pool.open(self._base, BASE)
             await self._calibrator.ask_base(agent_of(self.config, pool, self._base, contestant))
 

@@ -148,7 +148,7 @@ class ColdStart:
         self.progress.phase("saving")
         folder = self.progress.attempt.checkpoint(self.step)
         info = self.info.model_copy(update={"step": self.step})
-        checkpoint.write(folder, self.model, self.tokenizer, info, self._state())
+        checkpoint.write(folder, self.model, self.tokenizer, info, self._state(), beat=self.progress.beat)
         self.saved = self.step
         self.progress.event("checkpoint", step=self.step, path=f"checkpoints/{folder.name}")
         checkpoint.prune(self.progress.attempt, self.sft.keep)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from training.engines.base import Engine
 
 
-class Beside:
+class AdapterOpponents:
     """The engine of a run's opponents that are adapters of its model, which is in the folder `base`."""
 
     def __init__(self, config: RunConfig, base: Path, contestants: ContestantPool) -> None:
