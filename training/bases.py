@@ -256,6 +256,19 @@ def check_folder(folder: Path) -> Path:
     return folder
 
 
+def has_chat_template(folder: Path) -> bool:
+    """Return whether a folder's tokenizer has a format for prompts, by its files alone; of an adapter its base's.
+
+    `training.engines.local.loading.read_tokenizer` is what decides where a model is loaded.
+    """
+    if is_adapter(folder) or (folder / "chat_template.jinja").is_file() or (folder / "chat_template.json").is_file():
+        return True
+    try:
+        return bool(loads((folder / "tokenizer_config.json").read_bytes()).get("chat_template"))
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
 def verified(model: str | Path) -> Path:
     """Return the model's folder after checking the hashes of its manifest, if it has one."""
     folder = resolve(model)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-HIDDEN = re.compile(r"DATABASE_URL|REDIS_URL|AWS_.*|.*_(API_KEY|TOKEN)|.*(SECRET|PASSWORD).*", re.IGNORECASE)
+HIDDEN = re.compile(
+    r"DATABASE_URL|REDIS_URL|PARLEY_MAIL|AWS_.*|.*_(API_KEY|TOKEN)|.*(SECRET|PASSWORD).*", re.IGNORECASE
+)
 """Names of variables that another process receives only if it asks for them by name."""
 
 

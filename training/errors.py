@@ -7,6 +7,7 @@ model and is recorded as data (`ErrorRecord`), never as a reward.
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -81,6 +82,18 @@ class ProcessLost(ParleyError):
     """
 
     kind = "process"
+
+
+FULL = ("No space left on device", "Disk quota exceeded")
+"""The system's words for a disk on which nothing more can be written; errors of libraries repeat them."""
+OF_HOST = "a disk of "
+
+
+def name_full_disk(why: str) -> str:
+    """Return why something failed, with this host's name if a disk was full; another host may have put in its own."""
+    if OF_HOST in why or not any(words in why for words in FULL):
+        return why
+    return f"{OF_HOST}{socket.gethostname()} is full: {why}"
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db import Error, close_old_connections
 
-from training.errors import ParleyError
+from training.errors import ParleyError, name_full_disk
 from training.retrieval import index as indexes
 from training.store import loads, sweep
 from webapp.core import children
@@ -69,7 +69,7 @@ class Builder:
                 self._watch(folder)
                 self._end(folder)
         except (ParleyError, OSError) as error:
-            indexing.fail(index=self.index, why=str(error))
+            indexing.fail(index=self.index, why=name_full_disk(str(error)))
 
     def clear(self) -> None:
         """End the process, delete what it left, and release the claim."""

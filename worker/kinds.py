@@ -257,7 +257,8 @@ class Training:
         if run.dataset_version is not None:
             check_open(run.dataset_version)  # it may have been closed since an earlier attempt
         put_pool(run, folder)  # where the configuration is written already: one may have been deleted since
-        if not folder.config.exists():
+        begun = run.attempts.filter(number__lt=attempt).exists()
+        if not (begun and folder.config.exists()):  # before, it is that of another run which had the same number
             config = configs.resolve(configs.parse(filled_in(run, folder), stored=True), settings.BASE_DIR)
             write_json(folder.config, config.to_dict())
         config = configs.load(folder.config, stored=True)

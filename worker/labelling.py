@@ -15,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.db import Error, close_old_connections
 
-from training.errors import BadInput, OutsideError, ParleyError
+from training.errors import BadInput, OutsideError, ParleyError, name_full_disk
 from training.labels.info import read_info
 from training.store import loads, sha256
 from webapp.core import children, files
@@ -62,7 +62,7 @@ def _work(work: services.Work, do: Any) -> None:
     except ProcessEnded as error:
         services.give_back(work=work, why=str(error))
     except (ParleyError, OSError) as error:
-        services.fail(work=work, why=str(error))
+        services.fail(work=work, why=name_full_disk(str(error)))
 
 
 def _leave() -> None:

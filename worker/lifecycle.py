@@ -16,7 +16,7 @@ from django.db import Error, close_old_connections
 
 from webapp.core import pids
 from webapp.core.models import Heartbeat, beat
-from webapp.runs import services, withdrawn
+from webapp.runs import local_files, services
 from worker import processes
 
 logger = logging.getLogger(__name__)
@@ -71,9 +71,9 @@ def _keep_beating(name: str, queues: list[str], consumer: Any) -> None:
 
 
 def keep_house() -> None:
-    """What only this machine can do: register the base models that it has, and delete copies of withdrawn data."""
+    """What only this machine can do: register the base models that it has, and delete what the site has."""
     services.register_bases()
-    withdrawn.delete_copies()
+    local_files.delete_leftovers()
 
 
 def _ready(sender: Any, **_: Any) -> None:

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import DataError, Error, IntegrityError, close_old_connections
 
 from training.cluster.processes import delete_leftovers
-from training.errors import ParleyError
+from training.errors import ParleyError, name_full_disk
 from training.rundir import AttemptDir, RunDir
 from training.store import loads, sweep, write_json
 from webapp.core import children, files
@@ -34,6 +34,7 @@ ALL_KINDS: dict[str, Kind] = {**KINDS, "serve": Serving()}
 POLL_SECONDS = 0.5
 STOP_SECONDS = 24.0  # from the request to stop until SIGTERM; the kill follows four seconds later
 KILL_SECONDS = 28.0
+MICRO_BATCH_SECONDS = 300.0  # without progress, for a process that learns: it hears a stop after a micro-batch
 RETRY_SECONDS = 10.0  # from a failure of the storage until the next try
 UNSTORED = "a part of the output could not be stored; it is kept in the run directory and stored on resuming"
 RESULTS = ("evaluation.json", "suite.json")
@@ -90,7 +91,7 @@ class Supervisor:
             environment = children.environment(launch.secrets, launch.environment)
             self.child = processes.start(launch.command, self.files.log, environment)
         except (ParleyError, OSError) as error:
-            self._end(Run.State.FAILED, str(error))
+            self._end(Run.State.FAILED, name_full_disk(str(error)))
             return
         self.progressed_at = time.monotonic()
         try:
@@ -194,11 +195,12 @@ class Supervisor:
         try:
             work()
         except (DataError, IntegrityError, files.StorageError, OSError) as error:
-            logger.warning("run %s: its output cannot be stored: %s", self.job.pk, error)
+            why = clean(name_full_disk(str(error)))
+            logger.warning("run %s: its output cannot be stored: %s", self.job.pk, why)
             if not self.storage_error:
                 self._failing_since = time.monotonic()
-                self._warning = clean(f"the output cannot be stored; it is tried again: {error}")
-            self.storage_error, self._retry_at = clean(str(error)), time.monotonic() + RETRY_SECONDS
+                self._warning = f"the output cannot be stored; it is tried again: {why}"
+            self.storage_error, self._retry_at = why, time.monotonic() + RETRY_SECONDS
             return False
         except Error as error:
             logger.warning("run %s: the database is away: %s", self.job.pk, error)
@@ -304,11 +306,20 @@ class Supervisor:
         if self.asked_at is None:
             return
         waited = time.monotonic() - self.asked_at
-        if waited > KILL_SECONDS:
+        if waited > KILL_SECONDS and not self._may_finish(silent):
             self.child.kill()
         elif waited > STOP_SECONDS and not self._interrupted:  # a second signal would end it while it saves
             self._interrupted = True
             self.child.interrupt()
+
+    def _may_finish(self, silent: float) -> bool:
+        """Whether a process that was requested to stop may take longer: what it has learned is not saved yet.
+
+        Weights of tens of GiB are saved in minutes. Whoever ends the worker does not wait for either.
+        """
+        phase = self.status.get("phase")
+        finishes = phase == "saving" or (phase == "learning" and silent < MICRO_BATCH_SECONDS)
+        return finishes and not lifecycle.leaving.is_set()
 
     def _close(self) -> None:
         """Store the rest and record the end.

@@ -1,6 +1,8 @@
 """An attempt from its preparation to its end: raised errors, failed runs, and the files that remain."""
 
 import json
+import os
+import subprocess
 import time
 
 import pytest
@@ -142,3 +144,15 @@ def test_an_attempt_whose_lock_is_taken_stops(tmp_path, monkeypatch):
 
     result = run_attempt(run_dir, 1, lambda *_: None, go, supervised=True)
     assert (result["result"], "taken over" in result["why"]) == ("stopped", True)
+
+
+def test_what_a_killed_attempt_was_saving_is_deleted(tmp_path):
+    run_dir, dead = RunDir(tmp_path), subprocess.Popen(["true"])
+    dead.wait()
+    folder = run_dir.attempt(1).root / "checkpoints"
+    left, of_another = folder / f".step_000002.tmp-{dead.pid}", folder / f".step_000003.tmp-{os.getppid()}"
+    for each in (left, of_another):
+        each.mkdir(parents=True)
+        (each / "weights").touch()
+    run_attempt(run_dir, None, lambda *_: None, lambda *_: ("succeeded", ""))
+    assert [*folder.iterdir()] == [of_another], "whose process lives"

@@ -1,11 +1,15 @@
 """A disk that fills while a checkpoint is saved: the attempt fails with a sentence that says so."""
 
+import asyncio
 import os
 import subprocess
+from concurrent.futures import Future
 
 import pytest
 
 from training.attempts.attempt import run_attempt
+from training.cluster.worker import Worker
+from training.errors import OutsideError, name_full_disk
 from training.rundir import RunDir
 from training.store import atomic_directory, read_lines
 
@@ -39,7 +43,8 @@ def test_a_full_disk_is_named_and_the_last_checkpoint_is_kept(small_disk):
 
     outcome = run_attempt(run_dir, None, lambda *_: None, go)
     assert (outcome["result"], outcome["exit"]) == ("failed", 1)
-    assert outcome["why"].startswith(f"a disk of {os.uname().nodename} is full. Free some space and resume the run: ")
+    assert outcome["why"].startswith(f"a disk of {os.uname().nodename} is full: ")
+    assert outcome["why"].endswith(". Free some space and resume the run: its last checkpoint is kept")
     assert "No space left on device" in outcome["why"]
     step, folder = run_dir.latest_checkpoint()
     assert (step, (folder / "weights").stat().st_size) == (1, 300_000)
@@ -58,3 +63,31 @@ def test_the_end_of_an_attempt_is_told_although_nothing_more_can_be_written(smal
     assert outcome["result"] == "failed"
     assert outcome["why"].startswith("a disk of ")
     assert next(event["kind"] for event, _ in read_lines(run_dir.attempt(1).events)) == "started"
+
+
+def test_the_disk_of_another_host_is_named_by_the_process_there(tmp_path):
+    """The driver repeats what a rank says, and does not put in its own host."""
+
+    def go(_, progress):
+        raise OutsideError(
+            "learner rank 1 failed: a disk of node7 is full: OSError: [Errno 28] No space left on device"
+        )
+
+    why = run_attempt(RunDir(tmp_path / "run"), None, lambda *_: None, go)["why"]
+    assert why.startswith("learner rank 1 failed: a disk of node7 is full: ")
+    assert os.uname().nodename not in why.replace("node7", "")
+    assert "Free some space" in why
+
+
+class Idle(Worker):
+    steps = 0
+
+
+def test_a_process_of_a_run_names_its_host():
+    process, full, outcome = Idle.__new__(Idle), OSError(28, "No space left on device"), Future()
+    process._activities = []
+    outcome.set_exception(full)
+    answer = asyncio.run(process._outcome("saving", outcome))
+    assert str(answer.error) == f"a disk of {os.uname().nodename} is full: OSError: {full}"
+    assert name_full_disk(str(answer.error)) == str(answer.error), "once"
+    assert name_full_disk("another reason") == "another reason"

@@ -45,6 +45,14 @@ def test_the_heartbeat_has_phase_step_and_time(progress):
     assert "done" not in status(progress)
 
 
+def test_the_heartbeat_has_what_is_wrong_with_the_nodes_of_other_processes(progress):
+    progress.phase("sampling")
+    assert "warnings" not in status(progress)
+    progress.processes, progress.warnings = list, ["the clock of n2 is off"]
+    progress.phase("learning")
+    assert status(progress)["warnings"] == ["the clock of n2 is off"]
+
+
 def test_the_heartbeat_says_since_when_a_phase_lasts(progress, monkeypatch):
     clock = [1000.0]
     monkeypatch.setattr(time, "time", lambda: clock[0])

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -46,9 +47,12 @@ def go(_, progress):
             raise RuntimeError("out of memory")
     return "succeeded", ""
 
-def prepare(*_):
-    if deeds == ["refuse"]:
+def prepare(progress, _):
+    deed = deeds[int(progress.attempt.root.name) - 1]
+    if deed == "refuse":
         raise BadInput("no such model", "model.base")
+    if deed == "load":
+        time.sleep(60)
 
 deeds = json.loads(sys.argv[1])
 try:
@@ -104,6 +108,52 @@ def test_wrong_input_of_the_child_is_raised(run, tmp_path):
     with pytest.raises(BadInput) as caught:
         run("refuse")
     assert (caught.value.where, caught.value.why) == ("model.base", "no such model")
+
+
+def ended(folder, attempt):
+    """How an attempt ended, by its status and its last event."""
+    files = RunDir(folder).attempt(attempt)
+    status, events = json.loads(files.status.read_text()), [event for event, _ in read_lines(files.events)]
+    assert status["phase"] == events[-1]["kind"] == "finished"
+    assert status["result"] == events[-1]["result"]
+    return status["result"]
+
+
+STOPS = pytest.mark.parametrize("number, code", [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+
+
+@STOPS
+def test_a_stop_between_two_attempts_ends_the_run_as_stopped(run, tmp_path, monkeypatch, number, code):
+    monkeypatch.setattr(resuming, "delete_leftovers", lambda: os.kill(os.getpid(), number))
+    stopped = {"result": "stopped", "why": f"signal {number.name}", "step": 1, "attempt": 1, "exit": code}
+    assert run("1 lose", "2") == stopped
+    assert RunDir(tmp_path).folders() == [1]
+    assert ended(tmp_path, 1) == "stopped"
+
+
+@STOPS
+def test_a_stop_while_an_attempt_loads_ends_the_run_as_stopped(run, tmp_path, number, code):
+    def stop():
+        while not RunDir(tmp_path).attempt(2).status.exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=stop, daemon=True).start()
+    result = run("1 lose", "load")
+    assert (result["result"], result["step"], result["attempt"], result["exit"]) == ("stopped", 1, 2, code)
+    assert ended(tmp_path, 2) == "stopped"
+
+
+def test_a_stop_while_a_driver_is_being_started_is_not_lost(run, tmp_path, monkeypatch):
+    popen = subprocess.Popen
+
+    def start(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return popen(*arguments, **options)
+
+    monkeypatch.setattr(resuming.subprocess, "Popen", start)
+    result = run("1", "2")
+    assert (result["result"], result["step"], result["exit"]) == ("stopped", 0, 0)
 
 
 PARENT = """

@@ -161,6 +161,26 @@ def test_pruning_keeps_the_newest(run, toy):
     assert [step for step, _ in run.attempt(1).checkpoints()] == [2, 3]
 
 
+def test_a_checkpoint_that_cannot_be_deleted_ends_no_run_and_is_deleted_later(run, toy, monkeypatch, caplog):
+    """As on NFS, where a folder is not empty as long as another process reads a file that was in it."""
+
+    def busy(path, *, dir_fd=None):
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    monkeypatch.setattr(os, "rmdir", busy)
+    checkpoint.prune(run.attempt(1), 1)
+    monkeypatch.undo()
+    assert run.attempt(1).checkpoint(1).exists()
+    assert [step for step, _ in run.attempt(1).checkpoints()] == [2]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{run.attempt(1).checkpoint(1)} could not be deleted as a whole; it is tried again after the next checkpoint"
+    ]
+    save(toy, run.attempt(1), 3)
+    checkpoint.prune(run.attempt(1), 2)
+    assert not run.attempt(1).checkpoint(1).exists()
+    assert [step for step, _ in run.attempt(1).checkpoints()] == [2, 3]
+
+
 def test_a_model_without_a_trainers_state_is_refused(tmp_path):
     with store.atomic_directory(tmp_path / "model") as inside:
         (inside / "config.json").write_text("{}")

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,12 +18,12 @@ from django.db import connection, transaction
 from tests.elsewhere import begin, database_address
 from tests.worker.conftest import processes_of, wait_until
 from training.rundir import RunDir
-from training.store import MANIFEST, verify_directory
+from training.store import MANIFEST, verify_directory, write_json
 from webapp.core import files
 from webapp.runs import attempts, batches, services
 from webapp.runs.models import Attempt, Run
 from worker import kinds, lifecycle, publishing
-from worker.supervise import STOP_SECONDS, supervise
+from worker.supervise import KILL_SECONDS, MICRO_BATCH_SECONDS, STOP_SECONDS, supervise
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 
@@ -67,11 +68,13 @@ def test_episodes_and_checkpoints_are_readable_through_the_storage(make_run, qui
 def test_the_process_sees_no_secret_of_the_site(make_run, monkeypatch):
     monkeypatch.setenv("OTHER_API_KEY", "other-secret")
     monkeypatch.setenv("PARLEY_SECRET_KEY", "site-secret")
+    monkeypatch.setenv("PARLEY_MAIL", "smtps://site:mail-secret@mail.example")
     run = make_run(steps=1)
     supervise(run.pk)
     log = run.attempts.get().log
     seen = log.split("seen secrets: ")[1].splitlines()[0]
-    assert not {"DATABASE_URL", "REDIS_URL", "OTHER_API_KEY", "PARLEY_SECRET_KEY"} & set(json.loads(seen))
+    secrets = {"DATABASE_URL", "REDIS_URL", "OTHER_API_KEY", "PARLEY_SECRET_KEY", "PARLEY_MAIL"}
+    assert not secrets & set(json.loads(seen))
     assert "judge key: none" in log
 
 
@@ -87,17 +90,41 @@ def test_a_named_secret_reaches_the_process_and_is_blotted_out_of_its_log(make_r
     assert "canary" not in log
 
 
-def test_a_crash_is_mended_from_the_last_checkpoint(make_run):
-    run = make_run(steps=12, crash_at=8)
+LOST_RANK = "learner rank 1 died"
+DEATHS = pytest.mark.parametrize(
+    "at_step_8, times, why",
+    [({"crash_at": 8}, {"crashes": 99}, "the process ended with code 9"), ({"lose_at": 8}, {"losses": 99}, LOST_RANK)],
+    ids=["the driver died", "a learner rank died"],
+)
+"""How a stand-in ends early in step 8, once or each time, and the reason on record. It saves after step 5."""
+
+
+@DEATHS
+def test_an_attempt_that_died_is_followed_by_another_from_the_last_checkpoint(make_run, at_step_8, times, why):
+    run = make_run(steps=12, **at_step_8)
     supervise(run.pk)
     assert state(run) == "queued"
+    assert run.events.get(kind="interrupted").data["why"].startswith(why)
     supervise(run.pk)
     run.refresh_from_db()
-    assert run.state == "succeeded"
+    assert (run.state, run.error) == ("succeeded", "")
     assert steps(run) == list(range(1, 13))
     assert [a.start_step for a in run.attempts.order_by("number")] == [0, 5]
     fences = dict(run.metrics.values_list("step", "fence"))
     assert fences == {n: 1 if n <= 5 else 2 for n in range(1, 13)}
+
+
+@DEATHS
+def test_three_deaths_in_a_row_without_a_new_checkpoint_fail_the_run(make_run, at_step_8, times, why):
+    """Although each attempt makes steps."""
+    run = make_run(steps=12, **at_step_8, **times)
+    for _ in range(4):
+        assert state(run) == "queued"
+        supervise(run.pk)
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert run.error.startswith(f"3 attempts in a row died without a new checkpoint. The last: {why}")
+    assert [a.start_step for a in run.attempts.order_by("number")] == [0, 5, 5, 5]
 
 
 def test_a_crash_during_the_last_head_to_head_has_it_played_again(make_run):
@@ -123,40 +150,6 @@ def test_three_crashes_at_the_same_step_fail_the_run(make_run):
     assert run.state == "failed"
     assert "3 attempts in a row died" in run.error
     assert "code 9" in run.error
-
-
-def test_three_crashes_in_a_row_without_a_new_checkpoint_fail_the_run_although_each_makes_steps(make_run):
-    """A checkpoint is saved after step 5, and every attempt ends in step 8."""
-    run = make_run(steps=12, crash_at=8, crashes=99)
-    for _ in range(4):
-        assert state(run) == "queued"
-        supervise(run.pk)
-    run.refresh_from_db()
-    assert run.state == "failed"
-    assert "3 attempts in a row died without a new checkpoint" in run.error
-    assert [a.start_step for a in run.attempts.order_by("number")] == [0, 5, 5, 5]
-
-
-def test_an_attempt_that_has_lost_a_process_is_followed_by_another_with_the_reason_on_record(make_run):
-    run = make_run(steps=12, lose_at=8)
-    supervise(run.pk)
-    assert state(run) == "queued"
-    assert run.events.get(kind="interrupted").data["why"] == "learner rank 1 died"
-    supervise(run.pk)
-    run.refresh_from_db()
-    assert (run.state, run.error) == ("succeeded", "")
-    assert steps(run) == list(range(1, 13))
-    assert [a.start_step for a in run.attempts.order_by("number")] == [0, 5]
-
-
-def test_processes_that_are_lost_three_times_in_a_row_fail_the_run(make_run):
-    run = make_run(steps=12, lose_at=8, losses=99)
-    for _ in range(4):
-        assert state(run) == "queued"
-        supervise(run.pk)
-    run.refresh_from_db()
-    assert run.state == "failed"
-    assert run.error == "3 attempts in a row died without a new checkpoint. The last: learner rank 1 died"
 
 
 def test_after_a_resume_by_hand_it_may_fail_three_times_again(make_run):
@@ -315,6 +308,7 @@ def test_a_process_that_does_not_listen_is_killed_when_it_was_asked_to_stop(make
 
     monkeypatch.setattr(module, "STOP_SECONDS", 1.0)
     monkeypatch.setattr(module, "KILL_SECONDS", 2.0)
+    monkeypatch.setattr(module, "MICRO_BATCH_SECONDS", 2.0)
     run = make_run(steps=10, hang_at=7)
     background(run)
     wait_until(lambda: len(steps(run)) == 6)
@@ -338,6 +332,31 @@ def test_a_process_is_interrupted_once(make_run, supervisor_of):
     supervisor._enforce_stop()
     supervisor._enforce_stop()
     supervisor.child.interrupt.assert_called_once_with()
+
+
+@pytest.mark.parametrize(
+    "phase, silent, leaving, killed",
+    [
+        ("saving", 600, False, 0),
+        ("saving", 600, True, 1),
+        ("learning", MICRO_BATCH_SECONDS - 10, False, 0),
+        ("learning", MICRO_BATCH_SECONDS + 10, False, 1),
+        ("learning", 0, True, 1),
+        ("sampling", 0, False, 1),
+    ],
+)
+def test_a_process_that_does_not_stop_is_killed_unless_it_saves_or_learns_and_the_worker_stays(
+    make_run, supervisor_of, phase, silent, leaving, killed
+):
+    supervisor = supervisor_of(make_run())
+    supervisor.child = Mock(ended=Mock(return_value=None))
+    supervisor.asked_at = time.monotonic() - (KILL_SECONDS + 1)
+    supervisor.progressed_at = time.monotonic() - silent
+    supervisor.status = {"phase": phase}
+    if leaving:
+        lifecycle.leaving.set()
+    supervisor._enforce_stop()
+    assert supervisor.child.kill.call_count == killed
 
 
 def test_a_process_that_makes_no_progress_is_killed_and_queued_again(make_run, quick):
@@ -537,6 +556,17 @@ def test_output_that_the_database_refuses_is_a_failure_of_the_storage(supervisor
     assert "cannot be stored" in supervisor._warning
 
 
+def test_a_full_disk_is_named_with_its_host(supervisor_of, make_run):
+    supervisor = supervisor_of(make_run())
+
+    def full():
+        raise OSError(28, "No space left on device")
+
+    assert not supervisor._try(full)
+    assert supervisor.storage_error.startswith(f"a disk of {socket.gethostname()} is full: ")
+    assert supervisor.storage_error in supervisor._warning
+
+
 def test_a_folder_that_the_site_did_not_make_is_never_an_attempt_of_the_site(make_run, quick):
     """Somebody runs `resume` on the folder by hand: what they write is neither read nor gone on from."""
     run = make_run(steps=12, crash_at=8)
@@ -559,6 +589,16 @@ def test_a_folder_that_the_site_did_not_make_is_never_an_attempt_of_the_site(mak
     assert {path: path.read_bytes() for path in before} == before
     assert folder.attempts() == [1, 3]
     assert folder.folders() == [1, 2, 3]
+
+
+def test_a_configuration_that_another_run_left_in_the_folder_is_not_used(make_run, quick):
+    """A database that was restored from a backup gives numbers of runs again whose folders are still there."""
+    run = make_run(steps=4)
+    folder = RunDir(quick.RUNS_ROOT / str(run.pk))
+    write_json(folder.config, run.config | {"name": json.dumps({"steps": 2})})
+    supervise(run.pk)
+    assert state(run) == "succeeded"
+    assert steps(run) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("name", ["evaluation.json", "suite.json"])

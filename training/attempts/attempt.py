@@ -8,7 +8,6 @@ processes is recorded as interrupted: whoever supervises it begins another, up t
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,15 +15,14 @@ from typing import Any, TypeVar
 
 from training.attempts.lock import RunLock, hold
 from training.attempts.progress import Progress, Result, StopRequested, logging_to
-from training.errors import BadInput, OutsideError, ParleyError, ProcessLost, boundary
+from training.errors import OF_HOST, BadInput, OutsideError, ParleyError, ProcessLost, boundary, name_full_disk
 from training.rundir import RunDir
+from training.store import sweep
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 TRIES = 3
 """Attempts in a row that may be interrupted without a new checkpoint, until the run fails."""
-FULL = ("No space left on device", "Disk quota exceeded")
-"""The system's words for a disk on which nothing more can be written; errors of libraries repeat them."""
 Checkpoint = tuple[int, Path]
 """A training step and the folder of its checkpoint."""
 
@@ -65,6 +63,8 @@ def _locked(
     steps: int,
 ) -> dict[str, Any]:
     number = lock.holder.attempt
+    for earlier in run_dir.folders():  # a process that was killed while it saved has left its part there
+        sweep(run_dir.attempt(earlier).root / "checkpoints", "step_*")
     files, checkpoint = run_dir.attempt(number), run_dir.latest_checkpoint()
     is_new = not files.root.exists()
     progress = Progress(files, steps, step=checkpoint[0] if checkpoint else 0)
@@ -107,10 +107,9 @@ def _failed(progress: Progress, error: ParleyError) -> tuple[Result, str]:
     if isinstance(error, ProcessLost):
         log.error("the attempt was interrupted: %s", error)
         return "interrupted", str(error)
-    why = str(error)
-    if any(words in why for words in FULL):
-        advice = "Free some space and resume the run: its last checkpoint is kept"
-        why = f"a disk of {socket.gethostname()} is full. {advice}. {why}"
+    why = name_full_disk(str(error))
+    if OF_HOST in why:
+        why = f"{why}. Free some space and resume the run: its last checkpoint is kept"
     explained = isinstance(error, OutsideError) and error.__cause__ is None  # any other error may be one of the program
     log.error("the run failed: %s", why, exc_info=None if explained else error)
     with suppress(OSError):

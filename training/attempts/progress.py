@@ -59,6 +59,8 @@ class Progress:
         self._watching = False
         self.processes: Callable[[], Sequence[ProcessStatus]] | None = None
         """What the run's other processes do, if it has any: the heartbeat tells it."""
+        self.warnings: Sequence[str] = ()
+        """What is wrong with the nodes of those processes, although the run can go on: the heartbeat tells it, too."""
 
     # --- output ---
 
@@ -90,6 +92,7 @@ class Progress:
         }
         if self.processes is not None:
             status["processes"] = [each.to_dict() for each in self.processes()]
+            status["warnings"] = list(self.warnings)
         write_json(self.attempt.status, status | self._facts)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
