@@ -254,7 +254,7 @@ MEDIA_ROOT = HOME / "files"
 UPLOADS_ROOT = HOME / "uploads"
 _BUCKET = os.environ.get("PARLEY_BUCKET")
 STORAGES: dict[str, dict[str, Any]] = {
-    "default": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"bucket_name": _BUCKET}}
+    "default": {"BACKEND": "webapp.core.bucket.Bucket", "OPTIONS": {"bucket_name": _BUCKET}}
     if _BUCKET
     else {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from unittest.mock import Mock
 
 import httpx2
 import pytest
@@ -15,7 +16,7 @@ class Script:
 
     def __init__(self, monkeypatch, *answers):
         self.answers, self.requests, self.slept = list(answers), [], []
-        monkeypatch.setattr(transports.time, "sleep", self.slept.append)
+        monkeypatch.setattr(transports, "time", Mock(sleep=self.slept.append))  # not that of other threads
 
     def client(self, **options):
         client = Client("http://site.example/", "parley_key", **options)

@@ -78,7 +78,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            try:
+                self.wfile.write(body)
+            except ConnectionError:  # who reads a part of an object leaves
+                self.close_connection = True
 
     def _xml(self, element: str, content: str) -> None:
         self._answer(200, f"<{element}>{content}</{element}>".encode(), Content_Type="application/xml")

@@ -1,8 +1,10 @@
 """Trust 28 and 29: consent that is withdrawn after the game reaches everything that was made of it."""
 
 import json
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from django.db import connection, transaction
@@ -12,7 +14,7 @@ from django.utils.timezone import now
 from tests.trust.withdrawn import SAID, addresses, canary_match, readable, reveal, world
 from tests.webapp.judgments.make import FIVES, annotate, conversation, imported, people_queue, version
 from tests.webapp.judgments.test_suggesting import INFO
-from tests.webapp.runs.making import make_checkpoint, make_run
+from tests.webapp.runs.making import CONFIG, make_checkpoint, make_run
 from training.config import RunConfig
 from training.errors import BadInput
 from training.rundir import RunDir
@@ -28,9 +30,10 @@ from webapp.judgments.results import comparison, decisions, estimates
 from webapp.judgments.suggesting import services as suggesting
 from webapp.judgments.suggesting import training_data
 from webapp.judgments.suggesting.withdrawn import has_withdrawn
+from webapp.runs.local_files import delete_leftovers
 from webapp.runs.models import Run
 from webapp.runs.services import create_run, resume_run
-from webapp.runs.withdrawn import delete_copies, delete_files, notice
+from webapp.runs.withdrawn import notice
 from webapp.scenarios import services as datasets
 from webapp.scenarios import withdrawing
 from webapp.scenarios.models import DatasetVersion, StoredConversation, Withdrawal
@@ -417,10 +420,10 @@ def test_a_run_is_refused_a_closed_version_and_told_which_to_choose(made, resear
             config=RunConfig(kind="sft", model={"base": "tiny"}),
             dataset_version=DatasetVersion.objects.get(pk=made.version.pk),
         )
-    delete_files()
+    delete_leftovers()
     assert copy.exists()  # it still runs
     Run.objects.filter(pk=began.pk).update(state="stopped")
-    delete_files()
+    delete_leftovers()
     assert not copy.exists()
     with pytest.raises(BadInput, match="choose judged v2"):
         resume_run(run=began)
@@ -435,14 +438,58 @@ def test_every_machine_deletes_its_own_copy(made, researcher, player, tmp_path, 
         settings.RUNS_ROOT = tmp_path / machine
         copies.append(put_dataset(made.version, RunDir(settings.RUNS_ROOT / str(run.pk))))
     withdrawn(made.match, player)
-    assert delete_copies() == 0  # it still runs
+    assert delete_leftovers() == 0  # it still runs
     Run.objects.filter(pk=run.pk).update(state="stopped")
     settings.RUNS_ROOT = tmp_path / "clock"
-    delete_files()
+    assert (delete_leftovers(), delete_leftovers()) == (1, 0)
     assert [copy.exists() for copy in copies] == [False, True]
     settings.RUNS_ROOT = tmp_path / "worker"  # what its worker does every now and then
-    assert (delete_copies(), delete_copies()) == (1, 0)
+    assert (delete_leftovers(), delete_leftovers()) == (1, 0)
     assert not copies[1].exists()
+
+
+def test_a_copy_that_cannot_be_deleted_keeps_no_other_and_is_tried_again(
+    made, researcher, player, tmp_path, settings, monkeypatch, caplog
+):
+    settings.RUNS_ROOT = tmp_path
+    runs = [make_run(researcher, kind="sft", dataset_version=made.version, state="stopped") for _ in range(3)]
+    copies = [put_dataset(made.version, RunDir(tmp_path / str(run.pk))) for run in runs]
+    withdrawn(made.match, player)
+    unlink = Path.unlink
+
+    def refuse(path, missing_ok=False):
+        if path == copies[0]:
+            raise PermissionError(13, "Permission denied", str(path))
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    assert (delete_leftovers(), delete_leftovers()) == (2, 0)
+    assert [copy.exists() for copy in copies] == [True, False, False]
+    reports = [record.message for record in caplog.records if str(copies[0]) in record.message]
+    assert len(reports) == 1
+    assert all(text in reports[0] for text in (socket.gethostname(), "Permission denied"))
+    monkeypatch.undo()
+    assert delete_leftovers() == 1
+    assert not copies[0].exists()
+
+
+def test_copies_of_question_sets_and_of_interrupted_workers_are_deleted_too(
+    made, researcher, player, tmp_path, settings
+):
+    settings.RUNS_ROOT = tmp_path
+    section = {"sets": [{"path": str(made.version), "tools": ["wiki"]}, {"path": "", "tools": []}]}
+    measured = make_run(researcher, config={**CONFIG, "calibration": section}, state="succeeded")
+    queued = make_run(researcher, kind="sft", dataset_version=made.version, state="queued")
+    copy = put_dataset(made.version, RunDir(tmp_path / str(measured.pk)))
+    part = tmp_path / str(queued.pk) / "inputs" / f"{made.version.sha256}.part"
+    part.parent.mkdir(parents=True)
+    part.write_text(SAID)
+    other = copy.with_name("other.jsonl")
+    other.write_text("{}")
+    assert delete_leftovers() == 0
+    withdrawn(made.match, player)
+    assert delete_leftovers() == 2
+    assert (copy.exists(), part.exists(), other.exists()) == (False, False, True)
 
 
 def test_a_refusal_of_an_earlier_release_reaches_the_datasets(made, player):

@@ -71,7 +71,8 @@ def publish_file(path: Path, name: str) -> None:
             shutil.copy2(path, temporary)
         temporary.replace(target)
         return
-    if default_storage.exists(name):
+    overwrites = getattr(default_storage, "file_overwrite", False)  # a bucket does so in one step
+    if not overwrites and default_storage.exists(name):
         default_storage.delete(name)
     with path.open("rb") as file:
         default_storage.save(name, File(file))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.apps import AppConfig
+from django.db.models.signals import post_delete
 
 from webapp.scenarios.signals import version_closed
 
@@ -13,6 +14,12 @@ def _flag_runs(*, version: Any, **_options: Any) -> None:
     flag_runs(version=version)
 
 
+def _remember_deleted(*, instance: Any, **_options: Any) -> None:
+    from webapp.runs.models import DeletedRun
+
+    DeletedRun.objects.bulk_create([DeletedRun(run_id=instance.pk)], ignore_conflicts=True)
+
+
 class RunsConfig(AppConfig):
     """Training runs, their attempts, curves, episodes and checkpoints."""
 
@@ -20,5 +27,6 @@ class RunsConfig(AppConfig):
     label = "runs"
 
     def ready(self) -> None:
-        """Follow the datasets: a version that is closed flags its runs."""
+        """A dataset version that is closed flags its runs; the number of a run that is deleted is kept."""
         version_closed.connect(_flag_runs, dispatch_uid="runs.withdrawn")
+        post_delete.connect(_remember_deleted, sender=self.get_model("Run"), dispatch_uid="runs.deleted")

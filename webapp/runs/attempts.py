@@ -202,12 +202,14 @@ def _requeue(run: Run, why: str) -> None:
 
 
 def _stuck(run: Run) -> bool:
-    """Whether the last attempts all started from the same step, and none has saved a checkpoint above it."""
-    last = list(run.attempts.order_by("-number").values_list("start_step", "number")[:TRIES])
-    since_resume = run.events.filter(kind="resumed").aggregate(last=Max("attempt__number"))["last"] or 0
-    starts = [start for start, number in last if number > since_resume]
-    saved = run.checkpoints.filter(step__gt=starts[0]).exists() if starts else False
-    return len(starts) == TRIES and len(set(starts)) == 1 and not saved
+    """Whether the last attempts died before they started or all started from the same step, and none has saved a
+    checkpoint above it.
+    """
+    resumed_after = run.events.filter(kind="resumed").aggregate(last=Max("attempt__number"))["last"] or 0
+    last = run.attempts.filter(number__gt=resumed_after).order_by("-number").values_list("start_step", "pid")[:TRIES]
+    starts = {start for start, pid in last if pid is not None}
+    saved = bool(starts) and run.checkpoints.filter(step__gt=max(starts)).exists()
+    return len(last) == TRIES and len(starts) <= 1 and not saved
 
 
 def lapse_overdue() -> int:

@@ -1,7 +1,7 @@
 """Clock steps of runs: end lapsed attempts, and resend hints to workers."""
 
 from webapp.core import clock
-from webapp.runs import attempts, services, withdrawn
+from webapp.runs import attempts, local_files, services
 from webapp.runs.alerts import services as alerts
 
 clock.register("runs: lapsed attempts")(attempts.lapse_overdue)
@@ -9,5 +9,5 @@ clock.register("runs: hints", every=attempts.HINT_SECONDS)(attempts.repeat_hints
 clock.register("runs: serve hints", every=attempts.SERVE_HINT_SECONDS)(attempts.repeat_serve_hints)
 clock.register("runs: base models", every=20.0)(services.register_bases)
 clock.register("runs: stale runs", every=30.0)(alerts.note_stale)
-clock.register("runs: withdrawn data", every=30.0)(withdrawn.delete_files)
+clock.register("runs: leftovers", every=30.0)(local_files.delete_leftovers)
 clock.register("runs: alerts", every=alerts.HINT_SECONDS)(alerts.repeat_hints)

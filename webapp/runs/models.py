@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef
 from django.db.models.fields.json import KT
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Now
 
 from webapp.runs import querysets
 from webapp.runs.alerts.models import AlertRule  # noqa: F401 (a model of this app)
@@ -128,9 +128,6 @@ class WithdrawnData(models.Model):
     version = models.ForeignKey("scenarios.DatasetVersion", on_delete=models.PROTECT, related_name="+")
     start = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField()
-    files_deleted_at = models.DateTimeField(
-        null=True, blank=True, help_text="When its copy of the dataset was deleted on the machine of the clock."
-    )
 
     objects = querysets.WithdrawnDataQuerySet.as_manager()
 
@@ -140,6 +137,16 @@ class WithdrawnData(models.Model):
 
     def __str__(self) -> str:
         return f"{self.version}, of which a conversation was withdrawn"
+
+
+class DeletedRun(models.Model):
+    """The number of a run that was deleted, by which each machine finds what it still has of it."""
+
+    run_id = models.BigIntegerField(primary_key=True)
+    at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"run {self.run_id}"
 
 
 class Attempt(models.Model):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,7 @@ from webapp.core import files, queue, quotas
 from webapp.core.deleting import refused_if_used
 from webapp.corpora.models import Corpus
 from webapp.corpora.naming import corpora_named
-from webapp.runs import withdrawn
+from webapp.runs import local_files, withdrawn
 from webapp.runs.alerts import services as alerts
 from webapp.runs.models import Checkpoint, Event, Run, RunCorpus
 from webapp.runs.querysets import ALIVE, OVER
@@ -136,8 +135,9 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
         if not of_learner(source):
             _check_opponent(source, where)
     if base := config.calibration.base:
-        known = base in bases.REGISTRY or Checkpoint.objects.filter(name=base).exists()
-        if not known:
+        if base in bases.REGISTRY:
+            _check_prepared(base, "calibration.base")
+        elif not Checkpoint.objects.filter(name=base).exists():
             raise BadInput(
                 f"{base!r} is no checkpoint or base model; folders are for the command line", "calibration.base"
             )
@@ -278,7 +278,10 @@ def _check_suite(config: RunConfig, version: DatasetVersion | None) -> None:
 
 def _check_opponent(source: str, where: str) -> None:
     """Raise `BadInput` for an opponent that is a folder: every worker must be able to resolve it by name."""
-    if source == SPEAKER or players.known(source) or source in bases.REGISTRY:
+    if source == SPEAKER or players.known(source):
+        return
+    if source in bases.REGISTRY:
+        _check_prepared(source, where)
         return
     if "://" not in source:
         if Checkpoint.objects.filter(name=source).exists():
@@ -291,6 +294,12 @@ def _check_opponent(source: str, where: str) -> None:
     except BadInput as error:
         raise BadInput(error.why, where) from error
     check_remote(remote, where)
+
+
+def _check_prepared(base: str, where: str) -> None:
+    """Raise `BadInput` for a registered base model that no machine has yet: a worker would refuse the run."""
+    if why := unprepared(base):
+        raise BadInput(why, where)
 
 
 def _base_checkpoint(base: str) -> Checkpoint | None:
@@ -365,7 +374,7 @@ def _find_corpora(run: Run) -> None:
 
 @transaction.atomic
 def delete_run(*, run: Run) -> None:
-    """Delete a run that is over with its checkpoints, and its files in the storage and on this machine.
+    """Delete a run that is over with its checkpoints, and its files in the storage and on every machine.
 
     Raises `BadInput` if its checkpoints are in use, or other people have judged its conversations. The owner's
     judgments are deleted with it.
@@ -380,7 +389,7 @@ def delete_run(*, run: Run) -> None:
         names += _delete_checkpoint(checkpoint)
     locked.delete()
     transaction.on_commit(lambda: _delete_files(names), robust=True)
-    transaction.on_commit(partial(shutil.rmtree, settings.RUNS_ROOT / str(run.pk), ignore_errors=True), robust=True)
+    transaction.on_commit(partial(local_files.delete, settings.RUNS_ROOT / str(run.pk)), robust=True)
 
 
 def _delete_files(names: list[str]) -> None:
@@ -421,7 +430,7 @@ def open_checkpoint(*, checkpoint: Checkpoint, open_to_players: bool) -> None:
 def add_base(*, name: str, source: str, model_roots: Sequence[Path]) -> Checkpoint:
     """Add a base model: a folder below one of `MODEL_ROOTS`, a registered name, or a hub name on this machine.
 
-    Raises `BadInput` if it is not there or not safe to load; the weights are not read.
+    Raises `BadInput` if it is not there or not safe to load, or has no format of prompts; the weights are not read.
     """
     if name in bases.REGISTRY or Checkpoint.objects.filter(name=name).exists():
         raise BadInput("another model has this name", "name")
@@ -431,6 +440,8 @@ def add_base(*, name: str, source: str, model_roots: Sequence[Path]) -> Checkpoi
         folder = _from_hub_cache(source)
     else:
         folder = bases.resolve(source, roots=model_roots)
+    if not bases.has_chat_template(folder):
+        raise BadInput("its tokenizer has no chat template, so conversations cannot be written for it", "source")
     return Checkpoint.objects.create(name=name, kind=Checkpoint.Kind.BASE, base=name, path=str(folder))
 
 

@@ -1,22 +1,19 @@
-"""Runs whose dataset contained a conversation to which consent was withdrawn: flags, and the copies in run directories.
+"""Flags of runs whose dataset contained a conversation to which consent was withdrawn.
 
 Weights cannot forget a conversation, so checkpoints stay as they are and say so, as do runs and checkpoints that start
-from them. A run that has not begun is refused when it starts (`webapp.scenarios.services.check_open`).
+from them. A run that has not begun is refused when it starts (`webapp.scenarios.services.check_open`). Copies of the
+dataset in run directories are deleted by `webapp.runs.local_files`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from pathlib import Path
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
-from django.db.models.functions import Now
 
 from webapp.runs.models import Attempt, Checkpoint, Run, WithdrawnData
-from webapp.runs.querysets import ALIVE
 from webapp.scenarios.models import DatasetVersion
 
 
@@ -44,36 +41,6 @@ def inherit(*, run: Run) -> None:
     if start is not None:
         for row in start.withdrawn_data.trained():
             WithdrawnData.objects.get_or_create(run=run, version=row.version, defaults={"at": row.at, "start": start})
-
-
-def delete_files() -> int:
-    """Delete the copies of closed versions in the directories of runs that are over, on this machine; how many runs.
-
-    A run that goes on keeps its copy until it has ended. Workers on other machines delete theirs by `delete_copies`.
-    """
-    waiting = WithdrawnData.objects.filter(files_deleted_at=None).exclude(run__state__in=ALIVE)
-    rows = list(waiting.select_related("version")[:50])
-    for row in rows:
-        _copy(row).unlink(missing_ok=True)
-        WithdrawnData.objects.filter(pk=row.pk).update(files_deleted_at=Now())
-    return len(rows)
-
-
-def delete_copies() -> int:
-    """Delete those copies on this machine, whichever machine has recorded that its own are deleted; how many.
-
-    A machine that was away then does it once its worker is back.
-    """
-    runs = [int(folder.name) for folder in settings.RUNS_ROOT.glob("*") if folder.name.isdecimal()]
-    rows = WithdrawnData.objects.filter(run__in=runs).exclude(run__state__in=ALIVE).select_related("version")
-    copies = [copy for copy in map(_copy, rows) if copy.exists()]
-    for copy in copies:
-        copy.unlink(missing_ok=True)
-    return len(copies)
-
-
-def _copy(row: WithdrawnData) -> Path:
-    return Path(settings.RUNS_ROOT) / str(row.run_id) / "inputs" / f"{row.version.sha256}.jsonl"
 
 
 def notice(checkpoint: Checkpoint) -> str:

@@ -210,6 +210,9 @@ class StoredConversation(models.Model):
         indexes = [
             models.Index(fields=["episode_sha256"], name="conversation_episode"),
             models.Index(fields=["source"], name="conversation_source"),
+            models.Index(  # nearly every read of judgments leaves out the few that were withdrawn
+                fields=["id"], condition=Q(withdrawn_at__isnull=False), name="conversation_withdrawn"
+            ),
         ]
 
 

@@ -18,6 +18,7 @@ def model(folder, config=None, extra=()):
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config or {}))
     (folder / "model.safetensors").write_bytes(b"w")
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
     for name in extra:
         (folder / name).write_bytes(b"x")
     return folder
@@ -54,6 +55,18 @@ def test_a_folder_that_may_run_code_is_refused_unread(add, roots, extra):
 def test_code_of_its_own_is_refused(add, roots):
     response = add(model(roots[0] / "auto", config={"auto_map": {"AutoModel": "x.Y"}}))
     assert "auto_map" in response.content.decode()
+
+
+def test_a_model_without_a_format_of_prompts_is_refused(add, roots):
+    """A worker would refuse every run of it."""
+    folder = model(roots[0] / "plain")
+    (folder / "chat_template.jinja").unlink()
+    assert "has no chat template" in add(folder).content.decode()
+    (folder / "tokenizer_config.json").write_text("{}")
+    assert "has no chat template" in add(folder).content.decode()
+    assert not Checkpoint.objects.exists()
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{{ messages }}"}))
+    assert add(folder).status_code == 302
 
 
 def test_a_folder_elsewhere_is_refused(add, tmp_path, roots):

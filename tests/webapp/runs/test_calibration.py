@@ -13,6 +13,7 @@ from training.errors import BadInput
 from training.records import Scenario
 from training.rundir import RunDir
 from webapp.runs import services
+from webapp.runs.models import Checkpoint
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import add_version, create_dataset
 from worker.kinds import filled_in
@@ -78,6 +79,9 @@ def test_a_dataset_without_questions_is_refused(researcher):
 
 
 def test_the_base_model_is_a_checkpoint_or_registered(researcher, tmp_path):
+    with pytest.raises(BadInput, match="is not prepared on this machine"):
+        created(researcher, {}, calibration={"base": "tiny"})
+    Checkpoint.objects.create(name="tiny", kind="base", base="tiny", path="/models/tiny")
     checkpoint = make_checkpoint(make_run(researcher), step=20)
     run = created(researcher, {}, calibration={"base": checkpoint.name})
     assert filled_in(run, RunDir(tmp_path))["calibration"]["base"].endswith(f"/{checkpoint.path}")

@@ -124,9 +124,12 @@ def test_the_form_has_the_processes_of_a_run_but_no_address(client, base):
     assert [field for field in data if '"cluster"' in field] == [
         f'config-["cluster", "{name}"]' for name in ("engines", "learners", "tensor_parallel", "lag")
     ]
-    response = send(client, {**data, 'config-["cluster", "tensor_parallel"]': "2"})
+    response = send(client, {**data, 'config-["cluster", "in_flight_updates"]': "on"})
+    assert "set lag to at least 1" in str(errors(response))
+    split = {'config-["cluster", "tensor_parallel"]': "2", 'config-["engine", "name"]': "transformers"}
+    response = send(client, {**data, **split})
     assert response.status_code == 400
-    assert "a run can start with tensor_parallel = 1 alone" in str(errors(response))
+    assert "only vLLM splits a model over GPUs" in str(errors(response))
     assert Run.objects.count() == 0
 
 
@@ -408,6 +411,7 @@ def test_a_mixture_is_given_as_json_and_opponents_one_by_one(client, base):
         ('["opponents", 0, "source"]', "http://10.0.0.1/v1 model sk-123", "never the key itself"),
         ('["opponents", 0, "source"]', "http://10.0.0.1/v1", "a remote model is named by address"),
         ('["opponents", 0, "source"]', "", "at least 1"),
+        ('["opponents", 0, "source"]', "qwen2.5-7b", "is not prepared on this machine"),
     ],
 )
 def test_what_a_pool_or_mixture_may_not_name_is_marked(client, base, field, value, why):

@@ -122,12 +122,13 @@ def test_the_header_lists_the_processes_of_a_run_that_has_several(page, live_run
         "rss_bytes": 3 * 2**30, "gpu_bytes": 5 * 2**30, "cores": 1.26, "gpu_busy": 0.87, "restarts": 2,
     }  # fmt: skip
     lost = {"name": "engine 0", "state": "lost", "doing": ""}
-    attempt.status |= {"processes": [rank, lost]}
+    off = "the clock of node n2 <b> (10.0.0.6) is 40 s behind"
+    attempt.status |= {"processes": [rank, lost], "warnings": [off]}
     attempt.save(update_fields=["status"])
     shown = " ".join(body(page("live", live_run.pk)).split())
     for text in (
         "learner 0",
-        "restarted 2&nbsp;×",
+        "restarted&nbsp;2&nbsp;×",
         "Activity",
         "Last progress",
         "Host memory",
@@ -139,8 +140,12 @@ def test_the_header_lists_the_processes_of_a_run_that_has_several(page, live_run
         "87 %",
         "&lt;b&gt;here",
         "<strong>lost</strong>",
+        "<strong>Warning:</strong> the clock of node n2 &lt;b&gt; (10.0.0.6) is 40 s behind",
     ):
         assert text in shown, text
+    attempt.status |= {"processes": [rank | {"gpu_busy": None}]}
+    attempt.save(update_fields=["status"])
+    assert " %" not in body(page("live", live_run.pk)).split("Host memory")[1], "its use of the GPU is unknown"
     attempt.status |= {"processes": [{"name": "x", "of": "another release"}]}
     attempt.save(update_fields=["status"])
     assert "Processes" not in body(page("live", live_run.pk))

@@ -1,7 +1,10 @@
 """The small parts behind the pages, by hand: sparklines, differences, tints, lineage."""
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
+from tests.webapp.runs.making import make_checkpoint, make_run
 from webapp.core.templatetags.parley import sparkline
 from webapp.runs.batches import outcome_of
 from webapp.runs.episodes import transcript
@@ -91,6 +94,13 @@ def test_a_token_says_among_how_many_it_was_sampled():
     assert read.tokens[0].css == "masked"
 
 
+def test_a_turn_says_which_weights_sampled_it():
+    trace = {"tokens": [1, 2, 3, 4, 5], "mask": [0, 1, 0, 1, 1], "turn": [-1, 0, -1, 2, 2], "logprobs": [0.0] * 5}
+    steps = [(part.turn, part.step) for part in transcript.stretches(trace | {"versions": [[1, 3], [3, 4]]}, {}, None)]
+    assert steps == [(None, None), (0, 3), (None, None), (2, 4)]
+    assert [part.step for part in transcript.stretches(trace, {}, None)] == [None] * 4
+
+
 def test_a_sparkline_fills_its_box():
     assert sparkline([1, 0, 1, 2]) == "0.0,15.0 30.0,8.0 60.0,1.0"
     assert sparkline([4, 3, 3]) == "0.0,15.0 60.0,15.0"
@@ -135,3 +145,17 @@ def test_a_probes_trace_says_what_it_follows(monkeypatch):
     assert learner["title"] == "Ann (learner)"
     assert probe["title"] == "Ann (learner, probe after 2 tokens of trace 0)"
     assert [token.facts for part in probe["stretches"] for token in part.tokens] == ["read, not sampled · id 5"]
+
+
+@pytest.mark.django_db
+def test_a_tokenizer_that_was_not_in_the_bucket_yet_is_looked_for_again(researcher, monkeypatch):
+    """A checkpoint is shown before all its files are uploaded, or while the bucket is away."""
+    run = make_run(researcher, base="")
+    checkpoint = make_checkpoint(run, sha256="a" * 64)
+    stored: dict[str, bytes] = {}
+    monkeypatch.setattr(transcript.files, "local", lambda name: None)
+    monkeypatch.setattr(transcript.files, "read_file", stored.get)
+    assert transcript.tokenizer_of(run) is None
+    words = Tokenizer(WordLevel({"hello": 0, "[UNK]": 1}, unk_token="[UNK]"))
+    stored[f"{checkpoint.path}/tokenizer.json"] = words.to_str().encode()
+    assert transcript.tokenizer_of(run).decode([0]) == "hello"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,14 @@ class Token:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Consecutive tokens of one turn (or of the context in between), with the turn's advantage."""
+    """Consecutive tokens of one turn (or of the context in between), with the turn's advantage.
+
+    `step` is the training step after which the weights were that sampled them, None where that is not counted.
+    """
 
     turn: int | None
     advantage: float | None
+    step: int | None = None
     tokens: list[Token] = field(default_factory=list)
 
 
@@ -161,11 +166,12 @@ def stretches(trace: Mapping[str, Any], credit: Mapping[str, Any], tokenizer: An
     largest = max((abs(value) for value in advantages or []), default=0.0) or 1.0
     by_turn = credit.get("turn_advantages") or {}
     cut: list[Stretch] = []
+    versions, step = dict(trace.get("versions") or ()), None
     for place, token in enumerate(trace["tokens"]):
-        sampled = bool(trace["mask"][place])
+        sampled, step = bool(trace["mask"][place]), versions.get(place, step)
         turn = trace["turn"][place] if sampled else None
         if not cut or cut[-1].turn != turn:
-            cut.append(Stretch(turn, by_turn.get(str(turn)) if sampled else None))
+            cut.append(Stretch(turn, by_turn.get(str(turn)), step) if sampled else Stretch(None, None))
         advantage = advantages[place] if sampled and advantages and _allowed(trace, place) != 1 else None
         cut[-1].tokens.append(
             Token(
@@ -220,8 +226,9 @@ def tokenizer_of(run: Run) -> Any:
         path = folder / "tokenizer.json" if folder else None
         if path is not None and path.is_file():
             return _load(str(path), path.stat().st_mtime)
-        if folder is None and (tokenizer := _load_stored(f"{checkpoint.path}/tokenizer.json", checkpoint.sha256)):
-            return tokenizer
+        if folder is None:
+            with suppress(FileNotFoundError):
+                return _load_stored(f"{checkpoint.path}/tokenizer.json", checkpoint.sha256)
     return None
 
 
@@ -234,8 +241,13 @@ def _load(path: str, changed: float) -> Any:
 
 @functools.lru_cache(maxsize=8)
 def _load_stored(name: str, sha256: str) -> Any:
-    """The tokenizer of a checkpoint in a bucket; None without a file. `sha256` is that of the checkpoint."""
+    """The tokenizer of a checkpoint in a bucket. `sha256` is that of the checkpoint.
+
+    Raises `FileNotFoundError` without a file, or while the bucket is away: the next reader asks again.
+    """
     from tokenizers import Tokenizer
 
     content = files.read_file(name)
-    return None if content is None else Tokenizer.from_buffer(content)
+    if content is None:
+        raise FileNotFoundError(name)
+    return Tokenizer.from_buffer(content)

@@ -60,6 +60,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "sync_s": "Sync, s",
         "gap_max": "Log-probability gap of sampler and trainer, max",
         "lag": "Steps that the sampling weights are behind",
+        "lag_max": "Steps that the oldest sampling weights are behind",
+        "versions": "Versions of the weights in a game, mean",
         "gap_mean": "Log-probability gap of sampler and trainer, mean",
     },
 }

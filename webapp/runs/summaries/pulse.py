@@ -28,7 +28,7 @@ class Pulse:
 
     `done` of `total` are the parts of the current phase, such as conversations; `eta` is the estimated rest in seconds.
     `training` names the phase of training, of a run that trains in several. `processes` are the engines and ranks of a
-    run that has them in processes of their own.
+    run that has them in processes of their own; `warnings` are about their nodes.
     """
 
     attempt: Attempt | None
@@ -40,6 +40,7 @@ class Pulse:
     eta: float | None
     training: str = ""
     processes: tuple[ProcessStatus, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def quiet(self) -> bool:
@@ -66,6 +67,7 @@ def pulse(run: Run) -> Pulse:
         eta=_time_left(run, status, rows) if run.state in {"running", "starting"} else None,
         training=_training(run),
         processes=_processes(status),
+        warnings=tuple(str(why) for why in status.get("warnings", ())),
     )
 
 
