@@ -55,6 +55,13 @@ class ShownValue:
         chosen = self.label.value if isinstance(self.label.value, tuple) else (self.label.value,)
         return ", ".join(titles[str(name)] for name in chosen) if titles else self.label.words
 
+    @property
+    def placed_words(self) -> str:
+        """The words after the place; of marked words, and of a pair of turns, the place alone."""
+        if not self.place:
+            return self.words
+        return self.place if self.label_type.kind in {"span", "relation"} else f"{self.place}: {self.words}"
+
 
 @dataclass(frozen=True)
 class ShownJudgment:

@@ -6,8 +6,9 @@ from django.urls import reverse
 
 from tests.webapp.judgments.make import annotate, conversation, version
 from tests.webapp.runs.making import make_episode, make_run, village
+from training.engines.pooling import Pooling
 from training.labels.codebooks import BEHAVIOURS
-from training.labels.info import ClassifierInfo, Pooling
+from training.labels.info import ClassifierInfo
 from training.labels.prevalence import ErrorRates
 from training.records import Label as LabelRecord
 from webapp.core import queue as hints

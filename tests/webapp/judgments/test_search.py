@@ -13,6 +13,8 @@ from tests.webapp.judgments.make import (
     village_match,
 )
 from training.records import Label
+from webapp.accounts.models import User
+from webapp.arena.models import Match
 from webapp.judgments.annotating import services as annotating
 from webapp.judgments.codebooks import services as codebooks
 from webapp.judgments.models import LabelledGame
@@ -125,6 +127,17 @@ def test_who_has_yet_to_judge_a_game_finds_nothing_of_it(researcher, labelled, a
     labelled.annotators.add(researcher)
     assert names(researcher) == []
     assert len(names(admin)) == 5
+
+
+def test_labels_of_a_private_match_are_found_by_those_who_may_see_it(researcher, annotator, admin, village, labelled):
+    found = names(admin)
+    village.visibility = Match.Visibility.PRIVATE
+    village.save()
+    queue = people_queue(owner=researcher, match=village, annotators=[annotator])
+    annotate(target=queue.targets.with_games().first(), by=annotator, values=FIVES)
+    other = User.objects.create(username="another", role="researcher")
+    assert names(other) == found
+    assert len(names(admin)) == len(found) + len(FIVES)
 
 
 def test_the_page_shows_the_very_words_and_keeps_the_search(client_of, researcher, labelled):

@@ -154,7 +154,7 @@ def _queue_context(request: HttpRequest, queue: Queue, targets: TargetTally) -> 
     names = Names(queue.pk, {each.user.pk: each.number for each in people.get("people", ())})
     return {
         **context,
-        "waiting": queue.targets.open_for(user).count(),
+        "waiting": queue.targets.open_for(user).count() if context["left"] else 0,  # what is open is left, too
         "readable": context["readable"] | _readable(user, (row.match_id for row in rows)),
         "page": page,
         "judgments": display.shown_judgments(rows, names),

@@ -16,7 +16,7 @@ from django.db.models.functions import Cast, Coalesce
 
 from webapp.accounts.models import User
 from webapp.arena.models import Match
-from webapp.judgments.models import Codebook, Judgment, Label, LabelledGame
+from webapp.judgments.models import Codebook, CodebookVersion, Judgment, Label, LabelledGame
 from webapp.judgments.models.judged import is_consented
 
 KINDS = ("match", "episode", "conversation")
@@ -65,7 +65,9 @@ class LabelFilter(forms.Form):
 
 def readable(user: User) -> QuerySet[Label]:
     """Return the labels of games that this person may see, without those that would prejudice them."""
-    visible = Q(judgment__match=None) | Q(judgment__match__in=Match.objects.visible_to(user).values("pk"))
+    visible = Q(judgment__match=None)
+    if Judgment.everything.filter(match__isnull=False).exists():  # without such, who may see which is a long condition
+        visible |= Q(judgment__match__in=Match.objects.visible_to(user).values("pk"))
     labels = Label.objects.filter(visible, *is_consented("judgment__"), judgment__unscored=False)
     judgments = Judgment.everything.readable_by(user)
     withheld = judgments.query.has_filters()  # from most readers nothing is
@@ -86,7 +88,9 @@ def of_filter(chosen: dict[str, Any], labels: QuerySet[Label]) -> QuerySet[Label
     if chosen.get("label"):
         codebook, name = chosen["label"]
         selected = selected.filter(name=name)
-        selected = selected.filter(judgment__codebook_version__codebook__name=codebook) if codebook else selected
+        if codebook:  # by keys, of which the database knows how many judgments have them
+            versions = CodebookVersion.objects.filter(codebook__name=codebook).values_list("pk", flat=True)
+            selected = selected.filter(judgment__codebook_version__in=list(versions))
     if chosen.get("value"):
         selected = selected.filter(_has_value(chosen["value"]))
     if chosen.get("q"):
