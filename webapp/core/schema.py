@@ -41,13 +41,15 @@ class Leaf:
 
     @property
     def label(self) -> str:
-        """The path in words: `sides 1 · values · food`."""
+        """The path in words: `sides 1 · values · food`. A field may state its own as `label` in the schema."""
         words: list[str] = []
         for part in self.path:
             if isinstance(part, int) and words:
                 words[-1] += f" {part + 1}"
             else:
                 words.append(str(part).replace("_", " "))
+        if self.path and isinstance(self.path[-1], str):
+            words[-1] = self.schema.get("label", words[-1])
         return " · ".join(words)
 
 
@@ -70,7 +72,8 @@ def leaves(document: Any, schema: Mapping[str, Any], root: Mapping[str, Any], pa
                 value, {**described, **inner} if isinstance(inner, dict) else described, root, (*path, index)
             )
     else:
-        yield Leaf(path, document, {**resolved, **{k: v for k, v in schema.items() if k in {"description", "title"}}})
+        stated = {name: value for name, value in schema.items() if name in {"description", "title", "label"}}
+        yield Leaf(path, document, {**resolved, **stated})
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any], value: Any) -> Mapping[str, Any]:

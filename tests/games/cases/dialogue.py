@@ -127,7 +127,7 @@ PLAYTHROUGHS = [
         ],
     ),
     (
-        "acquaintances by chance, after two given turns, to the limit",
+        "acquaintances by chance, after two opening turns, to the limit",
         dialogue(order="random", fixed_order=[0, 0, 1], given=OPENING_TURNS, relationship=2, turn_limit=3),
         [(0, "So."), (0, "Well?"), (1, "Hm.")],
     ),

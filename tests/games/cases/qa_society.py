@@ -81,7 +81,7 @@ def _worlds():
         for viewer in (0, SPECTATOR)
     ]
     worlds += [
-        Worlds("the tools, until the asker is told", viewer, *pair, until=_asker_has_replies)
+        Worlds("the tools, until the asker has replies", viewer, *pair, until=_asker_has_replies)
         for viewer in (0, SPECTATOR)
         for pair in [(society(deanon=True), society(["press", "atlas"], deanon=True))]
     ]

@@ -100,3 +100,17 @@ def test_a_word_or_names_take_one_field(before, entered, after):
     form = SchemaForm({"learner": before}, schema, {'f-["learner"]': entered})
     assert form.is_valid()
     assert form.document() == {"learner": after}
+
+
+class Labelled(BaseModel):
+    max_running: int = 1
+    in_flight: bool | None = Field(None, json_schema_extra={"label": "in-flight updates"})
+
+
+def test_a_field_is_called_by_its_path_in_words_unless_it_states_a_label():
+    class Sections(BaseModel):
+        engines: list[Labelled] = []
+
+    document = {"engines": [{"max_running": 1, "in_flight": True}]}
+    form = SchemaForm(document, Sections.model_json_schema())
+    assert [field.label for field in form] == ["engines 1 · max running", "engines 1 · in-flight updates"]
