@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 VARIABLE = re.compile(r"\$(?:\$|\{(\w+)(?:(:[?-])([^}]*))?\})")
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 
 
 class Missing(AssertionError):
@@ -38,8 +38,8 @@ def fill_in(value: str, variables: Mapping[str, str]) -> str:
         name, how, text = match.groups()
         if name is None:
             return "$"
-        if found := variables.get(name, ""):
-            return found
+        if stated := variables.get(name, ""):
+            return stated
         if how == ":?":
             raise Missing(f"{name}: {text}")
         return text if how == ":-" else ""

@@ -6,9 +6,10 @@ import signal
 import subprocess
 
 import pytest
+import yaml
 
 from tests.deploy import compose
-from tests.deploy.compose import COMPOSE, SERVICES, Missing, environment_of, fill_in
+from tests.deploy.compose import COMPOSE, ROOT, SERVICES, Missing, environment_of, fill_in
 from tests.deploy.conftest import Client, wait_until
 from webapp.core import health
 from webapp.core.queue import QUEUES
@@ -34,6 +35,15 @@ def test_nothing_starts_without_what_must_be_chosen():
     for name in complete:
         with pytest.raises(Missing, match=name):
             environment_of("web", {other: value for other, value in complete.items() if other != name})
+
+
+def test_what_trains_has_as_much_shared_memory_as_on_kubernetes():
+    """Where a run has several processes, Ray's store and NCCL are in it."""
+    manifest = yaml.safe_load((ROOT / "deploy" / "kubernetes" / "gpu" / "worker-gpu.yaml").read_text())
+    volumes = manifest["spec"]["template"]["spec"]["volumes"]
+    (limit,) = [each["emptyDir"]["sizeLimit"] for each in volumes if each["name"] == "shm"]
+    for name in ("worker-cpu", "worker-gpu"):
+        assert SERVICES[name]["shm_size"] == limit.replace("Gi", "gb")
 
 
 def test_a_stop_takes_no_longer_than_docker_waits():

@@ -2,6 +2,8 @@
 
 import json
 import re
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,12 +11,14 @@ import yaml
 
 from tests.deploy.compose import COMPOSE, SERVICES
 from webapp.core.queue import QUEUES
+from webapp.runs import presets
+from webapp.runs.presets import PRESETS
 from worker.supervise import KILL_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"
 VERSIONS = ("1.32", "1.37")
-"""The oldest Kubernetes that docs/scale.md names, and the newest."""
+"""The oldest Kubernetes that docs/deploy.md names, and the newest."""
 FILES = sorted(path for path in FOLDER.glob("*/*.yaml") if path.name not in ("kustomization.yaml", "images.yaml"))
 DOCUMENTS = [(path, document) for path in FILES for document in yaml.safe_load_all(path.read_text())]
 CUSTOM = {"RayCluster"}
@@ -143,6 +147,37 @@ def test_secrets_are_named_and_never_written_down():
         assert not any(each["name"] == name for _, c in containers() for each in c.get("env", []))
 
 
+def test_containers_that_only_prepare_a_pod_get_the_secrets_that_they_need():
+    """What waits for the migration reads the database; what prepares models reads none of the site's secrets."""
+    for name, container in containers("initContainers"):
+        assert not any("secretRef" in each for each in container.get("envFrom", [])), name
+        keys = {each["valueFrom"]["secretKeyRef"]["key"] for each in container.get("env", []) if "valueFrom" in each}
+        assert keys == ({"DATABASE_URL", "PARLEY_SECRET_KEY"} if container["name"] == "migrated" else set()), name
+
+
+def test_pods_of_ranks_and_engines_reach_each_other_alone():
+    (cluster,) = [d for _, d in DOCUMENTS if d["kind"] == "RayCluster"]
+    policies = {d["metadata"]["name"]: d["spec"] for _, d in DOCUMENTS if d["kind"] == "NetworkPolicy"}
+
+    def labels(group):
+        return group["template"]["metadata"]["labels"]
+
+    head, *workers = labels(cluster["spec"]["headGroupSpec"]), *map(labels, cluster["spec"]["workerGroupSpecs"])
+    entering, leaving = policies["parley-ray"], policies["parley-ray-workers"]
+    (of_valkey,) = policies["parley-valkey"]["ingress"][0]["from"]
+    nodes = {"podSelector": {"matchLabels": {"app": "parley-ray"}}}
+    assert entering["ingress"] == [{"from": [nodes]}]
+    assert leaving["egress"][0] == {"to": [nodes]}
+    assert [{port["port"] for port in rule["ports"]} for rule in leaving["egress"][1:]] == [{53}]
+    for each in [head, *workers]:
+        assert entering["podSelector"]["matchLabels"].items() <= each.items()
+    for each in workers:
+        assert leaving["podSelector"]["matchLabels"].items() <= each.items()
+        assert not of_valkey["podSelector"]["matchLabels"].items() <= each.items()
+    assert of_valkey["podSelector"]["matchLabels"].items() <= head.items(), "its worker is one of the site's"
+    assert not leaving["podSelector"]["matchLabels"].items() <= head.items()
+
+
 def test_no_container_may_more_than_it_must():
     for name, pod in PODS:
         assert pod["securityContext"]["runAsNonRoot"] is True, name
@@ -207,6 +242,47 @@ def test_all_nodes_of_ray_are_alike():
     assert {each["name"]: each.get("value") for each in driver["env"]}["RAY_ADDRESS"] == f"$(POD_IP):{port}"
     assert "nvidia.com/gpu" not in driver["resources"]["limits"], "the driver needs none"
     assert head["resources"] == worker["resources"]
+
+
+def test_every_part_of_a_node_of_ray_is_probed():
+    """A raylet that hangs keeps its container alive; that of the head serves the driver."""
+    (cluster,) = [d for _, d in DOCUMENTS if d["kind"] == "RayCluster"]
+    head, (workers,) = cluster["spec"]["headGroupSpec"], cluster["spec"]["workerGroupSpecs"]
+    for group, names in ((head, {"port", "node-manager-port"}), (workers, {"node-manager-port"})):
+        container = group["template"]["spec"]["containers"][0]
+        ports = {group["rayStartParams"][name] for name in names}
+        for kind in ("livenessProbe", "readinessProbe"):
+            probe = container[kind]
+            command = probe["exec"]["command"][-1] if "exec" in probe else f"/{probe['tcpSocket']['port']}"
+            assert set(re.findall(r"/(\d+)", command)) == ports
+
+
+def test_the_probe_of_the_head_wants_both_parts(monkeypatch):
+    (cluster,) = [d for _, d in DOCUMENTS if d["kind"] == "RayCluster"]
+    container = cluster["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]
+    command = container["livenessProbe"]["exec"]["command"]
+    with socket.create_server(("127.0.0.1", 0)) as gcs, socket.create_server(("127.0.0.1", 0)) as raylet:
+        ports = [str(each.getsockname()[1]) for each in (gcs, raylet)]
+        asked = [word.replace("6379", ports[0]).replace("6380", ports[1]) for word in command]
+        monkeypatch.setenv("POD_IP", "127.0.0.1")
+        assert subprocess.run(asked, check=False).returncode == 0
+        raylet.close()
+        assert subprocess.run(asked, check=False, capture_output=True).returncode != 0
+
+
+@pytest.mark.parametrize("gpus, larger", [("gpu", set()), ("ray", {"qwen3-4b", "qwen2.5-7b"})])
+def test_machines_that_train_have_the_models_of_what_the_site_offers(gpus, larger):
+    """With a Ray cluster it offers the presets for several GPUs, too."""
+    if larger:
+        assert larger == {PRESETS[name].config()["model"]["base"] for name in PRESETS if presets._gpus(name)}
+    prepared = {}
+    for name, pod in pods(("site", gpus)):
+        if "train-" in json.dumps([container.get("command", []) for container in pod["containers"]]):
+            (command,) = [c["command"] for c in pod["initContainers"] if c["name"] == "models"]
+            prepared[name] = {*command[command.index("prepare") + 1 :]}
+    assert len(prepared) == 2
+    assert set.intersection(*prepared.values()) == {"tiny", "smollm2-135m"}
+    assert set.union(*prepared.values()) == {"tiny", "smollm2-135m", *larger}
 
 
 def test_the_token_reaches_the_process_that_trains():

@@ -22,7 +22,7 @@ ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]*=")
 
 def commands(text):
     """Every command of a text, as words, without the variables in front of it."""
-    found = []
+    parsed = []
     for line in text.replace("\\\n", " ").splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;()<>")
         lexer.whitespace_split = True
@@ -33,11 +33,11 @@ def commands(text):
                 while words and (ASSIGNMENT.match(words[0]) or words[0] in {"do", "then", "else", "!"}):
                     words.pop(0)
                 if words:
-                    found.append(words)
+                    parsed.append(words)
                 words = []
             else:
                 words.append(word)
-    return found
+    return parsed
 
 
 TYPED = [words for block in BLOCKS for words in commands(block)]
@@ -114,10 +114,11 @@ def test_every_variable_is_one_that_somebody_reads():
     documented = set(re.findall(r"^([A-Z][A-Z0-9_]+) +\S", (ROOT / "webapp" / "settings.py").read_text(), re.MULTILINE))
     of_ray = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_USAGE_STATS_ENABLED"}
     of_python = {"PATH", "PYTHONPATH"}
+    of_script = set(re.findall(r"\$\{?([A-Z][A-Z0-9_]+)", SLURM.read_text()))
     text = "\n".join(BLOCKS) + SLURM.read_text()
     set_there = set(re.findall(r"(?<![\w/-])([A-Z][A-Z0-9_]+)=", text))
     assert set_there
-    assert set_there <= documented | of_ray | of_python
+    assert set_there <= documented | of_ray | of_python | of_script
     assert {"DATABASE_URL", "REDIS_URL", "PARLEY_BUCKET"} <= set_there
     assert set_there & set(COMPOSE["x-environment"])
 

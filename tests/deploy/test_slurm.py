@@ -19,7 +19,7 @@ from tests import tiny_model
 from training.rundir import RunDir
 from training.store import read_lines
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]
+pytestmark = pytest.mark.process
 ROOT = Path(__file__).resolve().parents[2]
 SRUN = """#!/bin/bash
 echo "$*" >>"$SRUN_LOG"
@@ -50,14 +50,14 @@ def free_port() -> int:
 
 def processes_of(home: Path) -> list[psutil.Process]:
     """The processes that were started for this installation: its folder is in their environment."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             if process.environ().get("PARLEY_HOME") == str(home) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                processes.append(process)
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 @pytest.fixture
@@ -68,6 +68,7 @@ def submit(tmp_path):
         (home / "models").mkdir()
         (home / "models" / "tiny").symlink_to(tiny_model.prepare().resolve())
         (home / "ray-token").write_text("0123456789abcdef" * 4)
+        (home / "ray-token").chmod(0o600)
         commands.mkdir()
         for name, text in (("srun", SRUN), ("scontrol", "#!/bin/bash\necho first\n")):
             (commands / name).write_text(text)
@@ -122,6 +123,7 @@ def stopped_after_a_step(job, attempt, log):
     return learned(attempt)
 
 
+@pytest.mark.slow
 def test_a_job_that_is_stopped_goes_on_when_it_is_submitted_again(submit, tmp_path):
     home, start = submit
     run, log, steps = RunDir(tmp_path / "run"), tmp_path / "job.log", []
@@ -132,3 +134,85 @@ def test_a_job_that_is_stopped_goes_on_when_it_is_submitted_again(submit, tmp_pa
         until(lambda: processes_of(home) == [], 60, log)
     started = [line.split() for line in (tmp_path / "srun.log").read_text().splitlines()]
     assert all({"--overlap", "--cpus-per-task=3", "--mem=0"} <= set(line) for line in started)
+
+
+RAY = """#!/bin/bash
+case $1 in
+  start) [[ $HEAD == dies ]] || exec sleep 60 ;;
+  health-check) [[ $HEAD == answers ]] ;;
+  status) echo " 0.0/8.0 GPU" ;;
+esac
+"""
+
+
+@pytest.fixture
+def begin(tmp_path):
+    """Runs the script with stand-ins of Slurm and Ray on two machines of eight GPUs, of which one never joins."""
+    home, folder = tmp_path / "home", tmp_path / "checkout" / ".venv" / "bin"
+    folder.mkdir(parents=True)
+    home.mkdir()
+    for name, text in {"srun": SRUN, "scontrol": "#!/bin/bash\nprintf 'first\\nsecond\\n'\n", "ray": RAY}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    token = home / "ray-token"
+    token.write_text("0123456789abcdef" * 4)
+    token.chmod(0o600)
+
+    def run(head="answers"):
+        environment = {
+            "PATH": os.environ["PATH"],
+            "SRUN_LOG": str(tmp_path / "srun.log"),
+            "SLURM_SUBMIT_DIR": str(tmp_path / "checkout"),
+            "SLURM_JOB_NODELIST": "first,second",
+            "SLURM_CPUS_ON_NODE": "3",
+            "SLURM_GPUS_ON_NODE": "8",
+            "PARLEY_HOME": str(home),
+            "START_S": "3",
+            "HEAD": head,
+        }
+        command = [ROOT / "deploy" / "slurm" / "train.sh", "config.toml", tmp_path / "run"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert processes_of(home) == []
+        return done.returncode, done.stderr
+
+    return token, run
+
+
+@pytest.mark.parametrize(
+    "head, why",
+    [
+        ("silent", "Ray's head on first has not answered within 3 s. START_S=SECONDS gives the machines more time"),
+        ("dies", "Ray's head on first has ended"),
+        ("answers", "the machines have not joined Ray with 16 GPUs within 3 s. START_S=SECONDS gives"),
+    ],
+)
+def test_a_ray_that_does_not_come_up_ends_the_job(begin, head, why):
+    _, run = begin
+    code, said = run(head)
+    assert (code, why in said) == (1, True), said
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o660, 0o602])
+def test_a_token_that_others_know_starts_nothing(begin, tmp_path, mode):
+    token, run = begin
+    token.chmod(mode)
+    code, said = run()
+    assert (code, "others can read or write the token" in said) == (1, True), said
+    assert not (tmp_path / "srun.log").exists()
+
+
+@pytest.mark.parametrize("content", ["", None])
+def test_a_token_that_is_missing_starts_nothing(begin, tmp_path, content):
+    token, run = begin
+    token.write_text(content) if content is not None else token.unlink()
+    code, said = run()
+    assert (code, f"{token} has no token. Make one" in said) == (1, True), said
+    assert not (tmp_path / "srun.log").exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
+def test_a_token_of_somebody_else_starts_nothing(begin):
+    token, run = begin
+    os.chown(token, 65534, 65534)
+    code, said = run()
+    assert (code, "or it is not yours" in said) == (1, True), said

@@ -94,7 +94,7 @@ class Tab:
 
     def said(self):
         """The numbers of the messages in the log, in its order."""
-        return [int(found[1]) for row in self.page.rows if (found := TEXT.search(row))]
+        return [int(text[1]) for row in self.page.rows if (text := TEXT.search(row))]
 
     @property
     def deadline(self):
