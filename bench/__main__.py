@@ -13,8 +13,9 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+from bench.scale import PARTS
 from training.cli.parser import COUNT, SEED, whole
-from training.engines.choice import NAMES
+from training.engines.choice import REGISTRY
 
 SEVERAL = partial(whole, low=2, high=1_000_000)  # TRL's groups and quantiles need two
 COUNT_OR_0 = partial(whole, low=0, high=1_000_000)
@@ -153,17 +154,16 @@ def _beside(add: Callable[..., ArgumentParser]) -> None:
     learning.add_argument("--prompt", type=COUNT, default=360, metavar="N", help="prompt tokens of a trace (360)")
     learning.add_argument("--completion", type=COUNT, default=48, metavar="N", help="sampled tokens of a trace (48)")
     scale = add("scale", "the parts of running past one machine, each beside what it replaces")
-    parts = ("packing", "engines", "ranks", "overlap", "sync", "model", "memory", "gpu")
-    scale.add_argument("--part", choices=parts, nargs="+", help="these parts alone (all but gpu)")
-    scale.set_defaults(model=None, rounds=None)  # None: by the part
+    scale.add_argument("--part", choices=PARTS, nargs="+", help="these parts alone (all but gpu)")
+    scale.set_defaults(model=None, rounds=None, dtype=None)  # None: by the part
     scale.add_argument("--games", type=COUNT, metavar="N", help="games of Werewolf, or of a step; overlap: groups")
     scale.add_argument("--tokens", type=COUNT, metavar="N", help="tokens per batch")
-    scale.add_argument("--engine", choices=NAMES, default="transformers", help="what samples (transformers)")
+    scale.add_argument("--engine", choices=REGISTRY, default="transformers", help="what samples (transformers)")
     scale.add_argument("--steps", type=SEVERAL, default=12, metavar="N", help="overlap: training steps (12)")
     scale.add_argument("--epochs", type=COUNT, default=1, metavar="N", help="overlap: epochs of a step (1)")
     scale.add_argument("--minutes", type=COUNT, default=9, metavar="N", help="gpu: time for all its parts (9)")
     scale.add_argument(
-        "--out", type=Path, metavar="FILE", help="what is measured, after each part; gpu: a line a part of it"
+        "--out", type=Path, metavar="FILE", help="file of the results, written after each part; gpu: a line per part"
     )
     scale.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
     step = add("conversation", "conversations per hour: Parley, TRL per turn, TRL's own multi-turn path")
@@ -206,7 +206,7 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
 
 def _probes(command: ArgumentParser) -> None:
     command.add_argument("--model", default="tiny", metavar="MODEL", help="registered name or folder")
-    command.add_argument("--engine", choices=NAMES, default="transformers", help="what samples (transformers)")
+    command.add_argument("--engine", choices=REGISTRY, default="transformers", help="what samples (transformers)")
     command.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted steps of each side (3)")
     command.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights (float32)")
     command.add_argument("--threads", type=COUNT_OR_0, default=0, metavar="N", help="CPU threads; 0 = all")

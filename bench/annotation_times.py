@@ -32,7 +32,6 @@ from training.errors import ParleyError
 from training.labels.exchange import FORMATS
 
 LIMIT_MS = 100.0
-ANALYSIS_LIMIT_S = 2.0
 PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 CHOICE = re.compile(r'name="value-(\w+)" value="(\w+)"')
 

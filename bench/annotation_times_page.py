@@ -16,7 +16,7 @@ def page(raw: Raw) -> Iterator[str]:
     yield f"| request | median | p95 | processor, median | p95 | median ≤ {limit:.0f} ms | of the processor |"
     yield "|---|---|---|---|---|---|---|"
     for name, row in sorted(raw["pages"].items(), key=lambda pair: -pair[1]["processor_ms"]):
-        times = " | ".join(f"{row[key]:.0f} ms" for key in ("median_ms", "p95_ms", "processor_ms", "processor_p95_ms"))
+        times = " | ".join(f"{row[key]:.1f} ms" for key in ("median_ms", "p95_ms", "processor_ms", "processor_p95_ms"))
         met = " | ".join(_met(row[key] <= limit) for key in ("median_ms", "processor_ms"))
         yield f"| {name} | {times} | {met} |"
     yield ""

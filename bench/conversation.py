@@ -215,7 +215,7 @@ class Generate:
         """Raise: this engine only samples."""
         raise RuntimeError("this engine only samples")
 
-    async def load_weights(self, weights: Weights) -> None:
+    async def load_weights(self, weights: Weights, version: int | None = None) -> None:
         """Do nothing: the weights are those of the trainer."""
 
     async def close(self) -> None:

@@ -77,7 +77,7 @@ class Negotiators:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Of the game."""
     plain: bool = False
-    """Whether starts are told without their story and reasons, which makes prompts shorter by half."""
+    """Whether starts are described without their story and reasons, which makes prompts shorter by half."""
 
 
 NEGOTIATORS = {

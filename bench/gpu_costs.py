@@ -28,7 +28,8 @@ SOURCES = {
     "from store to store, 2.5 GB/s": "assumed: Ray's object manager over TCP",
     "60 % of the memory's speed, 40 % of the peak, 2 ms for a decoding step": "assumed",
     "learning, 3,425 tokens per second and GPU": "prime-rl's benchmark: Qwen3-4B, all weights, 27.4k on 8 × H200",
-    "turns and credit of the driver": "measured on this machine with a scripted engine",
+    "turns of the driver": "measured on this machine: games with a scripted engine, requests to an engine's process",
+    "credit and records": "measured on this machine with shorter traces, in proportion to their tokens",
 }
 
 WORK = Work(conversations=512, turns=32, sampled=4096, read=4096, learned=8192, longest=1.5)
@@ -47,12 +48,12 @@ def costs(shape: ModelShape, *, turn: float, credit: float, context: float = 409
         running=256,
         learn_token=1 / LEARNED,
         batch=16384,
-        exchanged=(2 * 2 + 4) * weights,
+        collective_bytes=(2 * 2 + 4) * weights,
         within=1 / NVLINK,
         between=1 / NETWORK,
         overlapped=True,
         weights=2 * weights,  # engines sample in bfloat16
-        hand=1 / PCIE + 1 / STORE + 1 / PCIE,
+        load=1 / PCIE + 1 / STORE + 1 / PCIE,
         send=1 / BETWEEN_STORES,
         turn=turn,
         credit=credit,

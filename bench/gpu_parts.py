@@ -239,8 +239,8 @@ def _vllm(folder: Path, prompts: list[str], reply: int, lanes: int, dtype: str, 
         return {"missing": "vllm is not installed"}
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
         data, out = Path(scratch) / "prompts.json", Path(scratch) / "result.json"
-        said = [{"conversations": [{"value": prompt}, {"value": "-"}]} for prompt in prompts]
-        data.write_text(json.dumps(said), "utf-8")
+        recorded = [{"conversations": [{"value": prompt}, {"value": "-"}]} for prompt in prompts]
+        data.write_text(json.dumps(recorded), "utf-8")
         command = [
             *(sys.executable, "-c", THROUGHPUT),
             *("--model", str(folder), "--dtype", dtype, "--dataset-name", "sharegpt", "--dataset-path", str(data)),
@@ -248,10 +248,10 @@ def _vllm(folder: Path, prompts: list[str], reply: int, lanes: int, dtype: str, 
             *("--max-num-seqs", str(lanes), "--kv-cache-memory-bytes", str(int(cache * 2**30))),
             *("--max-model-len", "4096", "--disable-detokenize", "--no-oversample"),
         ]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
         if not out.is_file():
-            lines = [line.strip() for line in (ended.stdout + ended.stderr).splitlines() if line.strip()]
-            return {"failed": f"exit code {ended.returncode}: {lines[-1][:400] if lines else 'nothing was written'}"}
+            lines = [line.strip() for line in (run.stdout + run.stderr).splitlines() if line.strip()]
+            return {"failed": f"exit code {run.returncode}: {lines[-1][:400] if lines else 'nothing was written'}"}
         raw = json.loads(out.read_text("utf-8"))
     count = raw["num_requests"]
     return {

@@ -1,8 +1,9 @@
 """Sampling ahead beside taking turns: conversations per hour of whole runs with `cluster.lag` 1 and 0.
 
 Each run has one engine and one learner rank, each in a process of its own on one core in both arms, and differs from
-the other arm by its lag alone. The rate is of all steps but the first two, in which processes warm up. Arms alternate
-over the seeds; `reward` is the mean of the last half of the steps.
+the other arm by its lag alone. The learner plays the run's starting model, whose replies are sampled and not learned:
+so sampling and learning take about alike, which is where a lag gains most. The rate is of all steps but the first two,
+in which processes warm up. Arms alternate over the seeds; `reward` is the mean of the last half of the steps.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ def measure(arguments: Namespace) -> dict[str, Any]:
     """Return both arms by seed."""
     arms: dict[int, list[dict[str, float]]] = {1: [], 0: []}
     for seed in range(arguments.seed, arguments.seed + arguments.rounds):
-        for lag, readings in arms.items():
-            readings.append(_run(arguments, lag, seed))
+        for lag in (1, 0) if seed % 2 else (0, 1):  # whichever is first meets a machine that has just begun
+            arms[lag].append(_run(arguments, lag, seed))
     a, b = ([reading["rate"] for reading in arms[lag]] for lag in (1, 0))
-    rewards = [one["reward"] - other["reward"] for one, other in zip(arms[1], arms[0], strict=True)]
+    rewards = [lagging["reward"] - alternating["reward"] for lagging, alternating in zip(arms[1], arms[0], strict=True)]
     return {
         "unit": "conversations per hour",
         "sides": {"a": "lag 1", "b": "lag 0"},
@@ -52,15 +53,14 @@ def _interval(differences: list[float]) -> dict[str, float | int]:
 
 
 def _run(arguments: Namespace, lag: int, seed: int) -> dict[str, float]:
-    lines = whole_steps.steps_of(
-        whole_steps.configuration(
-            arguments,
-            seed,
-            rollout={"scenarios": arguments.games, "games": 8},
-            learn={"steps": arguments.steps, "save_every": arguments.steps, "epochs": arguments.epochs},
-            cluster={"lag": lag, "address": "local"},  # without an address and a lag everything stays in this process
-        )
+    config = whole_steps.configuration(
+        arguments,
+        seed,
+        rollout={"scenarios": arguments.games, "games": 8},
+        learn={"steps": arguments.steps, "save_every": arguments.steps, "epochs": arguments.epochs},
+        cluster={"lag": lag, "address": "local"},  # without an address and a lag everything stays in this process
     )
+    lines = whole_steps.steps_of({**config, "opponents": [{"source": "start"}]})
     warm = lines[WARM:]
     seconds = warm[-1]["at"] - lines[WARM - 1]["at"]
     return {

@@ -18,7 +18,7 @@ from training.learn import batch as packing
 from training.learn import update
 from training.learn.batch import Batch, Item
 from training.learn.policy import Policy
-from training.learn.rows import Part, packed
+from training.learn.rows import PackedTrace, packed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,10 +42,11 @@ class PaddedLayout:
         return PaddedLayout(self.shape, self.positions.to(device), self.seen.to(device))
 
 
-def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:
+def cut(items: Sequence[Item], tokens: int, ranks: int = 1) -> list[list[Item]]:
     """Return the items in groups whose padded size is at most `tokens` (a longer row is alone).
 
-    Rows with branches come first, then long ones: what has no branches would be padded by those of the others.
+    Rows with branches come first, then long ones: what has no branches would be padded by those of the others. `ranks`
+    is 1: padded rows were those of one process.
     """
     groups: list[list[Item]] = []
     for item in sorted(items, key=lambda item: (bool(item.branches), item.width), reverse=True):
@@ -61,10 +62,10 @@ def size(group: Sequence[Item]) -> int:
     return len(group) * (max(map(len, group)) + max(item.width - len(item) for item in group))
 
 
-def batches(items: Sequence[Item], tokens: int, how: Aggregate) -> list[Batch]:
+def batches(items: Sequence[Item], tokens: int, how: Aggregate, ranks: int = 1) -> list[Batch]:
     """Return the padded passes of one update."""
     with patch.object(packing, "cut", cut):
-        return [padded(batch) for batch in packing.batches(items, tokens, how)]
+        return [padded(batch) for batch in packing.batches(items, tokens, how, ranks)]
 
 
 def padded(batch: Batch) -> Batch:
@@ -91,7 +92,7 @@ def padded(batch: Batch) -> Batch:
 
 
 def _layout(
-    parts: Sequence[Part], rows: Sequence[Tensor], columns: Sequence[Tensor], start: int, shape: tuple[int, int]
+    parts: Sequence[PackedTrace], rows: Sequence[Tensor], columns: Sequence[Tensor], start: int, shape: tuple[int, int]
 ) -> PaddedLayout:
     count, length = shape
     if length == start:

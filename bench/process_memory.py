@@ -49,10 +49,10 @@ def measure(arguments: Namespace) -> dict[str, Any]:
             planned = memory.learner(config, shape, ranks)
             loaded = sum(line.bytes for line in planned.lines if line.name in LOADED)
             with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
-                found = _processes(ranks, _learner, (str(Path(scratch) / "ranks"), folder, config.learn.to_dict()))
+                measured = _processes(ranks, _learner, (str(Path(scratch) / "ranks"), folder, config.learn.to_dict()))
             rows += [
                 _row(f"rank {rank} of {ranks}, {name}", each, loaded, _without_cuda(planned))
-                for rank, each in enumerate(found)
+                for rank, each in enumerate(measured)
             ]
     config = _config(folder, arguments, {})
     planned = memory.engine(config, shape)
@@ -86,15 +86,15 @@ def _without_cuda(planned: Memory) -> int:
     return Memory(tuple(each for each in planned.lines if not each.name.startswith("CUDA"))).total
 
 
-def _row(process: str, found: Mapping[str, int], loaded: int, peak: int) -> dict[str, Any]:
+def _row(process: str, measured: Mapping[str, int], loaded: int, peak: int) -> dict[str, Any]:
     """Return what was measured beside what was planned."""
     return {
         "process": process,
-        **found,
+        **measured,
         "loaded_planned": loaded,
         "peak_planned": peak,
-        "loaded_ratio": found["loaded"] / loaded,
-        "peak_ratio": found["peak"] / peak,
+        "loaded_ratio": measured["loaded"] / loaded,
+        "peak_ratio": measured["peak"] / peak,
     }
 
 
@@ -105,12 +105,12 @@ def _processes(count: int, work: Callable[..., dict[str, int]], arguments: tuple
     started = [context.Process(target=_run, args=(number, count, work, arguments, results)) for number in range(count)]
     for process in started:
         process.start()
-    found: dict[int, Any] = dict(results.get(timeout=LIMIT_S) for _ in started)
+    measured: dict[int, Any] = dict(results.get(timeout=LIMIT_S) for _ in started)
     for process in started:
         process.join()
-    if failed := [each for each in found.values() if isinstance(each, str)]:
+    if failed := [each for each in measured.values() if isinstance(each, str)]:
         raise RuntimeError(failed[0])
-    return [found[number] for number in range(count)]
+    return [measured[number] for number in range(count)]
 
 
 def _run(
@@ -122,21 +122,22 @@ def _run(
         results.put((number, traceback.format_exc()))
 
 
-def _learner(rank: int, world: int, meeting: str, folder: str, learn: dict[str, Any]) -> dict[str, int]:
+def _learner(rank: int, world: int, rendezvous: str, folder: str, learn: dict[str, Any]) -> dict[str, int]:
     """Load, and update twice: the moments of the optimizer are there at the second peak."""
     import torch
 
     from training.attempts.progress import Progress
-    from training.learn import memory as free
-    from training.learn import policy, ranks
+    from training.learn import memory as allocator
+    from training.learn import numerics, policy, ranks
     from training.learn.update import Updater
     from training.run_sections import LearnSection
     from training.rundir import AttemptDir
 
-    _warm_up(torch)
-    group = ranks.join(rank, world, meeting, "cpu") if world > 1 else ranks.ALONE
-    group.gather(rank)
     section = LearnSection.from_dict(learn)
+    numerics.set_up(section, 1)
+    _warm_up(torch)
+    group = ranks.join(rank, world, rendezvous, "cpu") if world > 1 else ranks.ALONE
+    group.gather(rank)
     before = _resident()
     made = policy.load(folder, (), section, seed=0, temperature=1.0, device="cpu", group=group)
     loaded = _resident()
@@ -153,7 +154,7 @@ def _learner(rank: int, world: int, meeting: str, folder: str, learn: dict[str, 
                 values = forward(made, items, old=False, reference=True)
                 _share(group, items, [value is not None for value in values])
             updater.run([items], step, progress)
-            free.release()  # as the learner does
+            allocator.release()  # as the learner does
     peak = _peak()
     group.close()
     return {"before": before, "loaded": loaded - before, "peak": peak - before}
@@ -161,10 +162,11 @@ def _learner(rank: int, world: int, meeting: str, folder: str, learn: dict[str, 
 
 def _share(group: Any, items: list[Any], mine: list[bool]) -> None:
     """Give every rank what the others measured, as the driver does."""
-    rows = {number: item.reference for number, (item, own) in enumerate(zip(items, mine, strict=True)) if own}
-    for part in group.gather(rows):
-        for number, row in part.items():
-            items[number].reference = row
+    import numpy as np
+
+    rows = [(number, item.reference.tolist()) for number, item in enumerate(items) if mine[number]]
+    for number, row in (each for part in group.gather(rows) for each in part):
+        items[number].reference = np.asarray(row, np.float32)
 
 
 def _items(tokens: int, count: int, vocabulary: int) -> list[Any]:
@@ -230,9 +232,9 @@ def _warm_up(torch: Any) -> None:
 
 
 def _resident() -> int:
-    from training.learn import memory as free
+    from training.learn import memory as allocator
 
-    free.release()
+    allocator.release()
     return _status("VmRSS")
 
 

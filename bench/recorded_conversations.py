@@ -63,9 +63,9 @@ class ForwardingEngine:
         """Forward the call."""
         return await self.inner.score(prefix, continuations)
 
-    async def load_weights(self, weights: Weights) -> None:
+    async def load_weights(self, weights: Weights, version: int | None = None) -> None:
         """Forward the call."""
-        await self.inner.load_weights(weights)
+        await self.inner.load_weights(weights, version)
 
     async def close(self) -> None:
         """Forward the call."""

@@ -47,7 +47,7 @@ FORMS = {
 def main(arguments: Namespace) -> dict[str, Any]:
     """Return for each page its computed lines, and those that the page does not contain (once it is written)."""
     pages = {}
-    for name, lines in measured_pages(arguments.dir).items():
+    for name, lines in PAGES.items():
         computed, path = list(lines(raw_of(name, arguments.dir))), arguments.dir / f"{name}.md"
         text = _text(path)
         if arguments.write and BEGIN in text:
@@ -55,12 +55,6 @@ def main(arguments: Namespace) -> dict[str, Any]:
             path.write_text(text, "utf-8")
         pages[name] = {"lines": computed, "missing": [line for line in computed if line not in text]}
     return {"pages": pages, "ok": not any(page["missing"] for page in pages.values())}
-
-
-def measured_pages(folder: Path) -> dict[str, Callable[[Raw], Iterator[str]]]:
-    """Return `PAGES` without those that wait for their raw numbers."""
-    waiting = {name for name in PENDING if not (folder / f"{name}.json").is_file()}
-    return {name: lines for name, lines in PAGES.items() if name not in waiting}
 
 
 def between_marks(text: str, lines: Sequence[str]) -> str:
@@ -661,5 +655,3 @@ FILES = {
     "csp": ("csp", "csp_stronger"),
 }
 """The raw files of a page that has several."""
-PENDING = ("scale",)
-"""Pages that may be without raw numbers: they are computed once these are there."""

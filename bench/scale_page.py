@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from bench import gpu, step_model
-from bench.scale import PARTS
+from bench import gpu, gpu_costs, step_model, step_tables
 from bench.site_conditions import idle
+from bench.step_tables import Scaling
 from bench.whole_steps import PHASES
 
 Raw = Mapping[str, Any]
 COMPARED = ("packing", "engines", "ranks", "overlap")
-SHOWN = (*COMPARED, "sync", "model", "gpu")
-"""Parts that have tables; of others the page has the lines that the measurement prints."""
+"""Parts that are rows of the first table."""
 
 
 def page(raw: Raw) -> Iterator[str]:
@@ -22,18 +20,25 @@ def page(raw: Raw) -> Iterator[str]:
     parts = raw["parts"]
     if compared := {name: parts[name] for name in COMPARED if name in parts}:
         yield from _compared(compared)
-    for name, table in (("sync", _sync), ("model", _model), ("gpu", _gpu)):
+    for name, table in TABLES.items():
         if name in parts:
             yield ""
             yield from table(parts[name])
-    for name in parts:
-        if name not in SHOWN:
-            yield ""
-            yield f"{name}: {import_module(PARTS[name]).line(parts[name])}"
     yield ""
-    where = raw["conditions"]
-    load = f"{where['load_before']:.2f}, {where['load_after']:.2f}{'' if idle(where) else ' (not idle)'}"
-    yield f"Commit {where['commit']}, {where['cores']} cores, {where['processor']}; load before, after: {load}."
+    yield "| parts | commit | command began | cores | processor | load before the command | after the part |"
+    yield "|---|---|---|---|---|---|---|"
+    names: dict[str, list[str]] = {}
+    for name, part in parts.items():
+        names.setdefault(_measured(part["measured"]), []).append(name)
+    for line, those in names.items():
+        yield f"| {', '.join(those)} | {line} |"
+
+
+def _measured(where: Raw) -> str:
+    """Return the conditions of a part as cells."""
+    load = f"{where['load_before']:.2f}{'' if idle(where) else ' (not idle)'}"
+    cells = [where["commit"], where["began"], str(where["cores"]), where["processor"], load]
+    return " | ".join([*cells, f"{where['load_after']:.2f}"])
 
 
 def _compared(parts: Raw) -> Iterator[str]:
@@ -90,35 +95,50 @@ def _model(part: Raw) -> Iterator[str]:
         f"request to an engine's process, and {1000 * driver['credit_s']:.1f} ms for the credit and the record of a "
         f"conversation of {driver['work']['trace_tokens']:.0f} tokens."
     )
-    for name, title in (("strong", "the same work"), ("weak", "as much work for each GPU")):
-        yield ""
-        yield from _scaling(part["gpus"][name], title)
+    costs = step_tables.costs(driver)
+    yield ""
+    yield step_tables.facts(costs)
+    yield ""
+    yield from _scaling(step_tables.strong(costs), "the same work")
+    yield ""
+    yield from _scaling(step_tables.weak(costs), "as much work for each GPU")
     yield ""
     yield "| number | source |"
     yield "|---|---|"
-    yield from (f"| {number} | {source} |" for number, source in part["sources"].items())
+    yield from (f"| {number} | {source} |" for number, source in gpu_costs.SOURCES.items())
 
 
-def _scaling(table: Raw, title: str) -> Iterator[str]:
+def _scaling(table: Scaling, title: str) -> Iterator[str]:
     yield (
-        f"| GPUs, {title} | ranks | engines | sampling | driver | learning | sync | step, lag 0 | lag 1 | "
+        f"| GPUs, {title} | ranks | engines | sampling | driver | learning | sync | credit | step, lag 0 | lag 1 | "
         "conversations per hour | limit |"
     )
-    yield "|" + "---|" * 11
-    for row in table["rows"]:
-        parts = " | ".join(f"{row['seconds'][name]:.0f} s" for name in ("engines", "driver", "learning", "sync"))
-        steps = f"{row['lag_0_s']:.0f} s | {row['lag_1_s']:.0f} s"
-        yield (
-            f"| {row['gpus']} | {row['ranks']} | {row['engines']} | {parts} | {steps} | "
-            f"{row['conversations_per_hour']:,.0f} | {row['limit']} |"
-        )
-    knee = table["knee"]
+    yield "|" + "---|" * 12
+    for row in table.rows:
+        of = row.parts
+        parts = " | ".join(f"{part:.0f} s" for part in (of.engines, of.driver, of.learning, of.sync, of.credit))
+        steps = f"{row.lag_0_s:.0f} s | {row.lag_1_s:.0f} s"
+        counts = f"{row.gpus} | {row.layout.ranks} | {row.layout.engines}"
+        yield f"| {counts} | {parts} | {steps} | {row.rate:,.0f} | {row.limit} |"
     yield ""
-    if knee is None:
-        yield f"With {title}, another GPU gives more than half of what the others give up to 512."
-    else:
-        row = next((row for row in table["rows"] if row["gpus"] >= knee), table["rows"][-1])
-        yield f"With {title}, another GPU gives less than half from {knee} on; it would take {row['lift']}."
+    if table.knee is None:
+        yield f"With {title}, doubling the GPUs adds at least half of the throughput, up to 512."
+        return
+    most = max(table.rows, key=lambda row: row.rate)
+    enough = next(row for row in table.rows if row.rate > 0.99 * most.rate)
+    falls = table.rows[-1].rate < 0.99 * most.rate
+    yield (
+        f"With {title}, doubling the GPUs from {table.knee} on adds less than half; {table.lift} would lift this. "
+        f"More than {enough.gpus} are {'slower' if falls else 'no faster'}."
+    )
+
+
+def _memory(part: Raw) -> Iterator[str]:
+    yield "| process | loaded | beside the plan | peak | beside the plan |"
+    yield "|---|---|---|---|---|"
+    for row in part["rows"]:
+        sizes = (f"{row[at] / 1e6:,.0f} MB | {100 * (row[f'{at}_ratio'] - 1):+.0f} %" for at in ("loaded", "peak"))
+        yield f"| {row['process']} | {' | '.join(sizes)} |"
 
 
 def _gpu(part: Raw) -> Iterator[str]:
@@ -131,3 +151,7 @@ def _gpu(part: Raw) -> Iterator[str]:
     devices = sorted({row["device"] for parts in part["shapes"].values() for row in parts.values() if "device" in row})
     yield ""
     yield f"Measured on: {', '.join(devices) or 'nothing'}. Published: {part['source']}."
+
+
+TABLES: dict[str, Callable[[Raw], Iterator[str]]] = {"sync": _sync, "model": _model, "memory": _memory, "gpu": _gpu}
+"""Parts with tables of their own."""

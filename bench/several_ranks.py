@@ -1,7 +1,8 @@
 """Two learner ranks beside one: tokens learned per second, each rank in a process of its own on one core.
 
 Both do the same updates of the same adapters from the traces of Werewolf games (`bench.packing`), and time includes
-what the driver sends and gets back.
+what the driver sends and gets back. The traces are those of middle length, which make two micro-batches of about as
+many tokens: a step has many, of which ranks get as many each.
 """
 
 from __future__ import annotations
@@ -32,13 +33,17 @@ from training.text.template import ChatTokenizer
 
 __all__ = ["line", "measure"]
 
+TRACES = 6
+
 
 def measure(arguments: Namespace) -> dict[str, Any]:
     """Return the comparison."""
     folder = bases.resolve(arguments.model)
     chat = ChatTokenizer(load_tokenizer(folder))
     played = [trace for episode in games(arguments.games, arguments.seed) for trace in traces(episode, chat)]
-    items = [item(trace, number) for number, trace in enumerate(played)]
+    items = sorted((item(trace, number) for number, trace in enumerate(played)), key=lambda each: each.width)
+    first = max(0, (len(items) - TRACES) // 2)
+    items = items[first : first + TRACES]
     with processes.start(gpus=0), tempfile.TemporaryDirectory(prefix="bench-") as scratch:
         progress = Progress(AttemptDir(Path(scratch)), 0)
         sides = [_ranks(arguments, str(folder), count) for count in (2, 1)]

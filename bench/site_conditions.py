@@ -10,7 +10,7 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def load_now() -> float:
     return round(os.getloadavg()[0], 2)
 
 
-def idle(measurement: dict[str, Any]) -> bool:
+def idle(measurement: Mapping[str, Any]) -> bool:
     """Return whether the machine was idle when a measurement began."""
     return bool(measurement["load_before"] / measurement["cores"] <= IDLE)
 

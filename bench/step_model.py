@@ -4,7 +4,7 @@ An engine that decodes b sequences at once takes `decode_step` + b · `decode_to
 conversation are sequential, so an engine decodes at least as many steps as the longest conversation has tokens. The
 driver plays the games meanwhile, one turn after the other. Learner ranks read whole micro-batches; FSDP gathers the
 weights for the forward and for the backward pass of each, and reduces its gradients. Engines take the new weights from
-the store of their node, to which they are sent from that of the first rank. Without a lag a step is the sum of these;
+the store of their node; to other nodes than the first rank's they are sent. Without a lag a step is the sum of these;
 with a lag sampling and learning overlap, and the slower of the two counts.
 """
 
@@ -37,10 +37,11 @@ class Costs:
     """What the parts cost, in seconds, bytes and seconds per byte.
 
     `running`: most sequences that an engine decodes at once. `batch`: tokens of a micro-batch. `update`: the fixed part
-    of learning. `exchanged`: bytes that a rank gathers and reduces for a micro-batch, of infinitely many ranks.
-    `overlapped`: this happens while it computes. `weights`: bytes that are handed to the engines. `hand`: gathering,
-    storing and loading them on one node. `send`: to each further node, which all read from the first. `turn` and
-    `credit`: the driver's work for a turn, and for a conversation once it has been played. `fixed`: the rest of a step.
+    of learning. `collective_bytes`: what each of many ranks gathers and reduces for a micro-batch, each byte `within`
+    a node or, with more than `per_node` ranks, `between` nodes; `overlapped`: while it computes. `weights`: bytes that
+    the engines get. `load`: gathering, storing and loading a byte on one node. `send`: to each further node, which all
+    read from the first. `turn` and `credit`: the driver's work for a turn, and for a conversation once it has been
+    played. `fixed`: the rest of a step.
     """
 
     decode_step: float
@@ -50,12 +51,12 @@ class Costs:
     learn_token: float
     batch: int
     update: float = 0.0
-    exchanged: float = 0.0
+    collective_bytes: float = 0.0
     within: float = 0.0
     between: float = 0.0
     overlapped: bool = False
     weights: float = 0.0
-    hand: float = 0.0
+    load: float = 0.0
     send: float = 0.0
     turn: float = 0.0
     credit: float = 0.0
@@ -104,10 +105,10 @@ def engines(work: Work, costs: Costs, count: int) -> float:
     return costs.decode_step * steps + most * (work.sampled * costs.decode_token + work.read * costs.read_token)
 
 
-def exchange(costs: Costs, ranks: int) -> float:
+def collectives(costs: Costs, ranks: int) -> float:
     """Return the seconds in which FSDP gathers weights and reduces gradients, for one micro-batch."""
     each = costs.within if ranks <= costs.per_node else costs.between
-    return costs.exchanged * (ranks - 1) / ranks * each
+    return costs.collective_bytes * (ranks - 1) / ranks * each
 
 
 def learning(work: Work, costs: Costs, ranks: int) -> float:
@@ -115,13 +116,14 @@ def learning(work: Work, costs: Costs, ranks: int) -> float:
     tokens = work.conversations * work.learned
     size = min(costs.batch, math.ceil(tokens / ranks))
     rounds = math.ceil(math.ceil(tokens / size) / ranks)
-    compute, exchanged = size * costs.learn_token, exchange(costs, ranks)
-    return costs.update + rounds * (max(compute, exchanged) if costs.overlapped else compute + exchanged)
+    compute, communication = size * costs.learn_token, collectives(costs, ranks)
+    return costs.update + rounds * (max(compute, communication) if costs.overlapped else compute + communication)
 
 
-def sync(costs: Costs, nodes: int) -> float:
-    """Return the seconds until all engines have new weights."""
-    return costs.weights * (costs.hand + costs.send * (nodes - 1))
+def sync(costs: Costs, layout: Layout) -> float:
+    """Return the seconds until all engines have new weights. Ranks fill the first nodes, engines the others."""
+    receiving = layout.nodes - max(1, layout.ranks // costs.per_node)
+    return costs.weights * (costs.load + costs.send * receiving)
 
 
 def step(work: Work, costs: Costs, layout: Layout) -> Step:
@@ -130,20 +132,19 @@ def step(work: Work, costs: Costs, layout: Layout) -> Step:
         engines(work, costs, layout.engines),
         work.conversations * work.turns * costs.turn,
         learning(work, costs, layout.ranks),
-        sync(costs, layout.nodes),
+        sync(costs, layout),
         work.conversations * costs.credit,
         costs.fixed,
     )
 
 
 def layouts(gpus: int, per_node: int = 8) -> Iterator[Layout]:
-    """Yield the ways to divide GPUs between ranks, of which there are a power of two, and engines."""
+    """Yield the ways to divide GPUs between ranks and engines."""
     nodes = math.ceil(gpus / per_node)
     if gpus == 1:
         yield Layout(1, 1, shared=True)
-    for power in range(gpus.bit_length()):
-        if 2**power < gpus:
-            yield Layout(gpus - 2**power, 2**power, nodes)
+    for ranks in range(1, gpus):
+        yield Layout(gpus - ranks, ranks, nodes)
 
 
 def seconds(parts: Step, layout: Layout, *, lag: bool) -> float:
@@ -152,9 +153,9 @@ def seconds(parts: Step, layout: Layout, *, lag: bool) -> float:
 
 
 def best(work: Work, costs: Costs, gpus: int, *, lag: bool) -> tuple[Layout, Step]:
-    """Return the layout with the fastest step, and its parts."""
+    """Return the layout with the fastest step, and its parts; of equally fast ones that with the other `lag`."""
     options = [(layout, step(work, costs, layout)) for layout in layouts(gpus, costs.per_node)]
-    return min(options, key=lambda option: seconds(option[1], option[0], lag=lag))
+    return min(options, key=lambda option: [seconds(option[1], option[0], lag=each) for each in (lag, not lag)])
 
 
 def limit(work: Work, costs: Costs, layout: Layout, *, lag: bool) -> str:
@@ -164,7 +165,7 @@ def limit(work: Work, costs: Costs, layout: Layout, *, lag: bool) -> str:
         "decoding": replace(costs, decode_token=0.0, read_token=0.0),
         "driver": replace(costs, turn=0.0, credit=0.0),
         "micro-batches": replace(costs, learn_token=0.0),
-        "exchange of ranks": replace(costs, exchanged=0.0),
+        "FSDP collectives": replace(costs, collective_bytes=0.0),
         "sync": replace(costs, weights=0.0),
         "update": replace(costs, update=0.0, fixed=0.0),
     }
@@ -172,7 +173,7 @@ def limit(work: Work, costs: Costs, layout: Layout, *, lag: bool) -> str:
 
 
 def knee(rate: Callable[[int], float], least: int = 8, most: int = 512) -> int | None:
-    """Return the least of 8, 16, 32 … GPUs of which twice as many give less than half as much again; None to `most`."""
+    """Return the least of 8, 16, 32 … GPUs whose doubling adds less than half of the rate; None up to `most`."""
     while least <= most:
         if rate(2 * least) < 1.5 * rate(least):
             return least

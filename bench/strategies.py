@@ -21,11 +21,11 @@ import numpy as np
 
 from bench.rows import stored_row
 from training import bases
+from training.engines.local.embedding import embed_all
+from training.engines.pooling import Pooling
 from training.errors import BadInput
 from training.labels import classifier
 from training.labels.classifier import best_thresholds, cross_validated, folds, ranking
-from training.labels.embedding import embed_all
-from training.labels.info import Pooling
 from training.labels.prevalence import error_rates, rate, true_prevalence
 from training.labels.turns import LabelledTurns
 from training.seeding import rng

@@ -2,7 +2,7 @@
 
 The run has one engine and one learner rank, each in a process of its own on one core, and no lag, so that a step is the
 sum of its phases. Beside it is the same run in one process. The first step, in which processes warm up, is left out.
-`bytes` are those of the weights that are handed over, in float32.
+`bytes` are those of the weights that are sent, in float32.
 """
 
 from __future__ import annotations
@@ -51,14 +51,7 @@ def _config(arguments: Namespace, cluster: dict[str, Any]) -> dict[str, Any]:
         arguments,
         arguments.seed,
         rollout={"scenarios": 1, "games": arguments.games},
-        learn={
-            "steps": STEPS,
-            "save_every": STEPS,
-            "threads": 1,
-            "kl": "none",
-            "kl_measured": False,
-            "ent_coef": 1e-3,  # few games may all end alike, and teach nothing else
-        },
+        learn={"steps": STEPS, "save_every": STEPS},
         cluster=cluster,
     )
 

@@ -19,7 +19,8 @@ from training.config import parse
 from training.rundir import RunDir
 from training.store import read_lines
 
-Line = Mapping[str, Any]
+StepMetrics = Mapping[str, Any]
+"""The line that a run writes of a step."""
 PHASES = ("sampling", "learning", "sync", "rest")
 
 
@@ -31,7 +32,15 @@ def configuration(arguments: Namespace, seed: int, **sections: Mapping[str, Any]
         "engine": {"name": arguments.engine},
         "sampling": {"max_tokens": 24},
         "game": {"name": "negotiation", "settings": {"turn_limit": 4}},
-        "learn": {"lr": 1e-4, "critic_warmup": 1, "tokens_per_batch": arguments.tokens},
+        "learn": {
+            "lr": 1e-4,
+            "critic_warmup": 1,
+            "tokens_per_batch": arguments.tokens,
+            "threads": 1,
+            "kl": "none",
+            "kl_measured": False,
+            "ent_coef": 1e-3,  # few games may all end alike, and teach nothing else
+        },
         "stop": {"failing": 1.0},
     }
     for name, values in sections.items():
@@ -39,7 +48,7 @@ def configuration(arguments: Namespace, seed: int, **sections: Mapping[str, Any]
     return config
 
 
-def steps_of(config: dict[str, Any]) -> list[Line]:
+def steps_of(config: dict[str, Any]) -> list[StepMetrics]:
     """Run a configuration in a temporary folder; return a line of metrics for each step."""
     from training.learn.trainer import run  # imports torch, which pages of results do not need
 
@@ -51,7 +60,7 @@ def steps_of(config: dict[str, Any]) -> list[Line]:
         return [line for line, _ in read_lines(run_dir.attempt(1).metrics)]
 
 
-def seconds(lines: Sequence[Line], warm: int) -> list[dict[str, float]]:
+def seconds(lines: Sequence[StepMetrics], warm: int) -> list[dict[str, float]]:
     """Return the seconds of each phase and of the whole, by step, without the first `warm` ≥ 1 steps."""
     rows = []
     for before, line in zip(lines[warm - 1 :], lines[warm:], strict=False):

@@ -67,8 +67,12 @@ def test_random_weights_of_a_shape_play_and_learn(tmp_path, monkeypatch):
 
 
 def test_a_part_that_fails_says_so_and_the_next_one_runs(tmp_path, monkeypatch):
-    given = {"full": {"failed": "exit code 1: no memory"}, "lora": {"tokens_per_s": 5.0}, "sampling": {"missing": "x"}}
-    monkeypatch.setattr(gpu, "run_part", lambda shape, part, folder, limit: given.get(part, {"seconds": 1.0}))
+    results = {
+        "full": {"failed": "exit code 1: no memory"},
+        "lora": {"tokens_per_s": 5.0},
+        "sampling": {"missing": "x"},
+    }
+    monkeypatch.setattr(gpu, "run_part", lambda shape, part, folder, limit: results.get(part, {"seconds": 1.0}))
     monkeypatch.setattr(gpu, "_gpu", lambda: False)
     out = tmp_path / "out.jsonl"
     result = gpu.measure(Namespace(minutes=9, out=out))

@@ -5,11 +5,12 @@ from functools import partial
 
 import pytest
 
-from bench import overlap, scale, several_engines, several_ranks, step_time, sync
+from bench import overlap, scale, several_engines, several_ranks, step_time, sync, whole_steps
 from bench.__main__ import parser
 from bench.scale import sized
 from bench.whole_steps import PHASES, seconds, weight_bytes
 from tests.toy_models import write_random_llama
+from training.config import parse
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -52,12 +53,22 @@ def test_two_ranks_learn_what_one_learns(arguments):
     assert result["ratio"] == pytest.approx(result["a"]["median"] / result["b"]["median"])
 
 
-def test_runs_with_and_without_a_lag_play_as_much(arguments):
+def test_a_lag_is_compared_by_the_seconds_of_all_steps_but_the_first_two(arguments, monkeypatch):
+    def played(config):
+        """Steps of 10 s without a lag and of 4 s with one, after two that take a minute; the reward falls with it."""
+        parsed = parse(config)
+        lag, seconds = parsed.cluster.lag, {0: 10.0, 1: 4.0}[parsed.cluster.lag]
+        assert [each.source for each in parsed.opponents] == ["start"]
+        times = [60.0, 120.0, *(120.0 + seconds * step for step in range(1, parsed.learn.steps - 1))]
+        phases = {"sampling_s": 4.0, "learning_s": 3.0, "sync_s": 1.0}
+        return [{"at": at, "reward": 0.5 - 0.1 * lag, **phases} for at in times]
+
+    monkeypatch.setattr(whole_steps, "steps_of", played)
     result = scale.main(Namespace(**{**vars(arguments), "part": ["overlap"]}))["parts"]["overlap"]
     assert result["work"] == {"steps": 4, "games": 8}
-    for side in "ab":
-        (read,) = result[side]["runs"]
-        assert read["rate"] == pytest.approx(3600 * 8 / read["step_s"])
+    assert (result["a"]["median"], result["b"]["median"]) == (3600 * 8 / 4, 3600 * 8 / 10)
+    assert result["ratio"] == 2.5
+    assert result["reward_difference"] == {"mean": pytest.approx(-0.1), "half_width": 0.0, "seeds": 1}
     assert overlap.line(result).endswith("over 1 seeds")
 
 
@@ -76,14 +87,21 @@ def test_the_phases_of_a_step_add_up_and_the_sync_has_its_share(arguments, monke
 
 
 def test_the_model_of_a_step_is_fitted_and_checked(arguments, monkeypatch):
-    monkeypatch.setattr(step_time, "STEPS", 3)
-    monkeypatch.setattr(step_time, "FITTED", (4, 12))
-    monkeypatch.setattr(step_time, "CHECKED", 8)
+    def played(arguments, games, cluster):
+        """Steps whose phases grow with the games in a straight line, of which a lag saves the shorter side."""
+        work = {"episodes": games, "turns": 4.0, "sampled_tokens": 40 * games, "trace_tokens": 500 * games}
+        sampling, learning, sync, rest = 0.4 + 0.04 * games, 1.0 + 0.5 * games, 0.2, 0.1 * games
+        whole = max(sampling, learning + sync) + rest if cluster.get("lag") else sampling + learning + sync + rest
+        return [{**work, "sampling": sampling, "learning": learning, "sync": sync, "rest": rest, "step": whole}] * 3
+
+    monkeypatch.setattr(step_time, "_run", played)
     monkeypatch.setattr(step_time.os, "sched_getaffinity", lambda _: {0, 1})
-    result = step_time.measure(arguments)
+    result = step_time.measure(Namespace(**{**vars(arguments), "tokens": 500}))  # a conversation is a micro-batch
     assert all(value >= 0 for value in result["fit"]["costs"].values())
     one, ahead, two = result["checks"]
+    assert one["measured_s"] == pytest.approx(0.72 + 5.0 + 0.2 + 0.8)
     for check in (one, ahead):
         assert check["error"] == pytest.approx(check["modelled_s"] / check["measured_s"] - 1)
+    assert one["error"] == pytest.approx(0, abs=0.01)
     assert two["skipped"] == "3 processes need a core each"
     assert "limited by" in step_time.line(result)

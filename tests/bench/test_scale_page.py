@@ -1,9 +1,16 @@
 """The tables of a made-up result of `bench scale`: every cell by hand."""
 
 import json
+from importlib import import_module
 
-from bench import gpu_costs, results, scale_page, step_time
+import pytest
+
+from bench import results, scale, scale_page
+from bench.__main__ import parser
 from bench.gpu import PUBLISHED
+from bench.step_model import Layout, Step, Work
+from bench.step_tables import Row, Scaling
+from training.errors import BadInput
 
 SIDE = {"median": 100.0, "spread": [90.0, 110.0]}
 COMPARED = {"a": {"median": 300.4}, "b": SIDE, "ratio": 3.004, "ratios": [2.9, 3.1]}
@@ -24,8 +31,6 @@ MODEL = {
         {"engines": 2, "lag": 0, "conversations": 12, "skipped": "3 processes need a core each"},
     ],
     "driver": {"turn_s": 0.001, "request_s": 0.0005, "credit_s": 0.02, "work": {"trace_tokens": 2000.0}},
-    "gpus": step_time.tables(gpu_costs.costs(gpu_costs.FOUR_B, turn=0.002, credit=0.02)),
-    "sources": {"a number": "a source"},
 }
 GPU = {
     "shapes": {
@@ -42,11 +47,14 @@ GPU = {
     "published": [{"shape": shape, "part": part, **row} for (shape, part), row in PUBLISHED.items()],
     "source": "a benchmark",
 }  # fmt: skip
-CONDITIONS = {"commit": "abcd", "cores": 2, "processor": "a CPU", "load_before": 0.1, "load_after": 1.0}
+CONDITIONS = {
+    "commit": "abcd", "began": "2026-01-02T03:04:05+00:00", "cores": 2, "processor": "a CPU", "load_before": 0.1,
+    "load_after": 1.0,
+}  # fmt: skip
 
 
 def lines(**parts):
-    return list(scale_page.page({"parts": parts, "conditions": CONDITIONS}))
+    return list(scale_page.page({"parts": {name: {**part, "measured": CONDITIONS} for name, part in parts.items()}}))
 
 
 def test_comparisons_have_a_row_each():
@@ -59,7 +67,31 @@ def test_comparisons_have_a_row_each():
         for name in ("packing, traces", "packing, branches", "engines", "overlap")
     ]
     assert "Reward at the end, lag 1 minus lag 0: −0.010 ± 0.020 over 3 seeds." in made
-    assert made[-1] == "Commit abcd, 2 cores, a CPU; load before, after: 0.10, 1.00."
+    assert made[-1] == "| packing, engines, overlap | abcd | 2026-01-02T03:04:05+00:00 | 2 | a CPU | 0.10 | 1.00 |"
+
+
+def test_parts_that_were_measured_apart_have_conditions_of_their_own():
+    later = {**SYNC, "measured": {**CONDITIONS, "commit": "ef01", "load_before": 0.6}}
+    made = list(scale_page.page({"parts": {"model": {**MODEL, "measured": CONDITIONS}, "sync": later}}))
+    assert made[-2:] == [
+        "| model | abcd | 2026-01-02T03:04:05+00:00 | 2 | a CPU | 0.10 | 1.00 |",
+        "| sync | ef01 | 2026-01-02T03:04:05+00:00 | 2 | a CPU | 0.60 (not idle) | 1.00 |",
+    ]
+
+
+def test_a_file_of_results_keeps_the_parts_that_are_not_measured_again(tmp_path, monkeypatch):
+    out = tmp_path / "scale.json"
+    for round_, names in enumerate((["sync", "packing"], ["sync"])):
+        for name in names:
+            monkeypatch.setattr(import_module(scale.PARTS[name]), "measure", lambda _sizes, at=round_: {"round": at})
+        scale.main(parser().parse_args(["scale", "--out", str(out), "--part", *names]))
+    parts = json.loads(out.read_text())["parts"]
+    assert {name: part["round"] for name, part in parts.items()} == {"packing": 0, "sync": 1}
+    assert all(part["measured"]["cores"] > 0 for part in parts.values())
+    out.write_text('{"measurement": "move"}')
+    with pytest.raises(BadInput, match="other results"):
+        scale.main(parser().parse_args(["scale", "--out", str(out), "--part", "sync"]))
+    assert out.read_text() == '{"measurement": "move"}'
 
 
 def test_a_sync_above_its_target_says_so():
@@ -68,13 +100,47 @@ def test_a_sync_above_its_target_says_so():
     assert "The sync of 500 MB takes 6.0 % of a step, at most 5 %: **no**; 1000 MB/s." in made
 
 
+def test_memory_stands_beside_the_plan():
+    row = {"process": "rank 0 of 1", "loaded": 5e8, "loaded_ratio": 0.95, "peak": 1.2345e9, "peak_ratio": 1.1}
+    assert "| rank 0 of 1 | 500 MB | -5 % | 1,234 MB | +10 % |" in lines(memory={"rows": [row]})
+
+
+def test_every_part_is_on_the_page():
+    assert {*scale_page.COMPARED, *scale_page.TABLES} == scale.PARTS.keys()
+
+
 def test_the_model_has_checks_tables_and_sources():
     made = lines(model=MODEL)
     assert "| 1 engine, lag 0, 12 conversations | 1.10 s | 1.00 s | +10 % |" in made
     assert "| 2 engines, lag 0, 12 conversations | | not measured: 3 processes need a core each | |" in made
     assert sum(line.startswith("| 512 | ") for line in made) == 2
     assert sum(line.startswith("With ") for line in made) == 2
-    assert "| a number | a source |" in made
+    assert "| NVLink, 450 GB/s in each direction | NVIDIA's data sheet |" in made
+    assert any("the driver 1.50 ms for a turn and 81.9 ms for the credit" in line for line in made)  # 20 · 8192 / 2000
+
+
+@pytest.mark.parametrize(
+    "seconds, said",
+    [
+        ((10, 9, 8), "More than 32 are slower."),
+        ((9, 10, 10), "More than 64 are no faster."),
+        ((9, 9, 9), "More than 32 are no faster."),
+    ],
+)
+def test_where_a_step_stops_scaling_is_said(seconds, said):
+    """512 conversations take 1 s on 8 GPUs, and 1 / 10 s, 1 / 9 s … on more."""
+    rows = [
+        Row(
+            gpus,
+            Work(conversations=512, turns=1, sampled=1, read=1, learned=1),
+            Layout(1, 1),
+            Step(s, 0, 0, 0, 0, 0),
+            "",
+        )
+        for gpus, s in zip((8, 32, 64, 128), (1, *(1 / each for each in seconds)), strict=True)
+    ]
+    *_, last = scale_page._scaling(Scaling(tuple(rows), 32, "more"), "the same work")
+    assert last == f"With the same work, doubling the GPUs from 32 on adds less than half; more would lift this. {said}"
 
 
 def test_gpu_parts_stand_beside_what_others_published():
@@ -90,10 +156,6 @@ def test_gpu_parts_stand_beside_what_others_published():
     assert "| 4b | weights | skipped: it takes about 40 s, and 5 s are left |" in made
 
 
-def test_the_page_is_written_once_its_raw_numbers_are_there(tmp_path):
-    assert "scale" not in results.measured_pages(tmp_path)
-    raw = {"parts": {"sync": SYNC}, "conditions": CONDITIONS}
-    (tmp_path / "scale.json").write_text(json.dumps(raw), "utf-8")
-    assert results.measured_pages(tmp_path)["scale"](raw)
+def test_the_lines_are_written_between_the_marks_of_the_page():
     page = results.between_marks(f"# Scale\n\n{results.BEGIN}\n\n{results.END}\n", lines(sync=SYNC))
     assert "The sync of 500 MB" in page

@@ -1,0 +1,105 @@
+"""The model of a step on GPUs: a row by their number, from published costs and from the driver's measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from bench import gpu_costs, step_model
+from bench.step_model import Costs, Layout, Step, Work
+
+GPUS = (1, 8, 32, 64, 128, 256, 512)
+LIFTS = {
+    "the longest conversation": "more conversations in a step, shorter ones, or a lag",
+    "decoding": "more engines",
+    "driver": "playing games in several processes",
+    "micro-batches": "more learner ranks",
+    "FSDP collectives": "reducing gradients once per update instead of once per micro-batch",
+    "sync": "broadcasting weights from GPU to GPU",
+    "update": "fewer updates per step",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The fastest layout on so many GPUs with a lag: its parts, its seconds with a lag and without, what limits it."""
+
+    gpus: int
+    work: Work
+    layout: Layout
+    parts: Step
+    limit: str
+
+    @property
+    def lag_0_s(self) -> float:
+        """Seconds of a step without a lag."""
+        return step_model.seconds(self.parts, self.layout, lag=False)
+
+    @property
+    def lag_1_s(self) -> float:
+        """Seconds of a step with a lag."""
+        return step_model.seconds(self.parts, self.layout, lag=True)
+
+    @property
+    def rate(self) -> float:
+        """Conversations per hour with a lag."""
+        return 3600 * self.work.conversations / self.lag_1_s
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Rows by the number of GPUs, the number whose doubling adds less than half, and what would lift that."""
+
+    rows: tuple[Row, ...]
+    knee: int | None
+    lift: str
+
+
+def costs(driver: Mapping[str, Any]) -> Costs:
+    """Return the costs with a driver that was measured; what it does for a trace grows with the trace's tokens."""
+    credit = driver["credit_s"] / driver["work"]["trace_tokens"] * gpu_costs.WORK.learned
+    return gpu_costs.costs(gpu_costs.FOUR_B, turn=driver["turn_s"] + driver["request_s"], credit=credit)
+
+
+def strong(costs: Costs) -> Scaling:
+    """Return the table for the same work on more GPUs."""
+    return _scaling(lambda gpus: gpu_costs.WORK, costs)
+
+
+def weak(costs: Costs) -> Scaling:
+    """Return the table for as much work for each GPU."""
+    each = gpu_costs.WORK.conversations // 8
+    return _scaling(lambda gpus: replace(gpu_costs.WORK, conversations=each * gpus), costs)
+
+
+def _scaling(work_on: Callable[[int], Work], costs: Costs) -> Scaling:
+    def row_of(gpus: int) -> Row:
+        return row(work_on(gpus), costs, gpus)
+
+    knee = step_model.knee(lambda gpus: row_of(gpus).rate)
+    lift = "" if knee is None else LIFTS[row_of(2 * knee).limit]
+    return Scaling(tuple(map(row_of, GPUS)), knee, lift)
+
+
+def row(work: Work, costs: Costs, gpus: int) -> Row:
+    """Return the row of a number of GPUs."""
+    layout, parts = step_model.best(work, costs, gpus, lag=True)
+    return Row(gpus, work, layout, parts, step_model.limit(work, costs, layout, lag=True))
+
+
+def facts(costs: Costs) -> str:
+    """Return the work and the costs in words."""
+    work, cost = gpu_costs.WORK, asdict(costs)
+    milli = {name: 1000 * cost[name] for name in ("decode_step", "decode_token", "read_token", "learn_token", "turn")}
+    return (
+        f"A step of the first table, and of 8 GPUs of the second, has {work.conversations} conversations of "
+        f"{work.turns} turns; each has {work.sampled:,} sampled and {work.read:,} read tokens, and traces of "
+        f"{work.learned:,}; the longest has {work.longest} times as many. "
+        f"The model is Qwen3-4B with {gpu_costs.FOUR_B.parameters:,} weights, all of which learn; for a micro-batch "
+        f"of {costs.batch:,} tokens FSDP moves 8 bytes of each weight, and engines get 2. "
+        f"A decoding step of an engine, of at most {costs.running} sequences, takes {milli['decode_step']:.2f} ms and "
+        f"{milli['decode_token']:.3f} ms for each sequence, a read token {milli['read_token']:.3f} ms, a learned token "
+        f"{milli['learn_token']:.3f} ms, and the driver {milli['turn']:.2f} ms for a turn and "
+        f"{1000 * costs.credit:.1f} ms for the credit of a conversation."
+    )
