@@ -1,9 +1,9 @@
-"""`make test`: the whole test suite in four passes, with one closing line. Exits with the status of the first pass
+"""`make test`: the whole test suite in five passes, with one closing line. Exits with the status of the first pass
 that fails.
 
-Pure tests run on two processes, with a lower priority than the two passes beside them: the tests that drive a browser,
-and those that run vLLM or wait for processes, each one at a time. Then the tests that measure time run alone. If no
-Chromium is installed, root installs it with apt; for other users browser tests are skipped.
+Pure tests run on two processes, with a lower priority than the passes beside them: the tests that drive a browser, then
+those of engines and learners; and the others that run vLLM or wait for processes. Then the tests that measure time run
+alone. If no Chromium is installed, root installs it with apt; for other users browser tests are skipped.
 """
 
 import os
@@ -12,11 +12,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ET
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -46,23 +49,31 @@ def naming(*marks: str) -> list[str]:
     return [str(file) for file in files if any(f"mark.{mark}" in file.read_text("utf-8") for mark in marks)]
 
 
-TOGETHER = (
-    Pass(
-        "pure tests, on two processes",
-        ("-m", PURE, "-n", "2", "--dist", "worksteal"),  # neighbours share what their module prepares
-        {"OMP_NUM_THREADS": "1"},
-        ("nice", "-n", "5"),
+def waiting(*, learning: bool) -> list[str]:
+    """The test files that run vLLM or wait for processes: those of the folders `LEARNING`, or the others."""
+    folder = len((ROOT / "tests").parts)
+    return [file for file in naming("vllm", "process") if (Path(file).parts[folder] in LEARNING) == learning]
+
+
+LEARNING = ("engines", "evaluate", "learn", "players")
+"""Folders whose tests take about as long as the browser's leave until the pure ones end."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+IN_PLACE = {**ONE_THREAD, "RAY_worker_niceness": "0"}  # by itself Ray puts its processes behind the pure tests
+BY_TWO = ("-n", "2", "--dist", "worksteal")  # neighbours share what their module prepares
+CHAINS = (
+    (Pass("pure tests, on two processes", ("-m", PURE, *BY_TWO), ONE_THREAD, ("nice", "-n", "5")),),
+    (
+        Pass("browser, beside the pure tests", ("-m", BROWSER), files=lambda: [str(ROOT / "tests" / "browser")]),
+        Pass("engines and learners", ("-m", PROCESS), IN_PLACE, files=lambda: waiting(learning=True)),
     ),
-    Pass("browser, beside the pure tests", ("-m", BROWSER), files=lambda: [str(ROOT / "tests" / "browser")]),
-    Pass(
-        "vLLM and processes, beside the pure tests",
-        ("-m", PROCESS),
-        {"OMP_NUM_THREADS": "1"},
-        files=lambda: naming("vllm", "process"),
-    ),
+    (Pass("other processes and vLLM", ("-m", PROCESS), IN_PLACE, files=lambda: waiting(learning=False)),),
 )
+"""Passes that run at once; those of a chain run one after another."""
+TOGETHER = tuple(chain.from_iterable(CHAINS))
 ALONE = Pass("tests that measure time, alone", ("-m", "serial"), files=lambda: naming("serial"))
 NOTHING_COLLECTED = 5
+SLOWEST = 12
+"""Modules of each pass that are named with the time of their tests."""
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The best first: without the parts of a window, a page takes less than half of the CPU time."""
 PACKAGES = ("chromium-headless-shell", "chromium")
@@ -98,12 +109,15 @@ def _apt_get(*arguments: str) -> None:
     )
 
 
-def count(report: Path) -> Counter[str]:
+def read(report: Path) -> ET.Element:
+    """A JUnit report, empty if its pass did not come so far."""
+    return ET.parse(report).getroot() if report.exists() else ET.Element("testsuites")  # noqa: S314 (pytest wrote it)
+
+
+def count(report: ET.Element) -> Counter[str]:
     """The number of tests by outcome in a JUnit report."""
     outcomes: Counter[str] = Counter()
-    if not report.exists():
-        return outcomes
-    for suite in ET.parse(report).getroot().iter("testsuite"):  # noqa: S314 (written by pytest, a moment ago)
+    for suite in report.iter("testsuite"):
         number = {name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
         outcomes += Counter(
             failed=number["failures"],
@@ -112,6 +126,14 @@ def count(report: Path) -> Counter[str]:
             errors=number["errors"],
         )
     return outcomes
+
+
+def seconds(report: ET.Element) -> dict[str, float]:
+    """How long the tests of each module took, by its name, in a JUnit report; the longest first."""
+    taken: defaultdict[str, float] = defaultdict(float)
+    for case in report.iter("testcase"):
+        taken[case.get("classname", "")] += float(case.get("time", 0))
+    return dict(sorted(taken.items(), key=lambda each: -each[1]))
 
 
 def closing(outcomes: Counter[str], seconds: float) -> str:
@@ -136,16 +158,30 @@ def start(part: Pass, report: Path, output: IO[str] | None) -> subprocess.Popen[
     )
 
 
-def together(passes: Sequence[Pass], folder: Path) -> list[int]:
-    """Run passes at once, the output of the others after the first one's; return their exit codes."""
+def together(chains: Sequence[Sequence[Pass]], folder: Path) -> list[int]:
+    """Run chains at once, the output of all passes after that of the first; return the exit codes of the passes."""
+    passes = [*chain.from_iterable(chains)]
     print(f"test: {passes[0].title}", flush=True)
     outputs: list[IO[str] | None] = [None, *((folder / f"{at}.out").open("w+") for at in range(1, len(passes)))]
-    processes = [start(part, folder / f"{at}.xml", outputs[at]) for at, part in enumerate(passes)]
-    try:
-        codes = [process.wait() for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
+    processes: list[subprocess.Popen[str]] = []
+    codes, ended = [-signal.SIGKILL] * len(passes), threading.Event()
+
+    def run(numbers: Sequence[int]) -> None:
+        for at in numbers:
+            if not ended.is_set():
+                processes.append(process := start(passes[at], folder / f"{at}.xml", outputs[at]))
+                codes[at] = process.wait()
+
+    numbers = iter(range(len(passes)))
+    with ThreadPoolExecutor(len(chains)) as pool:
+        running = [pool.submit(run, [*islice(numbers, len(each))]) for each in chains]
+        try:
+            for each in running:
+                each.result()
+        finally:
+            ended.set()
+            for process in processes:
+                process.kill()
     for part, output in zip(passes, outputs, strict=True):
         if output is not None:
             print(f"test: {part.title}", flush=True)
@@ -168,11 +204,15 @@ def main() -> int:
     outcomes, begun = Counter[str](), time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        codes = together(TOGETHER, folder)
+        codes = together(CHAINS, folder)
         print(f"test: {ALONE.title}", flush=True)
         codes.append(start(ALONE, folder / f"{len(codes)}.xml", None).wait())
-        for number in range(len(codes)):
-            outcomes += count(folder / f"{number}.xml")
+        reports = [read(folder / f"{number}.xml") for number in range(len(codes))]
+    for part, report in zip((*TOGETHER, ALONE), reports, strict=True):
+        outcomes += count(report)
+        taken = seconds(report)
+        slowest = ", ".join(f"{module} {spent:.0f} s" for module, spent in islice(taken.items(), SLOWEST))
+        print(f"test: {part.title}: {sum(taken.values()):.0f} s in tests; {slowest}", flush=True)
     print(closing(outcomes, time.monotonic() - begun), flush=True)
     return status(codes, outcomes)
 

@@ -182,6 +182,26 @@ def test_a_pass_that_a_signal_ends_is_a_failure(codes, passed, status):
     assert test.status(codes, Counter(passed=passed)) == status
 
 
+def test_passes_of_a_chain_run_one_after_another_and_chains_at_once(tmp_path, monkeypatch, capfd):
+    """`b` and `c` wait for each other's folder; `d` comes after `c`, whose failure does not keep it from running."""
+    wait = "import sys, time\nfrom pathlib import Path\nPath({0!r}).mkdir()\n"
+    wait += "while not Path({1!r}).exists(): time.sleep(0.01)"
+    scripts = {
+        "b": wait.format("b", "c"),
+        "c": wait.format("c", "b") + "\nprint('of c')\nsys.exit(3)",
+        "d": "from pathlib import Path\nprint('of d')\nassert Path('c').exists()",
+    }
+
+    def start(part, report, output):
+        command = [sys.executable, "-c", scripts[part.title]]
+        return subprocess.Popen(command, cwd=tmp_path, stdout=output, text=True)
+
+    monkeypatch.setattr(test, "start", start)
+    b, c, d = (test.Pass(title, ()) for title in "bcd")
+    assert test.together([[b], [c, d]], tmp_path) == [0, 3, 0]
+    assert capfd.readouterr().out.split("\n") == ["test: b", "test: c", "of c", "test: d", "of d", ""]
+
+
 def test_outcomes_are_counted_from_a_report(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
@@ -195,8 +215,20 @@ def test_outcomes_are_counted_from_a_report(tmp_path):
     report = tmp_path / "report.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:django", "-c", "/dev/null", f"--rootdir={tmp_path}"]
     subprocess.run([*command, f"--junitxml={report}", str(tmp_path)], cwd=tmp_path, capture_output=True, check=False)
-    assert test.count(report) == Counter(passed=2, failed=1, skipped=1, errors=1)
-    assert test.count(tmp_path / "none.xml") == Counter()
+    assert test.count(test.read(report)) == Counter(passed=2, failed=1, skipped=1, errors=1)
+    assert test.count(test.read(tmp_path / "none.xml")) == Counter()
+
+
+def test_times_are_added_up_by_module(tmp_path):
+    cases = [("tests.a", 1.5), ("tests.b", 3), ("tests.a", 2)]
+    report = tmp_path / "report.xml"
+    report.write_text(
+        "<testsuites><testsuite>"
+        + "".join(f'<testcase classname="{module}" name="test" time="{time}"/>' for module, time in cases)
+        + "</testsuite></testsuites>"
+    )
+    assert list(test.seconds(test.read(report)).items()) == [("tests.a", 3.5), ("tests.b", 3)]
+    assert test.seconds(test.read(tmp_path / "none.xml")) == {}
 
 
 def test_a_lock_is_installed_once_into_the_environment_that_is_named(tmp_path, monkeypatch):
