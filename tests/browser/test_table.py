@@ -30,6 +30,7 @@ def press(page: Page, *keys: str) -> None:
 
 def tab_to(page: Page, what: str, most: int = 80) -> None:
     """Press Tab until the focused element is the one that a selector names."""
+    page.wait_for_load_state("domcontentloaded")  # a page that has just begun has nothing that could be focused
     for _ in range(most):
         press(page, "Tab")
         if page.evaluate("what => document.activeElement.matches(what)", what):
