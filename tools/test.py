@@ -58,15 +58,15 @@ def waiting(*, learning: bool) -> list[str]:
 LEARNING = ("engines", "evaluate", "learn", "players")
 """Folders whose tests take about as long as the browser's leave until the pure ones end."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-IN_PLACE = {**ONE_THREAD, "RAY_worker_niceness": "0"}  # by itself Ray puts its processes behind the pure tests
+SAME_PRIORITY = {**ONE_THREAD, "RAY_worker_niceness": "0"}  # by itself Ray puts its processes behind the pure tests
 BY_TWO = ("-n", "2", "--dist", "worksteal")  # neighbours share what their module prepares
 CHAINS = (
     (Pass("pure tests, on two processes", ("-m", PURE, *BY_TWO), ONE_THREAD, ("nice", "-n", "5")),),
     (
         Pass("browser, beside the pure tests", ("-m", BROWSER), files=lambda: [str(ROOT / "tests" / "browser")]),
-        Pass("engines and learners", ("-m", PROCESS), IN_PLACE, files=lambda: waiting(learning=True)),
+        Pass("engines and learners", ("-m", PROCESS), SAME_PRIORITY, files=lambda: waiting(learning=True)),
     ),
-    (Pass("other processes and vLLM", ("-m", PROCESS), IN_PLACE, files=lambda: waiting(learning=False)),),
+    (Pass("other processes and vLLM", ("-m", PROCESS), SAME_PRIORITY, files=lambda: waiting(learning=False)),),
 )
 """Passes that run at once; those of a chain run one after another."""
 TOGETHER = tuple(chain.from_iterable(CHAINS))

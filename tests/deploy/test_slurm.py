@@ -75,7 +75,11 @@ def submit(tmp_path):
             (commands / name).chmod(0o755)
         (tmp_path / "config.toml").write_text(CONFIG)
         environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(("DATABASE", "REDIS", "RAY_"))},
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith(("DATABASE", "REDIS", "RAY_ADDRESS"))
+            },
             "PATH": f"{commands}:{os.environ['PATH']}",
             "SRUN_LOG": str(tmp_path / "srun.log"),
             "SLURM_SUBMIT_DIR": str(ROOT),
