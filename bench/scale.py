@@ -32,7 +32,7 @@ USUAL: dict[str, Any] = {"model": "smollm2-135m", "dtype": "float32", "tokens": 
 SIZES: dict[str, dict[str, Any]] = {
     "packing": {"dtype": "bfloat16", "tokens": 4096, "games": 2, "rounds": 2},
     "ranks": {"tokens": 4096, "games": 2},
-    "overlap": {"model": "tiny", "rounds": 5},
+    "overlap": {"model": "tiny", "tokens": 2048, "rounds": 5},
     "sync": {"tokens": 2048},
     "model": {"model": "tiny"},
     "memory": {"tokens": 1024},
@@ -46,10 +46,10 @@ def main(arguments: Namespace) -> dict[str, Any]:
     In a file that is there, these take the place of the same parts, and the others are kept.
     """
     chosen = arguments.part or [name for name in PARTS if name not in OPT_IN]
-    began, load = datetime.now(UTC), site_conditions.load_now()
     earlier = _parts(arguments.out) if arguments.out is not None and set(chosen) - set(OPT_IN) else {}
     measured: dict[str, Any] = {}
     for name in chosen:
+        began, load = datetime.now(UTC), site_conditions.load_now()
         part = import_module(PARTS[name]).measure(sized(arguments, name))
         loads = {"load_before": load, "load_after": site_conditions.load_now()}
         measured[name] = {

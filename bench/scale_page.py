@@ -25,13 +25,9 @@ def page(raw: Raw) -> Iterator[str]:
             yield ""
             yield from table(parts[name])
     yield ""
-    yield "| parts | commit | command began | cores | processor | load before the command | after the part |"
+    yield "| part | commit | began | cores | processor | load before | after |"
     yield "|---|---|---|---|---|---|---|"
-    names: dict[str, list[str]] = {}
-    for name, part in parts.items():
-        names.setdefault(_measured(part["measured"]), []).append(name)
-    for line, those in names.items():
-        yield f"| {', '.join(those)} | {line} |"
+    yield from (f"| {name} | {_measured(part['measured'])} |" for name, part in parts.items())
 
 
 def _measured(where: Raw) -> str:
@@ -49,6 +45,8 @@ def _compared(parts: Raw) -> Iterator[str]:
             rows |= {f"{name}, {kind}": {**about, **part[kind]} for kind in ("traces", "branches")}
         else:
             rows[name] = part
+        if name == "ranks":
+            rows["independent learners"] = part["independent"]
     yield "| part | A | B | A | B | A / B | by round |"
     yield "|---|---|---|---|---|---|---|"
     for title, row in rows.items():

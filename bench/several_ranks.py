@@ -3,6 +3,9 @@
 Both do the same updates of the same adapters from the traces of Werewolf games (`bench.packing`), and time includes
 what the driver sends and gets back. The traces are those of middle length, which make two micro-batches of about as
 many tokens: a step has many, of which ranks get as many each.
+
+`independent` is what the machine allows: two learners at once that share nothing but its memory, each with all of the
+traces, beside one of them alone.
 """
 
 from __future__ import annotations
@@ -46,43 +49,59 @@ def measure(arguments: Namespace) -> dict[str, Any]:
     items = items[first : first + TRACES]
     with processes.start(gpus=0), tempfile.TemporaryDirectory(prefix="bench-") as scratch:
         progress = Progress(AttemptDir(Path(scratch)), 0)
-        sides = [_ranks(arguments, str(folder), count) for count in (2, 1)]
-        losses: dict[int, float] = {}
+        both, one, other = (_ranks(arguments, str(folder), cores) for cores in ((0, 1), (0,), (1,)))
+        losses: dict[str, float] = {}
         compared = alternate(
-            lambda: _learned(sides[0], items, progress, losses, 2),
-            lambda: _learned(sides[1], items, progress, losses, 1),
+            lambda: _learned([both], items, progress, losses, "both"),
+            lambda: _learned([one], items, progress, losses, "one"),
             arguments.rounds,
         )
-        for side in sides:
+        both.close()
+        independent = alternate(
+            lambda: _learned([one, other], items, progress, losses, "each"),
+            lambda: _learned([one], items, progress, losses, "one"),
+            arguments.rounds,
+        )
+        for side in (one, other):
             side.close()
     return {
         "unit": "tokens per second",
         "sides": {"a": "two ranks", "b": "one rank"},
         **compared,
+        "independent": {
+            "unit": "tokens per second",
+            "sides": {"a": "two learners at once", "b": "one learner"},
+            **independent,
+        },
         "work": {
             "traces": len(items),
             "tokens": sum(each.width for each in items),
-            "loss_difference": abs(losses[2] - losses[1]),
+            "loss_difference": abs(losses["both"] - losses["one"]),
         },
         "seed": arguments.seed,
         "conditions": {**conditions(arguments, 1), "tokens_per_batch": arguments.tokens},
     }
 
 
-def _ranks(arguments: Namespace, folder: str, count: int) -> RayLearners:
+def _ranks(arguments: Namespace, folder: str, cores: Sequence[int]) -> RayLearners:
+    """Return a learner with a rank on each of these cores."""
     learn = LearnSection.from_dict(
         {"lr": 1e-9, "kl": "none", "kl_measured": False, "critic_warmup": 0, "tokens_per_batch": arguments.tokens}
     )
     loaded = {"base": folder, "heads": ["turn"], "learn": learn, "seed": 0, "temperature": 1.0, "device": "cpu"}
-    options = ProcessOptions(count=count, threads=1, cores=tuple((number,) for number in range(count)))
-    return RayLearners(loaded, options)
+    return RayLearners(loaded, ProcessOptions(count=len(cores), threads=1, cores=tuple((core,) for core in cores)))
 
 
 def _learned(
-    ranks: RayLearners, items: Sequence[Item], progress: Progress, losses: dict[int, float], count: int
+    learners: Sequence[RayLearners], items: Sequence[Item], progress: Progress, losses: dict[str, float], name: str
 ) -> Reading:
+    """Let all learners learn all items at once; `losses` gets that of the first by `name`."""
+
+    async def learned() -> list[dict[str, float]]:
+        return await asyncio.gather(*(learner.update(items, 1, progress) for learner in learners))
+
     began = now()
-    metrics = asyncio.run(ranks.update(items, 1, progress))
+    metrics = asyncio.run(learned())
     seconds = now() - began
-    losses[count] = metrics["loss"]
-    return Reading(sum(each.width for each in items) / seconds, {"update": seconds})
+    losses[name] = metrics[0]["loss"]
+    return Reading(len(learners) * sum(each.width for each in items) / seconds, {"update": seconds})

@@ -60,17 +60,17 @@ def lines(**parts):
 def test_comparisons_have_a_row_each():
     about = {"unit": "tokens per second", "sides": {"a": "packed", "b": "padded"}}
     packing = {**about, "traces": COMPARED, "branches": COMPARED}
-    overlap = {**about, **COMPARED, "reward_difference": {"mean": -0.01, "half_width": 0.02, "seeds": 3}}
-    made = lines(packing=packing, engines={**about, **COMPARED}, overlap=overlap)
-    assert made[2:6] == [
+    row = {**about, **COMPARED}
+    overlap = {**row, "reward_difference": {"mean": -0.01, "half_width": 0.02, "seeds": 3}}
+    made = lines(packing=packing, engines=row, ranks={**row, "independent": row}, overlap=overlap)
+    assert made[2:8] == [
         f"| {name}, tokens per second | packed | padded | 300 | 100 | **3.00** | 2.90 to 3.10 |"
-        for name in ("packing, traces", "packing, branches", "engines", "overlap")
+        for name in ("packing, traces", "packing, branches", "engines", "ranks", "independent learners", "overlap")
     ]
     assert "Reward at the end, lag 1 minus lag 0: −0.010 ± 0.020 over 3 seeds." in made
-    assert made[-1] == "| packing, engines, overlap | abcd | 2026-01-02T03:04:05+00:00 | 2 | a CPU | 0.10 | 1.00 |"
 
 
-def test_parts_that_were_measured_apart_have_conditions_of_their_own():
+def test_each_part_has_its_conditions():
     later = {**SYNC, "measured": {**CONDITIONS, "commit": "ef01", "load_before": 0.6}}
     made = list(scale_page.page({"parts": {"model": {**MODEL, "measured": CONDITIONS}, "sync": later}}))
     assert made[-2:] == [
