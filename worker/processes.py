@@ -52,9 +52,8 @@ class Child:
                 self.process.stdin.close()
 
     def interrupt(self) -> None:
-        """Send SIGTERM to its group."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGTERM)
+        """Send SIGTERM to it alone: a Ray that it started is in its group, and needed until it has saved."""
+        self.process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """Kill the process with its descendants, and wait until it has ended."""

@@ -35,6 +35,7 @@ POLL_SECONDS = 0.5
 STOP_SECONDS = 24.0  # from the request to stop until SIGTERM; the kill follows four seconds later
 KILL_SECONDS = 28.0
 MICRO_BATCH_SECONDS = 300.0  # without progress, for a process that learns: it hears a stop after a micro-batch
+UNSAVED = ("learning", "syncing", "evaluating")  # phases from a step's first micro-batch until it is saved
 RETRY_SECONDS = 10.0  # from a failure of the storage until the next try
 UNSTORED = "a part of the output could not be stored; it is kept in the run directory and stored on resuming"
 RESULTS = ("evaluation.json", "suite.json")
@@ -85,7 +86,7 @@ class Supervisor:
         """Prepare, start, watch, close."""
         try:
             launch = self._prepare()
-            if self.asked_at is not None:  # before there was a process
+            if launch is None:  # the run is to stop before there was a process
                 self._end(None if self.reason else Run.State.STOPPED, self.reason)
                 return
             environment = children.environment(launch.secrets, launch.environment)
@@ -101,16 +102,39 @@ class Supervisor:
             self.child.kill()
             delete_leftovers()
 
-    def _prepare(self) -> Launch:
-        """Prepare the run directory, and find out where the process will start and what is to be stored."""
+    def _prepare(self) -> Launch | None:
+        """Prepare the run directory, and find out where the process will start and what is to be stored.
+
+        None: the run is to stop.
+        """
         self.files = self._new_folder()
         self._meanwhile(self._clear_leftovers)
-        launch = self._meanwhile(lambda: self.kind.prepare(self.job, self.folder, self.attempt.number))
+        launch = self._meanwhile(self._launch)
+        if launch is None or self.asked_at is not None:
+            return None
         self.secrets = launch.secrets
         latest = self._meanwhile(self.folder.latest_checkpoint)
         self.start_step = latest[0] if latest else 0
         self.sources = self._sources()
         return launch
+
+    def _launch(self) -> Launch | None:
+        """Prepare what the process needs, or return None if the run is to stop.
+
+        A storage that fails is read again, for as long as a process may be without progress; then `StorageError`.
+        """
+        began, failed = time.monotonic(), False
+        while self.asked_at is None:
+            try:
+                return self.kind.prepare(self.job, self.folder, self.attempt.number)
+            except files.StorageError as error:
+                if time.monotonic() - began > settings.RUN_STALL_MINUTES * 60:
+                    raise
+                if not failed:
+                    self._warning = clean(f"the storage cannot be read; it is tried again: {error}")
+                failed = True
+            time.sleep(RETRY_SECONDS)
+        return None
 
     def _new_folder(self) -> AttemptDir:
         """Create the attempt's folder under the first free number.
@@ -315,10 +339,11 @@ class Supervisor:
     def _may_finish(self, silent: float) -> bool:
         """Whether a process that was requested to stop may take longer: what it has learned is not saved yet.
 
-        Weights of tens of GiB are saved in minutes. Whoever ends the worker does not wait for either.
+        Weights of tens of GiB are saved in minutes, and sent and measured before. Whoever ends the worker does not wait
+        for any of it.
         """
         phase = self.status.get("phase")
-        finishes = phase == "saving" or (phase == "learning" and silent < MICRO_BATCH_SECONDS)
+        finishes = phase == "saving" or (phase in UNSAVED and silent < MICRO_BATCH_SECONDS)
         return finishes and not lifecycle.leaving.is_set()
 
     def _close(self) -> None:
@@ -358,7 +383,8 @@ class Supervisor:
     def _end(self, result: str | None, reason: str, code: int | None = None, evaluation: Any = None) -> None:
         """Record the end of the attempt, and that of the run if it has a result."""
         if result is None:
-            attempts.give_back(attempt=self.attempt, exit_code=code, why=reason)
+            died = self.asked_at is None or not self.reason
+            attempts.give_back(attempt=self.attempt, exit_code=code, why=reason, died=died)
         else:
             attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=reason, result=evaluation)
         self.kind.on_end(self.job, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else reason)

@@ -212,20 +212,58 @@ def test_a_worker_that_leaves_while_the_storage_is_away_queues_the_run(make_run,
     assert list(run.checkpoints.order_by("step").values_list("step", flat=True)) == [5, 7]
 
 
-def test_a_storage_that_is_away_at_the_start_fails_the_run_with_the_reason(make_run, quick, settings, monkeypatch):
+@pytest.fixture
+def on_another_machine(make_run, quick, settings, monkeypatch):
+    """A run whose checkpoint of step 5 is in a bucket alone, which cannot be read while the returned list is empty."""
     settings.STORAGES = bucket.SETTINGS
+    monkeypatch.setattr(supervise_module, "RETRY_SECONDS", 0.3)
     run = make_run(steps=12, crash_at=7)
     supervise(run.pk)
-    shutil.rmtree(quick.RUNS_ROOT)  # another machine
+    shutil.rmtree(quick.RUNS_ROOT)
+    back, opened = [], bucket.Bucket._open
 
     def refusing(storage, name, mode="rb"):
-        raise ConnectionRefusedByBucket(name)
+        if not back:
+            raise ConnectionRefusedByBucket(name)
+        return opened(storage, name, mode)
 
     monkeypatch.setattr(bucket.Bucket, "_open", refusing)
+    return run, back
+
+
+def test_a_storage_that_is_away_at_the_start_is_waited_for(on_another_machine, background):
+    run, back = on_another_machine
+    thread = background(run)
+    wait_until(lambda: warnings(run))
+    assert Run.objects.get(pk=run.pk).state == "starting"
+    time.sleep(1)  # some more tries
+    back.append(True)
+    thread.join(30)
+    run.refresh_from_db()
+    assert (run.state, steps(run)) == ("succeeded", list(range(1, 13)))
+    assert run.attempts.order_by("number").last().start_step == 5
+    (warning,) = warnings(run)
+    assert "the storage cannot be read" in warning
+    assert "ConnectionRefusedByBucket" in warning
+
+
+def test_a_storage_that_stays_away_at_the_start_fails_the_run_with_the_reason(on_another_machine, quick):
+    run, _ = on_another_machine
+    quick.RUN_STALL_MINUTES = 1 / 60
     supervise(run.pk)
     run.refresh_from_db()
     assert run.state == "failed"
     assert "ConnectionRefusedByBucket" in run.error
+
+
+@pytest.mark.parametrize("leaving, state", [(False, "stopped"), (True, "queued")])
+def test_a_stop_at_the_start_does_not_wait_for_the_storage(on_another_machine, background, leaving, state):
+    run, _ = on_another_machine
+    thread = background(run)
+    wait_until(lambda: warnings(run))
+    lifecycle.leaving.set() if leaving else services.stop_run(run=run)
+    thread.join(10)
+    assert Run.objects.get(pk=run.pk).state == state
 
 
 def test_a_command_that_cannot_be_started_fails_the_run_with_the_reason(make_run, quick):

@@ -1,5 +1,7 @@
 """Processes that nobody supervises are killed; one that merely has an old id is not."""
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -44,6 +46,23 @@ def gone(members, seconds=5.0):
     while alive(members) and time.monotonic() < deadline:
         time.sleep(0.05)
     return alive(members) == []
+
+
+def test_a_process_is_interrupted_without_those_that_it_started(tmp_path):
+    """A Ray that a run has started ends at a signal, and the run saves with its help."""
+    child = processes.start([sys.executable, "-c", FAMILY], tmp_path / "log", dict(os.environ))
+    try:
+        while not (helpers := psutil.Process(child.pid).children()):
+            time.sleep(0.05)
+        assert os.getpgid(helpers[0].pid) == child.pid
+        child.interrupt()
+        assert child.process.wait(5) == -signal.SIGTERM
+        child.interrupt()  # of one that has ended: nothing
+        time.sleep(0.2)
+        assert helpers[0].is_running()
+    finally:
+        child.kill()
+    assert gone([helpers[0].pid])
 
 
 def attempt_of(make_run, process, *, worker, state="running", lease=timedelta(seconds=-5), started=None):

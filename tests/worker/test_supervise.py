@@ -342,10 +342,13 @@ def test_a_process_is_interrupted_once(make_run, supervisor_of):
         ("learning", MICRO_BATCH_SECONDS - 10, False, 0),
         ("learning", MICRO_BATCH_SECONDS + 10, False, 1),
         ("learning", 0, True, 1),
+        ("syncing", MICRO_BATCH_SECONDS - 10, False, 0),
+        ("syncing", MICRO_BATCH_SECONDS + 10, False, 1),
+        ("evaluating", 0, False, 0),
         ("sampling", 0, False, 1),
     ],
 )
-def test_a_process_that_does_not_stop_is_killed_unless_it_saves_or_learns_and_the_worker_stays(
+def test_a_process_that_does_not_stop_is_killed_unless_it_has_to_save_and_the_worker_stays(
     make_run, supervisor_of, phase, silent, leaving, killed
 ):
     supervisor = supervisor_of(make_run())
