@@ -22,6 +22,9 @@ from training.store import MANIFEST, loads, sha256, verify_directory, write_json
 INFO = "parley.json"
 """The file with a model folder's provenance (`ModelInfo`), beside the Hugging Face files."""
 
+STATE = "trainer"
+"""The folder in a checkpoint with the trainer's state, which nobody reads who loads the model."""
+
 PREPARING_S = 180.0
 """Seconds without progress after which a preparation counts as ended."""
 
@@ -270,10 +273,10 @@ def has_chat_template(folder: Path) -> bool:
 
 
 def verified(model: str | Path) -> Path:
-    """Return the model's folder after checking the hashes of its manifest, if it has one."""
+    """Return the model's folder after checking the hashes of its manifest, if it has one, but for a trainer's state."""
     folder = resolve(model)
     if (folder / MANIFEST).is_file():
-        verify_directory(folder)
+        verify_directory(folder, without=STATE)
     return folder
 
 

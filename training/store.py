@@ -279,25 +279,37 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def looks_complete(path: Path) -> bool:
+def _listed(manifest: Mapping[str, Any], without: str) -> dict[str, Any]:
+    """Return the files of a manifest that are not in the folder `without`."""
+    return {
+        name: entry for name, entry in manifest["files"].items() if not (without and name.startswith(f"{without}/"))
+    }
+
+
+def looks_complete(path: Path, without: str = "") -> bool:
     """Return whether a directory has a manifest and every file that it names, in the length that it says.
 
     That tells a torn directory, for the manifest is written last; it reads no file's content (`verify_directory` does).
+    What is in the folder `without` is not looked at.
     """
     try:
         manifest = json.loads((path / MANIFEST).read_text("utf-8"))
-        return all((path / name).stat().st_size == entry["bytes"] for name, entry in manifest["files"].items())
+        files = _listed(manifest, without)
+        return all((path / name).stat().st_size == entry["bytes"] for name, entry in files.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
-def verify_directory(path: Path) -> dict[str, Any]:
-    """Return the manifest of a complete directory; raise `BadInput` if it is torn, changed or not one of ours."""
+def verify_directory(path: Path, without: str = "") -> dict[str, Any]:
+    """Return the manifest of a complete directory; raise `BadInput` if it is torn, changed or not one of ours.
+
+    What is in the folder `without` is not read, and may be missing.
+    """
     manifest_path = path / MANIFEST
     if not manifest_path.is_file():
         raise BadInput(f"no {MANIFEST}: the folder is incomplete or was not written by Parley", str(path))
     manifest: dict[str, Any] = json.loads(manifest_path.read_text("utf-8"))
-    for name, entry in manifest["files"].items():
+    for name, entry in _listed(manifest, without).items():
         file = path / name
         if not file.is_file() or file.stat().st_size != entry["bytes"] or sha256(file) != entry["sha256"]:
             raise BadInput(f"{name} is missing or does not match its hash in {MANIFEST}", str(path))

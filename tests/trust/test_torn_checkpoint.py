@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.toy_models import write_random_llama
-from training import store
+from training import bases, store
 from training.bases import ModelInfo
 from training.errors import BadInput
 from training.learn import checkpoint, policy
@@ -79,7 +79,7 @@ def test_every_file_truncated_flipped_or_missing(run):
             if broken != flipped or file.name != store.MANIFEST:  # a manifest may open with another byte than "{"
                 assert loaded(run) == 1, file.name
             with pytest.raises((BadInput, ValueError)):
-                checkpoint.read(file.parents[1] if file.parent.name == checkpoint.STATE else file.parent)
+                checkpoint.read(file.parents[1] if file.parent.name == bases.STATE else file.parent)
             file.write_bytes(whole)
     assert loaded(run) == 2
 

@@ -1,5 +1,6 @@
 """The whole way of files where the storage is a bucket: there are no local paths, and no node sees another's disk."""
 
+import hashlib
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import sys
 import zipfile
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
@@ -16,9 +18,10 @@ from django.urls import reverse
 from tests import bucket
 from tests.webapp.runs.making import make_checkpoint
 from tests.webapp.scenarios import files as sample
+from training import bases
 from training.errors import BadInput
 from training.rundir import AttemptDir, RunDir
-from training.store import append_line
+from training.store import append_line, verify_directory
 from webapp.core import files
 from webapp.runs import attempts, services
 from webapp.runs.models import Run
@@ -162,6 +165,39 @@ def test_a_download_that_was_cut_off_is_no_checkpoint(make_run, quick, tmp_path,
     with pytest.raises(files.StorageError, match="connection reset"):
         files.fetch_folder(run.checkpoints.get().path, target)
     assert not (target / "manifest.json").exists()
+
+
+def test_a_folder_is_fetched_once_and_without_what_is_not_needed(make_run, quick, tmp_path, monkeypatch):
+    run = make_run(steps=5)
+    supervise(run.pk)
+    stored, target = run.checkpoints.get().path, tmp_path / "model"
+    with default_storage.open(f"{stored}/manifest.json") as file:
+        manifest = json.loads(file.read())
+    manifest["files"]["trainer/state.json"] = {"bytes": 2, "sha256": hashlib.sha256(b"{}").hexdigest()}
+    default_storage.save(f"{stored}/trainer/state.json", ContentFile(b"{}"))
+    default_storage.delete(f"{stored}/manifest.json")
+    default_storage.save(f"{stored}/manifest.json", ContentFile(json.dumps(manifest).encode()))
+    opened, opening = [], bucket.Bucket._open
+
+    def recorded(storage, name, mode="rb"):
+        opened.append(name.removeprefix(f"{stored}/"))
+        return opening(storage, name, mode)
+
+    monkeypatch.setattr(bucket.Bucket, "_open", recorded)
+
+    def fetched(**options):
+        opened.clear()
+        assert files.fetch_folder(stored, target, **options) == target
+        return opened
+
+    assert {*fetched(without="trainer")} == {*manifest["files"], "manifest.json"} - {"trainer/state.json"}
+    assert bases.verified(target) == target
+    assert fetched(without="trainer") == ["manifest.json"]
+    assert "trainer/state.json" in fetched()
+    verify_directory(target)
+    (target / "model.safetensors").write_bytes(b"half")
+    assert "model.safetensors" in fetched(), "what is torn is fetched again"
+    verify_directory(target)
 
 
 def test_another_node_resumes_from_the_checkpoint_in_the_bucket(make_run, quick, monkeypatch):

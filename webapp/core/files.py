@@ -20,7 +20,7 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 
 from training.errors import OutsideError, boundary
-from training.store import MANIFEST
+from training.store import MANIFEST, looks_complete
 
 
 class StorageError(OutsideError):
@@ -87,21 +87,33 @@ def publish_folder(folder: Path, name: str) -> None:
 
 
 @storing()
-def fetch_folder(name: str, target: Path) -> Path:
+def fetch_folder(name: str, target: Path, without: str = "") -> Path:
     """A local folder with the content of the stored one: itself if the storage is local, else a download.
 
-    The manifest is copied last, so an interrupted download is not taken for a complete folder.
-    Raises `StorageError`.
+    What is in its folder `without` is not downloaded, and nothing is if `target` has it all. The manifest is copied
+    last, so an interrupted download is not taken for a complete folder. Raises `StorageError`.
     """
     folder = local(name)
     if folder is not None:
         return folder
-    for entry in sorted(walk(name), key=lambda file: file.endswith(f"/{MANIFEST}")):
+    if looks_complete(target, without) and _is_stored(target / MANIFEST, f"{name}/{MANIFEST}"):
+        return target
+    wanted = (entry for entry in walk(name) if not (without and entry.startswith(f"{name}/{without}/")))
+    for entry in sorted(wanted, key=lambda file: file.endswith(f"/{MANIFEST}")):
         path = target / entry.removeprefix(name + "/")
         path.parent.mkdir(parents=True, exist_ok=True)
         with default_storage.open(entry, "rb") as source, path.open("wb") as copy:
             shutil.copyfileobj(source, copy)
     return target
+
+
+def _is_stored(file: Path, name: str) -> bool:
+    """Whether a local file is the stored one."""
+    try:
+        with default_storage.open(name, "rb") as stored:
+            return bool(stored.read() == file.read_bytes())
+    except FileNotFoundError:
+        return False
 
 
 def walk(name: str) -> Iterator[str]:
