@@ -30,6 +30,7 @@ from webapp.core import files
 from webapp.corpora.naming import local_index
 from webapp.judgments.models import Classifier
 from webapp.runs.models import Checkpoint, Run
+from webapp.runs.services import check_data
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import check_open, lines_of
 
@@ -89,7 +90,7 @@ def put_checkpoint(checkpoint: Checkpoint, folder: RunDir) -> Path | str:
     if Path(checkpoint.path).is_absolute():
         path = Path(checkpoint.path)
     else:
-        path = files.fetch_folder(checkpoint.path, folder.inputs / checkpoint.name)
+        path = files.fetch_folder(checkpoint.path, folder.inputs / checkpoint.name, without=bases.STATE)
     if not path.is_dir():
         raise BadInput("its files are gone", checkpoint.name)
     return path
@@ -254,8 +255,7 @@ class Training:
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
         """Check and write the configuration once; fetch the required files of checkpoints from other nodes."""
-        if run.dataset_version is not None:
-            check_open(run.dataset_version)  # it may have been closed since an earlier attempt
+        check_data(run)  # they may have been closed since an earlier attempt
         put_pool(run, folder)  # where the configuration is written already: one may have been deleted since
         begun = run.attempts.filter(number__lt=attempt).exists()
         if not (begun and folder.config.exists()):  # before, it is that of another run which had the same number

@@ -18,6 +18,7 @@ from tests.webapp.runs.making import CONFIG, make_checkpoint, make_run
 from training.config import RunConfig
 from training.errors import BadInput
 from training.rundir import RunDir
+from training.store import write_json
 from webapp.accounts.services import create_key
 from webapp.arena.models import Match
 from webapp.arena.setup import waiting_room
@@ -427,6 +428,22 @@ def test_a_run_is_refused_a_closed_version_and_told_which_to_choose(made, resear
     assert not copy.exists()
     with pytest.raises(BadInput, match="choose judged v2"):
         resume_run(run=began)
+
+
+def test_a_run_that_began_before_its_question_set_was_closed_does_not_go_on(
+    made, researcher, player, tmp_path, settings
+):
+    settings.RUNS_ROOT = tmp_path
+    calibration = {"sets": [{"path": "", "tools": []}, {"path": str(made.version), "tools": []}]}
+    run = make_run(researcher, config={**CONFIG, "calibration": calibration}, state="stopped")
+    run.attempts.create(number=1, fence=1, lease_until=now(), state="ended")
+    folder = RunDir(tmp_path / str(run.pk))
+    write_json(folder.config, run.config)
+    withdrawn(made.match, player)
+    for go_on in (lambda: resume_run(run=run), lambda: Training().prepare(run, folder, 2)):
+        with pytest.raises(BadInput, match="choose judged v2") as caught:
+            go_on()
+        assert caught.value.where == "calibration.sets.1.path"
 
 
 def test_every_machine_deletes_its_own_copy(made, researcher, player, tmp_path, settings):

@@ -164,14 +164,14 @@ def finish(*, attempt: Attempt, state: str, exit_code: int | None, error: str = 
 
 
 @transaction.atomic
-def give_back(*, attempt: Attempt, exit_code: int | None, why: str) -> None:
-    """Queue the run again after its process ended early (a crash, a stall, a worker shutdown).
+def give_back(*, attempt: Attempt, exit_code: int | None, why: str, died: bool = True) -> None:
+    """Queue the run again after its process ended early; it has not `died` where its worker was shut down.
 
-    The run ends instead if it was asked to stop, or if its attempts failed too often without progress.
+    The run ends instead if it was requested to stop, or if its attempts died too often without progress.
     """
     locked, run = _lock(attempt)
     _end(locked, exit_code)
-    Event.objects.create(run=run, attempt=locked, at=Now(), kind="interrupted", data={"why": why[:2000]})
+    Event.objects.create(run=run, attempt=locked, at=Now(), kind="interrupted", data={"why": why[:2000], "died": died})
     _requeue(run, why)
 
 
@@ -206,7 +206,9 @@ def _stuck(run: Run) -> bool:
     checkpoint above it.
     """
     resumed_after = run.events.filter(kind="resumed").aggregate(last=Max("attempt__number"))["last"] or 0
-    last = run.attempts.filter(number__gt=resumed_after).order_by("-number").values_list("start_step", "pid")[:TRIES]
+    shut_down = run.events.filter(kind="interrupted", data__died=False).values("attempt")
+    died = run.attempts.filter(number__gt=resumed_after).exclude(pk__in=shut_down)
+    last = died.order_by("-number").values_list("start_step", "pid")[:TRIES]
     starts = {start for start, pid in last if pid is not None}
     saved = bool(starts) and run.checkpoints.filter(step__gt=max(starts)).exists()
     return len(last) == TRIES and len(starts) <= 1 and not saved

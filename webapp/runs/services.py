@@ -341,14 +341,15 @@ def stop_run(*, run: Run) -> str:
 
 @transaction.atomic
 def resume_run(*, run: Run) -> None:
-    """Queue a stopped or failed run again, from its last complete checkpoint; raises `BadInput` for any other, if a
-    quota of its owner is used up, if a corpus that it searches is gone, or if its dataset version is closed.
+    """Queue a stopped or failed run again, from its last complete checkpoint.
+
+    Raises `BadInput` for any other, if a quota of its owner is used up, if a corpus that it searches is gone, or if a
+    dataset version that it reads is closed.
     """
     locked = _locked(run)
     if locked.state not in {Run.State.STOPPED, Run.State.FAILED} or locked.kind == Run.Kind.SERVE:
         raise BadInput(f"only a stopped or failed run can be resumed; this one is {locked.state}", locked.name)
-    if locked.dataset_version is not None:
-        check_open(locked.dataset_version, locked.name)
+    check_data(locked)
     _check_quotas(locked.owner)
     _find_corpora(locked)
     last = locked.attempts.order_by("-number").first()
@@ -357,6 +358,15 @@ def resume_run(*, run: Run) -> None:
     locked.state, locked.stop_asked_at, locked.error, locked.ended_at = Run.State.QUEUED, None, "", None
     locked.save(update_fields=["state", "stop_asked_at", "error", "ended_at"])
     queue.send(queue.SUPERVISE, locked.pk, queue=locked.queue)
+
+
+def check_data(run: Run) -> None:
+    """Raise `BadInput` if the dataset version of a run, or that of one of its question sets, is closed."""
+    if run.dataset_version is not None:
+        check_open(run.dataset_version)
+    for place, each in enumerate(run.config.get("calibration", {}).get("sets", ())):
+        if version := DatasetVersion.objects.named(each["path"]):
+            check_open(version, f"calibration.sets.{place}.path")
 
 
 def _find_corpora(run: Run) -> None:

@@ -10,6 +10,20 @@ DIED_BEFORE = None
 """Of an attempt that died before it started."""
 
 
+def test_a_worker_that_is_shut_down_is_no_death_of_its_runs(researcher):
+    run = make_run(researcher, state="queued", steps=0)
+    for died in (True, False, True, False, False):
+        attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
+        attempts.started(attempt=attempt, pid=1, pid_started=1.0, start_step=0, code_version="")
+        attempts.give_back(attempt=attempt, exit_code=1, why="why", died=died)
+        run.refresh_from_db()
+        assert run.state == "queued"
+    attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
+    attempts.give_back(attempt=attempt, exit_code=1, why="why")
+    run.refresh_from_db()
+    assert run.state == "failed"
+
+
 @pytest.mark.parametrize(
     "starts, saved, state",
     [
