@@ -156,6 +156,25 @@ def test_a_stop_while_a_driver_is_being_started_is_not_lost(run, tmp_path, monke
     assert (result["result"], result["step"], result["exit"]) == ("stopped", 0, 0)
 
 
+IMPORTING = """
+import sys, time
+open(sys.argv[2] + "/importing", "w").close()
+time.sleep(2)
+"""
+
+
+def test_an_input_that_ends_while_a_driver_is_being_started_is_not_lost(tmp_path):
+    """A driver that imports its libraries has not looked at its own input yet."""
+    command = [sys.executable, "-c", PARENT, IMPORTING + STAND_IN, str(tmp_path)]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "importing").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    result = json.loads(process.communicate(timeout=20)[0])
+    assert (result["result"], result["why"]) == ("stopped", "the supervisor closed standard input")
+
+
 PARENT = """
 import json, sys
 from training.cli import resuming

@@ -109,7 +109,10 @@ class _Driver:
         return {**answer, "exit": code if code >= 0 else 1}
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait for the child to end; close its input, which asks it to stop, when that of this process ends."""
+        """Wait for the child to end; request it to stop when the input of this process ends.
+
+        A child that has just started may not have seen its own input open yet, and would not notice that it ends.
+        """
         held = held_input()
         while process.poll() is None:
             while self._signals:
@@ -120,6 +123,7 @@ class _Driver:
                 self.reason, held = self.reason or "the supervisor closed standard input", None
                 assert process.stdin is not None
                 process.stdin.close()
+                process.send_signal(signal.SIGTERM)
 
     def stopped(self) -> dict[str, Any]:
         """Return that the run was stopped, and record it in the last attempt, whose driver could not."""
