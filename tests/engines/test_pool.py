@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -17,10 +18,13 @@ from training import engines
 from training.cluster import processes
 from training.cluster.reservation import Bundles
 from training.cluster.supervisor import ProcessOptions
+from training.engines.affinity import Affinity
 from training.engines.base import SampleRequest, Sampling
 from training.engines.local.embedding import Embedder
 from training.engines.pool import EnginePool
+from training.engines.pool_loader import LoadedModel, PoolLoader
 from training.engines.pooling import Pooling
+from training.engines.slots import Slot
 from training.errors import BadInput, EngineError, ProcessLost
 
 pytestmark = pytest.mark.process
@@ -152,6 +156,23 @@ async def test_other_models_sample_in_the_processes_of_the_pool_also_in_one_that
     await lora.close()
     with pytest.raises(EngineError, match="closed"):
         pool.open_model("transformers", first)
+
+
+async def test_a_model_that_one_engine_cannot_make_is_left_in_none():
+    """The others have made it when one refuses."""
+    slots = [Slot(number, "serving", SimpleNamespace()) for number in range(3)]
+    models = {number: set() for number in range(3)}
+
+    async def call(slot, process, method, key, *_):
+        if method == "open_model" and slot.index == 1:
+            raise BadInput("no such folder", "model")
+        (models[slot.index].add if method == "open_model" else models[slot.index].discard)(key)
+
+    loader = PoolLoader(slots, Affinity(3), LoadedModel(("transformers", "m", {})), call, lambda: None)
+    with pytest.raises(BadInput, match="no such folder"):
+        await loader.open_model("1", LoadedModel(("transformers", "other", {})))
+    assert models == {0: set(), 1: set(), 2: set()}
+    assert [slot.state for slot in slots] == ["serving"] * 3
 
 
 async def test_turns_are_embedded_as_in_one_process_also_in_one_that_starts_again(ray_of_its_own, toy):

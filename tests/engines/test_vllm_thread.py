@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from training.engines.base import Sample, SampleRequest, Sampling
+from training.engines.base import EngineOptions, Sample, SampleRequest, Sampling
 from training.engines.local import vllm
 from training.errors import EngineError
 
@@ -20,15 +20,20 @@ class Core:
     """What of `VllmCore` the thread calls; a step ends once `go` is set."""
 
     window, workers, gpu_bytes = 64, (), 0
+    reloaded = ()
 
     def __init__(self, *_, choices):
         self.choices = choices
         self.stepping, self.go = threading.Event(), threading.Event()
-        self.running = []
+        self.running, self.added = [], []
         Core.last = self
 
     def add(self, name, request, room):
         self.running.append(name)
+        self.added.append(name)
+
+    def reload(self, weights, version):
+        self.reloaded = (*self.reloaded, (version, len(self.added)))
 
     def step(self):
         self.stepping.set()
@@ -97,6 +102,35 @@ async def test_what_is_asked_while_the_engine_closes_is_refused(engine):
     await closing
     await engine.close()
     assert await refused(engine.sample(REQUEST)) == ["the engine is closed"]
+
+
+async def test_weights_wait_for_the_replies_that_are_decoded_and_not_for_those_that_are_not(engine):
+    most = EngineOptions().max_running
+    first = await begun(engine)
+    others = [asyncio.create_task(engine.sample(REQUEST)) for _ in range(2 * most)]
+    await asyncio.sleep(0)
+    loads = [asyncio.create_task(engine.load_weights([], version)) for version in (1, 2)]
+    await asyncio.sleep(0)
+    Core.last.go.set()
+    await asyncio.wait_for(asyncio.gather(first, *others, *loads), 20)
+    assert Core.last.reloaded == ((1, 1), (2, 1)), "only the first request had begun"
+    assert len(Core.last.added) == 2 * most + 1
+
+
+async def test_no_more_requests_are_decoded_than_the_engine_was_made_for(engine):
+    most, step, largest = EngineOptions().max_running, Core.last.step, []
+
+    def counted():
+        largest.append(len(Core.last.running))
+        return step()
+
+    Core.last.step = counted
+    first = await begun(engine)
+    others = [asyncio.create_task(engine.sample(REQUEST)) for _ in range(2 * most)]
+    await asyncio.sleep(0)
+    Core.last.go.set()
+    await asyncio.wait_for(asyncio.gather(first, *others), 20)
+    assert max(largest) == most
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -89,8 +89,9 @@ class EngineActor(Worker):
         return int(getattr(engine, "window", 0))
 
     async def close_model(self, key: str) -> None:
-        """End an engine."""
-        await self._run("closing a model", self._engines.pop(key).close())
+        """End an engine; do nothing if there is none."""
+        if engine := self._engines.pop(key, None):
+            await self._run("closing a model", engine.close())
 
     async def sample(self, key: str, request: SampleRequest) -> Sample | RemoteError:
         """Sample one continuation."""

@@ -95,7 +95,11 @@ class PoolLoader:
     async def open_model(self, key: str, model: LoadedModel) -> None:
         """Make a model's engines, also in processes that start later."""
         async with self._loading() as targets:
-            await self._call_all(targets, "open_model", key, *model.made_with)
+            try:
+                await self._call_all(targets, "open_model", key, *model.made_with)
+            except BaseException:  # some may have made it
+                await self._call_all(targets, "close_model", key)
+                raise
             self._models[key] = model
 
     async def close_model(self, key: str) -> None:

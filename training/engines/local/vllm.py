@@ -48,7 +48,7 @@ _ALONE = threading.Lock()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Task:
-    """A task of the thread. A task without a name runs alone, when no request is running."""
+    """A task of the thread. One without a name runs alone, when no request is running, and before those that wait."""
 
     name: str | None
     begin: Callable[[VllmCore], None]
@@ -80,6 +80,7 @@ class VllmEngine:
         self._gate = threading.Lock()
         self._closed = False  # under the gate, so that no task is put behind the end of the inbox
         self._running: dict[str, _Task] = {}
+        self._most_running = options.max_running
         self._broken = ""
         self.steps = 0  # of vLLM; others see by it that the engine makes progress
         self.workers: tuple[int, ...] = ()  # processes that compute, where these are others than this one
@@ -212,11 +213,14 @@ class VllmEngine:
                 return True
             if task is None:
                 return False
-            backlog.append(task)
+            if task.name is None:  # before the requests that wait: a reply takes long, and many may wait
+                backlog.insert(sum(each.name is None for each in backlog), task)
+            else:
+                backlog.append(task)
 
     def _begin(self, core: VllmCore, backlog: deque[_Task]) -> None:
         """Start the tasks that may run now, in order."""
-        while backlog and not (backlog[0].name is None and self._running):
+        while backlog and len(self._running) < (1 if backlog[0].name is None else self._most_running):
             task = backlog.popleft()
             if task.answer.cancelled():
                 continue
