@@ -179,3 +179,17 @@ def taking(group, base, state):
     before, peak = growth(lambda: learner.take(state))
     tensors = learner.optimizers()[1].values()
     return peak - before, sum(t.to_local().nbytes for t in tensors if isinstance(t, DTensor))
+
+
+def going_back(group, base, folder, elsewhere):
+    """Go back to a checkpoint, then to one that only the first rank has; return beats, tensors and the error."""
+    beats = []
+    settings = {"lora": None, "kl": "none", "kl_measured": False, "critic_warmup": 0}
+    learner = Learner(made(base, group, **settings), 0, lambda: beats.append(1))
+    learner.go_back(folder)
+    counted = len(beats)
+    try:
+        learner.go_back(elsewhere if group.rank else folder)
+    except BadInput as error:
+        return counted, len(learner.optimizers()[1]), str(error)
+    return counted, len(learner.optimizers()[1]), ""

@@ -17,6 +17,7 @@ from tests.learn.rank_work import (
     STEPS,
     absent,
     failing,
+    going_back,
     learning,
     loading,
     made,
@@ -28,9 +29,10 @@ from tests.learn.rank_work import (
 )
 from tests.toy_models import write_random_llama
 from training.attempts.progress import Progress
+from training.bases import ModelInfo
 from training.errors import BadInput
 from training.learn import checkpoint, ranks
-from training.learn.learner import Learner
+from training.learn.learner import InProcess, Learner
 from training.learn.rank_actor import RankActor
 from training.learn.ranks import ALONE, DistContext
 from training.rundir import AttemptDir
@@ -95,6 +97,18 @@ def test_several_ranks_learn_what_one_learns(base, tmp_path, world, names):
 def test_what_one_rank_raises_all_raise_and_nothing_is_learned(base, tmp_path, how):
     wanted = {"number": "BadStep: the loss is not finite", "stop": "StopRequested: asked"}[how]
     assert on_ranks(2, tmp_path, failing, base, tmp_path, 1, how) == [(wanted, True)] * 2
+
+
+@pytest.mark.process
+def test_ranks_go_back_together_or_not_at_all(base, tmp_path):
+    learner = Learner(made(base, ALONE, **UPDATING, lora=None), 0)
+    learner.updater.run(learner.updater.plan(some(1), 1), 1, Progress(AttemptDir(tmp_path / "attempt"), 1))
+    state, info = checkpoint.TrainerState(1), ModelInfo(name="m", base="tiny")
+    InProcess(learner).save(tmp_path / "saved", info, state, adapter_only=False, beat=lambda: None)
+    gone = tmp_path / "nowhere"
+    for beats, tensors, error in on_ranks(2, tmp_path, going_back, base, tmp_path / "saved", gone):
+        assert beats >= tensors > 0
+        assert error == f"{gone}: the checkpoint is not on this machine, or is incomplete"
 
 
 @pytest.mark.process

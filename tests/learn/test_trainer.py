@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from training.attempts.progress import Progress
 from training.config import RunConfig, parse
 from training.errors import BadInput, JudgeError
 from training.learn import context, trainer
+from training.learn.learner import InProcess
 from training.learn.score import give_credit
 from training.learn.watchdog import Watchdog
 from training.methods.omar import Omar
@@ -155,6 +157,20 @@ def test_a_bad_step_between_good_ones_is_skipped_and_counted(tmp_path, monkeypat
     config, run_dir = make_run(tmp_path, steps=4)
     assert trainer.run(config, run_dir)["result"] == "succeeded"
     assert [line.get("bad_steps", 0.0) for line in lines(run_dir.attempt(1).metrics)] == [0.0, 1.0, 1.0, 0.0]
+
+
+def test_a_checkpoint_is_written_beside_the_loop_that_plays(tmp_path, monkeypatch):
+    save, threads = InProcess.save, []
+
+    def saved(*arguments, **options):
+        threads.append(threading.current_thread())
+        save(*arguments, **options)
+
+    monkeypatch.setattr(InProcess, "save", saved)
+    config, run_dir = make_run(tmp_path, steps=2)
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    assert threads != []
+    assert threading.main_thread() not in threads
 
 
 def test_a_run_that_learned_nothing_has_failed(tmp_path):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from training.bases import ModelInfo
+from training.bases import STATE, ModelInfo
 from training.engines.chunks import Chunk, cut
 from training.errors import BadInput
 from training.learn import models
@@ -26,7 +26,7 @@ from training.learn.ranks import ALONE, DistContext
 from training.learn.state_reader import StateReader
 from training.learn.tensor_files import Outline, TensorFile, TensorWriter, outlines_of
 from training.rundir import AttemptDir
-from training.store import MANIFEST, atomic_directory, verify_directory, write_json
+from training.store import MANIFEST, atomic_directory, looks_complete, verify_directory, write_json
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 log = logging.getLogger(__name__)
-STATE = "trainer"
-"""Subfolder of the trainer's state. It is separate because other programs read the model's files by pattern."""
-
 OLDER = "older_{:06d}.safetensors"
 """The file of the weights after an earlier step."""
 
@@ -112,13 +109,22 @@ def _write_tensors(
         writer.write(chunks)
 
 
-def read(folder: Path) -> TrainerState:
-    """Return the trainer's state of a complete checkpoint; its tensors are read when they are asked for."""
-    manifest = verify_directory(folder)
-    if f"{STATE}/state.json" not in manifest["files"]:
-        raise BadInput("the folder holds a model, but no trainer state to resume from", str(folder))
-    data = json.loads((folder / STATE / "state.json").read_text("utf-8"))
-    return TrainerState(step=data["step"], data=data["data"], tensors=TensorFile(folder / STATE / "state.safetensors"))
+def read(folder: Path, group: DistContext = ALONE) -> TrainerState:
+    """Return the trainer's state of a complete checkpoint; its tensors are read when they are asked for.
+
+    Several ranks, `group`, call this at once: the first compares the hashes, and what one raises is raised by all.
+    """
+    with group.together():
+        if group.first:
+            verify_directory(folder)
+        elif not looks_complete(folder):
+            raise BadInput("the checkpoint is not on this machine, or is incomplete", str(folder))
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        if f"{STATE}/state.json" not in manifest["files"]:
+            raise BadInput("the folder holds a model, but no trainer state to resume from", str(folder))
+        data = json.loads((folder / STATE / "state.json").read_text("utf-8"))
+        tensors = TensorFile(folder / STATE / "state.safetensors")
+    return TrainerState(step=data["step"], data=data["data"], tensors=tensors)
 
 
 def older(folder: Path) -> dict[int, Path]:
@@ -170,11 +176,12 @@ def unpack_optimizer(
     tensors: Mapping[str, Tensor],
     name: str = "optimizer",
     group: DistContext = ALONE,
+    beat: Callable[[], None] | None = None,
 ) -> None:
     """Restore the state of `pack_optimizer`; the optimizer must have the same parameter groups.
 
-    Of several ranks, `group`, each reads the rows of its shards. A second group, which earlier checkpoints have for the
-    value heads, is ignored.
+    Of several ranks, `group`, each reads the rows of its shards, and calls `beat` after each tensor. A second group of
+    parameters, which earlier checkpoints have for the value heads, is ignored.
     """
     groups = list(data["groups"])[: len(optimizer.param_groups)]
     sizes = [[len(each["params"]) for each in part] for part in (groups, optimizer.param_groups)]
@@ -189,7 +196,7 @@ def unpack_optimizer(
         )
     )
     state = {int(index): dict(entries) for index, entries in data["numbers"].items() if int(index) in parameters}
-    reader = StateReader(tensors, group)
+    reader = StateReader(tensors, group, beat)
     for tensor_name in tensors:
         kind, _, rest = tensor_name.partition(".")
         index, _, entry = rest.partition(".")

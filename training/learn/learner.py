@@ -71,10 +71,13 @@ class UpdateResult(NamedTuple):
 
 
 class Learner:
-    """One rank. Of several, each method is called on all of them, in the same order."""
+    """One rank. Of several, each method is called on all of them, in the same order.
 
-    def __init__(self, policy: Policy, seed: int) -> None:
-        self.policy, self.updater = policy, Updater(policy, seed)
+    `beat` is called while a checkpoint is loaded.
+    """
+
+    def __init__(self, policy: Policy, seed: int, beat: Callable[[], None] | None = None) -> None:
+        self.policy, self.updater, self._beat = policy, Updater(policy, seed), beat
 
     @property
     def window(self) -> int:
@@ -91,7 +94,7 @@ class Learner:
     def go_back(self, folder: Path) -> None:
         """Take the weights, value heads and optimizers of an earlier checkpoint; every rank must be able to read it."""
         self.policy.go_back(folder)
-        self.take(checkpoint.read(folder))
+        self.take(checkpoint.read(folder, self.policy.ranks))
 
     def take(self, state: TrainerState) -> None:
         """Take adapters, value heads and the optimizers' states; raise `BadInput` where they do not fit.
@@ -100,7 +103,8 @@ class Learner:
         """
         self.policy.restore(state.tensors)
         group, critic = self.policy.ranks, self.policy.critic.optimizer
-        checkpoint.unpack_optimizer(self.updater.optimizer, state.data[OPTIMIZER], state.tensors, group=group)
+        optimizer, beat = self.updater.optimizer, self._beat
+        checkpoint.unpack_optimizer(optimizer, state.data[OPTIMIZER], state.tensors, group=group, beat=beat)
         if critic and state.data.get(CRITIC):
             checkpoint.unpack_optimizer(critic, state.data[CRITIC], state.tensors, CRITIC, group)
 

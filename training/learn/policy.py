@@ -117,7 +117,7 @@ class Policy:
         self._reference, self._adapters = None, {}
         if models.has_adapters(self.model):
             if checkpoint is not None:
-                reader = StateReader(read(checkpoint).tensors, self.ranks)
+                reader = StateReader(read(checkpoint, self.ranks).tensors, self.ranks)
                 self._adapters = {name: parameter.detach().clone() for name, parameter in self.trained.items()}
                 for name, target in self._adapters.items():
                     reader.fill(target, f"adapter.{name}")

@@ -91,7 +91,7 @@ class RankActor(Worker):
             ignore_expected_warnings()
             numerics.set_up(arguments["learn"], self._threads)
             group = ranks.join(rank, world, rendezvous, arguments["device"])
-            self._made = Learner(policy.load(**arguments, group=group), arguments["seed"])
+            self._made = Learner(policy.load(**arguments, group=group), arguments["seed"], self._progress.beat)
             return self._made.window
 
         window = await self._run("loading the model", work)

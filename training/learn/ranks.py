@@ -71,7 +71,10 @@ class DistContext:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Let a `ParleyError` of one rank be raised by all, at the end of the block; no collective call in between."""
+        """Let a `ParleyError` of one rank be raised by all, at the end of the block.
+
+        No collective call may follow in the block where it is raised: the other ranks would wait in it.
+        """
         failure: ParleyError | None = None
         try:
             yield

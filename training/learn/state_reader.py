@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 class StateReader:
     """Reads tensors by name. Of several ranks, each calls the same methods for the same names in the same order.
 
-    `tensors` are those of a file, or of a mapping that every rank has in memory.
+    `tensors` are those of a file, or of a mapping that every rank has in memory. `beat` is called after each tensor.
     """
 
-    def __init__(self, tensors: Mapping[str, Tensor], group: DistContext = ALONE) -> None:
-        self._tensors, self._group = tensors, group
+    def __init__(
+        self, tensors: Mapping[str, Tensor], group: DistContext = ALONE, beat: Callable[[], None] | None = None
+    ) -> None:
+        self._tensors, self._group, self._beat = tensors, group, beat
         self._here = not isinstance(tensors, TensorFile) or tensors.path.is_file()
         if not any(group.gather(self._here)):
             assert isinstance(tensors, TensorFile)
@@ -43,6 +45,8 @@ class StateReader:
     def fill(self, target: Tensor, name: str) -> None:
         """Copy a tensor, or this rank's rows of it where `target` is sharded, into `target`, which has its shape."""
         self._group.read(target, self._rows(name) if self._here else None, self._sender, self._receivers)
+        if self._beat is not None:
+            self._beat()
 
     def read_like(self, name: str, parameter: Tensor) -> Tensor:
         """Return a new tensor, sharded if the parameter that it belongs to is; numbers are whole on every rank.

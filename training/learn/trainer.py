@@ -89,14 +89,14 @@ class Trainer:
             self.context.forget_checkpoint()
             while self.step < self.config.learn.steps:
                 if why := await self._step():
-                    return "stopped", self._end_early(why)
+                    return "stopped", await self._end_early(why)
         except StopRequested as request:
-            self.save()
+            await self.save()
             return "stopped", str(request)
         finally:
             if self.prefetcher is not None:
                 await self.prefetcher.close()
-        self.save()
+        await self.save()
         if not self.effective:
             raise DivergedError("no update changed the policy: there was nothing to learn from")
         if self.at_end is not None:
@@ -134,7 +134,7 @@ class Trainer:
         if self.progress.take_save() or due:
             if self.prefetcher is not None:
                 await self.progress.unless_stopped(self.prefetcher.settle(number))
-            self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
+            await self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
         await self._measure_league()
         if self.prefetcher is not None:
             self.prefetcher.complete(number)
@@ -207,11 +207,11 @@ class Trainer:
         if self.prefetcher is None or not await self.prefetcher.load_present(step):
             await self.context.learners.push(self.context.engine, step)
 
-    def _end_early(self, why: str) -> str:
+    async def _end_early(self, why: str) -> str:
         """Save, report what the watchdog saw and the last good checkpoint, which stays on disk; return both as text."""
         last_good = self.context.watchdog.last_good_step(self.step)
         good = self._newest_checkpoint(last_good)
-        self.save(keep=() if good is None else (good,))
+        await self.save(keep=() if good is None else (good,))
         self.progress.event("watchdog", step=self.step, why=why, last_good_step=last_good, checkpoint=good)
         advice = "none was saved before it" if good is None else f"the last good checkpoint is that of step {good}"
         return f"{why}; {advice}"
@@ -318,15 +318,23 @@ class Trainer:
 
     # --- checkpoints ---
 
-    def save(self, keep: Collection[int] = ()) -> None:
-        """Write a checkpoint of the last complete step, unless there is one; those of the steps `keep` stay."""
+    async def save(self, keep: Collection[int] = ()) -> None:
+        """Write a checkpoint of the last complete step, unless there is one; those of the steps `keep` stay.
+
+        Games that are played ahead go on meanwhile.
+        """
         if self.saved == self.step:
             return
         self.progress.phase("saving")
         context, folder = self.context, self.progress.attempt.checkpoint(self.step)
         info = context.info.model_copy(update={"step": self.step})
-        state, beat = self._state(), self.progress.beat
-        context.learners.save(folder, info, state, adapter_only=context.adapter_only, beat=beat)
+        state, loop = self._state(), asyncio.get_running_loop()
+
+        def beat() -> None:
+            loop.call_soon_threadsafe(self.progress.beat)
+
+        adapter_only = context.adapter_only
+        await asyncio.to_thread(context.learners.save, folder, info, state, adapter_only=adapter_only, beat=beat)
         self.saved = self.step
         if self.config.rollout.keep_unfinished:
             unfinished.clear(context.run_dir, self.step)
