@@ -149,6 +149,20 @@ def test_an_engine_by_hand():
     assert halved["engines of other models"] == 2 * (2 * 779_136 + GIB + 3 * GIB // 2)  # each has workers of its own
 
 
+def test_replies_that_are_decoded_by_hand():
+    """A token has a key and a value in each of 3 layers."""
+    engine = {"name": "transformers", "max_running": 10, "cache_gib": 2.5}
+    token = 4 * 2 * 3 * TINY.kv_heads * TINY.head_dim
+    bounded, free = config(engine={**engine, "window": 500}), config(engine=engine)
+    bytes_of = sizes(memory.engine(bounded, TINY, others=2))
+    assert bytes_of["replies that are decoded"] == 10 * 500 * token
+    assert bytes_of["engines of other models"] == 2 * (4 * 779_136 + 5 * GIB // 2 + 10 * 500 * token)
+    assert "replies that are decoded" not in sizes(memory.engine(free, TINY))
+    note = f"{token:,} bytes for each token of the 10 replies"
+    assert [note in " ".join(memory.notes(each, TINY)) for each in (bounded, free)] == [False, True]
+    assert "replies that are decoded" not in sizes(memory.engine(config(engine={"window": 500}), TINY))
+
+
 def test_the_model_of_classifiers_is_counted_once(tmp_path):
     """Two labels of one classifier; the other one is on no machine but the run's."""
     base = write_random_llama(tmp_path / "toy")

@@ -265,6 +265,11 @@ def notes(config: RunConfig, shape: ModelShape) -> list[str]:
             f"{each:.2f} GiB for every 100,000 places of a step where a value is learned are not counted: the states "
             "that value heads learn from"
         )
+    if (each := _decoded(config, shape)) and not config.engine.window:
+        uncounted.append(
+            f"{each:,} bytes for each token of the {config.engine.max_running:,} replies that an engine decodes are "
+            "not counted: how many these are is not known unless engine.window is stated"
+        )
     return [*uncounted, *_classifiers(config)[1]]
 
 
@@ -340,10 +345,15 @@ def engine(config: RunConfig, shape: ModelShape, others: int = 0) -> Memory:
     longest = min(section.window or shape.window, shape.window)
     tokens = max(longest, READ_TOKENS)
     width = size * (3 * _share(shape.intermediate, parts) + 4 * shape.hidden)
-    running = section.max_running
+    running, decoded = section.max_running, _decoded(config, shape)
     lines = [
         Line("weights", weights, f"{size} bytes × {shape.parameters:,} parameters{over}"),
         Line("key-value cache", cache, f"engine.cache_gib = {section.cache_gib:g}, on each GPU"),
+        Line(
+            "replies that are decoded",
+            running * longest * decoded if section.window else 0,
+            f"{running:,} replies × {longest:,} tokens (engine.window) × {decoded:,} bytes of keys and values",
+        ),
         Line(
             "prompts that are read",
             tokens * width,
@@ -357,13 +367,21 @@ def engine(config: RunConfig, shape: ModelShape, others: int = 0) -> Memory:
         Line("CUDA and vLLM", ENGINE_OVERHEAD, "context, CUDA graphs, workspaces: 1.5 GiB"),
     ]
     if others:
-        each, words = weights + cache, "weights + cache"
+        each, words = sum(line.bytes for line in lines[:3]), "weights + cache"
         if parts > 1:
             each, words = each + ENGINE_OVERHEAD, "weights + cache + 1.5 GiB, for they have workers of their own"
         words = f"{others} × ({words}), as large as the learner's"
-        lines.insert(2, Line("engines of other models", others * each, words))
+        lines.insert(3, Line("engines of other models", others * each, words))
     lines += [*_served_adapters(config, shape), *_labelling(config), *_reloaded(config, shape)]
     return Memory(tuple(line for line in lines if line.bytes))
+
+
+def _decoded(config: RunConfig, shape: ModelShape) -> int:
+    """The bytes of a token's keys and values that an engine has beside its cache, while it decodes.
+
+    vLLM's cache has them; that of `transformers` has those of earlier requests (`training.engines.local.kv`).
+    """
+    return SIZES[config.engine.dtype] * 2 * shape.layers * shape.key if config.engine.name == "transformers" else 0
 
 
 def _served_adapters(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
