@@ -124,7 +124,9 @@ def _run(
 
 def _learner(rank: int, world: int, rendezvous: str, folder: str, learn: dict[str, Any]) -> dict[str, int]:
     """Load, and update twice: the moments of the optimizer are there at the second peak."""
+    import peft  # noqa: F401 (with the line below: what loading would import, which is no part of a model)
     import torch
+    from transformers.models.llama import modeling_llama  # noqa: F401
 
     from training.attempts.progress import Progress
     from training.learn import memory as allocator
@@ -143,7 +145,7 @@ def _learner(rank: int, world: int, rendezvous: str, folder: str, learn: dict[st
     loaded = _resident()
     updater = Updater(made, 0)
     vocabulary: int = made.inner.config.vocab_size
-    items = _items(section.tokens_per_batch, 2 * TRACES * world, vocabulary)
+    items = full_items(section.tokens_per_batch, 2 * TRACES * world, vocabulary)
     _reset_peak()
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
         progress = Progress(AttemptDir(Path(scratch)), 2)
@@ -169,7 +171,7 @@ def _share(group: Any, items: list[Any], mine: list[bool]) -> None:
         items[number].reference = np.asarray(row, np.float32)
 
 
-def _items(tokens: int, count: int, vocabulary: int) -> list[Any]:
+def full_items(tokens: int, count: int, vocabulary: int) -> list[Any]:
     """Return traces that fill micro-batches to the last token."""
     import numpy as np
 
@@ -195,7 +197,7 @@ def _items(tokens: int, count: int, vocabulary: int) -> list[Any]:
 
 
 def _engine(number: int, count: int, folder: str, config: dict[str, Any]) -> dict[str, int]:
-    """Load, and sample as many replies at once as the engine decodes, to prompts that fill half its window."""
+    """Load, and sample as many replies at once as the engine decodes; each fills its window, half of it the prompt."""
     import torch
 
     from training import engines
@@ -212,7 +214,7 @@ def _engine(number: int, count: int, folder: str, config: dict[str, Any]) -> dic
     async def sampled() -> None:
         room = section.window // 2
         requests = [
-            SampleRequest([seed % 200 + 1] * room, Sampling(max_tokens=min(room, 16)), seed)
+            SampleRequest([seed % 200 + 1] * room, Sampling(max_tokens=room), seed)
             for seed in range(section.max_running)
         ]
         await asyncio.gather(*(engine.sample(request) for request in requests))

@@ -24,6 +24,8 @@ PARTS = {
     "sync": "bench.sync",
     "model": "bench.step_time",
     "memory": "bench.process_memory",
+    "checkpoints": "bench.checkpoints",
+    "transfer": "bench.transfer",
     "gpu": "bench.gpu",
 }
 OPT_IN = ("gpu",)
@@ -36,6 +38,8 @@ SIZES: dict[str, dict[str, Any]] = {
     "sync": {"tokens": 2048},
     "model": {"model": "tiny"},
     "memory": {"tokens": 1024},
+    "checkpoints": {"tokens": 1024, "rounds": 5},
+    "transfer": {"rounds": 5},
 }
 """Values of arguments that are None, by part, where they are not the usual ones."""
 

@@ -11,8 +11,10 @@ from bench.step_tables import Scaling
 from bench.whole_steps import PHASES
 
 Raw = Mapping[str, Any]
-COMPARED = ("packing", "engines", "ranks", "overlap")
+COMPARED = ("packing", "engines", "ranks", "overlap", "checkpoints", "transfer")
 """Parts that are rows of the first table."""
+WITHIN = {"packing": ("traces", "branches"), "checkpoints": ("save", "load")}
+"""Those that have several comparisons."""
 
 
 def page(raw: Raw) -> Iterator[str]:
@@ -40,9 +42,9 @@ def _measured(where: Raw) -> str:
 def _compared(parts: Raw) -> Iterator[str]:
     rows: dict[str, Raw] = {}
     for name, part in parts.items():
-        if name == "packing":
+        if name in WITHIN:
             about = {"unit": part["unit"], "sides": part["sides"]}
-            rows |= {f"{name}, {kind}": {**about, **part[kind]} for kind in ("traces", "branches")}
+            rows |= {f"{name}, {kind}": {**about, **part[kind]} for kind in WITHIN[name]}
         else:
             rows[name] = part
         if name == "ranks":

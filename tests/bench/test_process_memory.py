@@ -16,7 +16,7 @@ def test_a_row_has_what_was_measured_beside_what_was_planned():
 
 
 def test_traces_fill_micro_batches():
-    items = process_memory._items(100, 3, 259)
+    items = process_memory.full_items(100, 3, 259)
     assert [len(item) for item in items] == [50] * 3
     assert [item.credit.ppo.sum() for item in items] == [-25, 25, -25]
 

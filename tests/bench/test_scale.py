@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from bench import overlap, scale, several_engines, several_ranks, step_time, sync, whole_steps
+from bench import checkpoints, overlap, scale, several_engines, several_ranks, step_time, sync, transfer, whole_steps
 from bench.__main__ import parser
 from bench.scale import sized
 from bench.whole_steps import PHASES, seconds, weight_bytes
@@ -37,7 +37,7 @@ def test_a_part_has_its_own_sizes_unless_they_are_given():
     sizes = [
         (each.model, each.tokens, each.games, each.rounds) for each in map(partial(sized, parsed), ("sync", "overlap"))
     ]
-    assert sizes == [("smollm2-135m", 2048, 7, 3), ("tiny", 8192, 7, 5)]
+    assert sizes == [("smollm2-135m", 2048, 7, 3), ("tiny", 2048, 7, 5)]
 
 
 def test_two_engines_sample_what_one_samples(arguments, monkeypatch):
@@ -52,6 +52,23 @@ def test_two_ranks_learn_what_one_learns(arguments):
     assert result["work"]["loss_difference"] < 1e-5
     for compared in (result, result["independent"]):
         assert compared["ratio"] == pytest.approx(compared["a"]["median"] / compared["b"]["median"])
+
+
+def test_checkpoints_of_both_kinds_are_restored(arguments):
+    result = checkpoints.measure(Namespace(**{**vars(arguments), "tokens": 64}))
+    weights = weight_bytes(arguments.model)
+    numbers = result["bytes"]["state"] // 12  # weights and two moments, beside the optimizer's counts
+    assert 4 * numbers == pytest.approx(weights, rel=0.01)
+    assert min(result["bytes"][side] for side in "ab") >= 3 * weights
+    for name in ("save", "load"):
+        assert result[name]["ratio"] == pytest.approx(result[name]["a"]["median"] / result[name]["b"]["median"])
+
+
+@pytest.mark.vllm
+def test_both_ways_bring_an_engine_the_same_weights(arguments):
+    result = transfer.measure(Namespace(**{**vars(arguments), "engine": "vllm"}))
+    assert result["bytes"] == weight_bytes(arguments.model)
+    assert result["ratio"] == pytest.approx(result["a"]["median"] / result["b"]["median"])
 
 
 def test_a_lag_is_compared_by_the_seconds_of_all_steps_but_the_first_two(arguments, monkeypatch):

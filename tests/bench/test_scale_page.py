@@ -60,12 +60,17 @@ def lines(**parts):
 def test_comparisons_have_a_row_each():
     about = {"unit": "tokens per second", "sides": {"a": "packed", "b": "padded"}}
     packing = {**about, "traces": COMPARED, "branches": COMPARED}
+    checkpoints = {**about, "save": COMPARED, "load": COMPARED}
     row = {**about, **COMPARED}
     overlap = {**row, "reward_difference": {"mean": -0.01, "half_width": 0.02, "seeds": 3}}
-    made = lines(packing=packing, engines=row, ranks={**row, "independent": row}, overlap=overlap)
-    assert made[2:8] == [
-        f"| {name}, tokens per second | packed | padded | 300 | 100 | **3.00** | 2.90 to 3.10 |"
-        for name in ("packing, traces", "packing, branches", "engines", "ranks", "independent learners", "overlap")
+    ranks = {**row, "independent": row}
+    made = lines(packing=packing, engines=row, ranks=ranks, overlap=overlap, checkpoints=checkpoints, transfer=row)
+    names = (
+        *("packing, traces", "packing, branches", "engines", "ranks", "independent learners", "overlap"),
+        *("checkpoints, save", "checkpoints, load", "transfer"),
+    )
+    assert made[2:11] == [
+        f"| {name}, tokens per second | packed | padded | 300 | 100 | **3.00** | 2.90 to 3.10 |" for name in names
     ]
     assert "Reward at the end, lag 1 minus lag 0: −0.010 ± 0.020 over 3 seeds." in made
 
