@@ -34,6 +34,23 @@
   // A refused form begins at its first wrong field, which may be far below.
   document.querySelector("main form [aria-invalid=true]")?.focus();
 
+  // What is replaced while somebody reads it stays scrolled; a log that is read at its end stays at its end.
+  const places = new Map();
+  const atEnd = (box) => box.scrollHeight - box.scrollTop - box.clientHeight < 60;
+  for (const log of document.querySelectorAll("pre.log")) log.scrollTop = log.scrollHeight;
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    for (const box of event.detail.target.querySelectorAll("[data-scrolled]")) {
+      places.set(box.dataset.scrolled, { left: box.scrollLeft, top: atEnd(box) ? Number.MAX_SAFE_INTEGER : box.scrollTop });
+    }
+  });
+  document.addEventListener("htmx:afterSwap", () => {
+    for (const box of document.querySelectorAll("[data-scrolled]")) {
+      const place = places.get(box.dataset.scrolled);
+      if (place) box.scrollTo({ ...place, behavior: "instant" });
+    }
+    places.clear();
+  });
+
   // What scrolls sideways and has nothing to focus inside is focusable itself, so that the arrow keys scroll it.
   function reach() {
     for (const box of document.querySelectorAll(".scroll")) {

@@ -90,7 +90,7 @@ def _hold_leases() -> None:
     Attempt.objects.live().filter(worker="").update(lease_until=Now() + timedelta(hours=9))
 
 
-def _attempt(run: object, status: dict[str, object], silent_s: float) -> None:
+def _attempt(run: object, status: dict[str, object], silent_s: float, number: int = 1, log: str = "") -> None:
     """An attempt that reported this status so many seconds ago; nobody takes its lease away."""
     from django.db.models.functions import Now
 
@@ -98,7 +98,7 @@ def _attempt(run: object, status: dict[str, object], silent_s: float) -> None:
 
     attempt = {"worker": "nobody", "host": "elsewhere", "lease_until": Now() + timedelta(hours=1)}
     progress = {"phase": status["phase"], "status": status, "progressed_at": Now() - timedelta(seconds=silent_s)}
-    Attempt.objects.create(run=run, number=1, fence=1, state="running", **attempt, **progress)
+    Attempt.objects.create(run=run, number=number, fence=number, state="running", log=log, **attempt, **progress)
 
 
 def deduction() -> dict[str, str]:
@@ -225,6 +225,23 @@ def spread_run() -> int:
     late = ["the clock of node gpu-node-02.cluster.example is 12 s behind this machine's"]
     status = {"phase": "sampling", "at": time.time(), "processes": processes, "warnings": late}
     _attempt(run, status, silent_s=0)
+    return run.pk
+
+
+def chatty_run() -> int:
+    """A running run whose second attempt has printed more than a screen, after a rank of the first one died."""
+    from django.utils.timezone import now
+
+    from tests.webapp.runs.making import make_run
+    from webapp.accounts.models import User
+    from webapp.runs.models import Event
+
+    run = make_run(User.objects.get(username="rosa"), name="chatty", state="running", steps=10, step=4)
+    first = run.attempts.create(number=1, fence=1, state="ended", exit_code=1, lease_until=now())
+    why = "learner rank 0 (process 5754 on gpu-node-01) died while learning"
+    Event.objects.create(run=run, attempt=first, at=now(), kind="interrupted", data={"why": why, "died": True})
+    log = "\n".join(f"step {number} of 200: reward 0.1" for number in range(1, 201))
+    _attempt(run, {"phase": "starting", "at": time.time()}, silent_s=0, number=2, log=log)
     return run.pk
 
 

@@ -35,6 +35,34 @@ def test_a_silent_run_says_since_when_and_counts_on(visit, silent):
     assert page.evaluate("window.stayed") is True
 
 
+def test_what_is_read_stays_scrolled_while_it_is_replaced(visit, site):
+    """On a phone the table of processes is wider than the screen; the names stay beside what is read."""
+    page = visit("rosa", viewport=SMALL).page
+    page.goto(f"/runs/{site.seed('spread_run')}/")
+    table = page.locator("[data-scrolled=processes]")
+    table.evaluate("box => { box.scrollLeft = 200; window.before = box; }")
+    for _ in range(2):
+        with page.expect_response(re.compile("/live/")):
+            pass
+    page.wait_for_function("() => !window.before.isConnected")
+    expect(table).to_have_js_property("scrollLeft", 200)
+    lefts = table.evaluate("box => [box, box.querySelector('tbody th')].map((part) => part.getBoundingClientRect().x)")
+    assert abs(lefts[0] - lefts[1]) <= 1
+
+
+def test_a_log_begins_at_its_end_and_stays_where_it_is_read(visit, site):
+    page = visit("rosa", viewport=SMALL).page
+    page.goto(f"/runs/{site.seed('chatty_run')}/log/")
+    interrupted = "Attempt 1 was interrupted: learner rank 0 (process 5754 on gpu-node-01) died while learning."
+    expect(page.locator("#run-header")).to_contain_text(f"{interrupted} Attempt 2 continues from step 4.")
+    log = page.locator("pre.log")
+    assert log.evaluate("box => box.scrollHeight - box.clientHeight - box.scrollTop") <= 1
+    assert log.evaluate("box => box.scrollTop") > 100
+    log.evaluate("box => { box.scrollTop = 50; window.before = box; }")
+    page.wait_for_function("() => !window.before.isConnected")
+    expect(log).to_have_js_property("scrollTop", 50)
+
+
 def test_a_page_whose_site_is_away_says_that_it_is_stale(visit, site, silent):
     with wire(site.port) as line:
         visitor = visit("rosa", address=line.address)

@@ -269,7 +269,7 @@ def test_tokens_are_tinted_by_advantage(page, researcher):
         in shown
     )
     assert 'class="tk down-2" title="advantage -0.400' in shown
-    assert "turn 0<br>0.8" in shown
+    assert "turn 0<br>advantage 0.8" in shown
 
 
 def test_a_strategy_stands_before_what_its_seat_said(page, researcher):

@@ -57,6 +57,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "sampling_tokens_per_s": "Sampling, tokens/s",
         "learning_tokens_per_s": "Learning, tokens/s",
         "step_s": "Step, s",
+        "sampling_s": "Sampling, s",
+        "learning_s": "Learning, s",
         "sync_s": "Sync, s",
         "gap_max": "Log-probability gap of sampler and trainer, max",
         "lag": "Steps that the sampling weights are behind",

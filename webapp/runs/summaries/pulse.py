@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from training.errors import BadInput
 from training.records import ProcessStatus
 from webapp.accounts.models import User
-from webapp.runs.models import Attempt, Run
+from webapp.runs.models import Attempt, Event, Run
 from webapp.runs.querysets import ALIVE
 from webapp.runs.summaries.curves import phases
 
@@ -28,7 +28,8 @@ class Pulse:
 
     `done` of `total` are the parts of the current phase, such as conversations; `eta` is the estimated rest in seconds.
     `training` names the phase of training, of a run that trains in several. `processes` are the engines and ranks of a
-    run that has them in processes of their own; `warnings` are about their nodes.
+    run that has them in processes of their own; `warnings` are about their nodes. `interrupted` is what ended the last
+    attempt, until this one has made a step.
     """
 
     attempt: Attempt | None
@@ -41,6 +42,7 @@ class Pulse:
     training: str = ""
     processes: tuple[ProcessStatus, ...] = ()
     warnings: tuple[str, ...] = ()
+    interrupted: Event | None = None
 
     @property
     def quiet(self) -> bool:
@@ -49,7 +51,7 @@ class Pulse:
 
 
 def pulse(run: Run) -> Pulse:
-    """Read a run's pulse in two queries."""
+    """Read a run's pulse in two queries, and a third where an earlier attempt may have been interrupted."""
     attempt = run.attempts.order_by("-number").annotate(progress_age=Now() - F("progressed_at")).defer("log").first()
     rows = list(run.metrics.order_by("-step").values_list("step", "at", "values", "fence")[:LAST_STEPS])
     speeds = [values[name] for _, _, values, _ in rows[:1] for name in SPEEDS if values.get(name)]
@@ -68,7 +70,22 @@ def pulse(run: Run) -> Pulse:
         training=_training(run),
         processes=_processes(status),
         warnings=tuple(str(why) for why in status.get("warnings", ())),
+        interrupted=_interrupted(run, attempt, rows) if attempt and alive else None,
     )
+
+
+def interruption(run: Run, number: int) -> Event | None:
+    """What interrupted an attempt of a run; None if nothing did."""
+    if number < 1:
+        return None
+    events = run.events.filter(kind="interrupted", attempt__number=number).select_related("attempt")
+    return events.order_by("-pk").first()
+
+
+def _interrupted(run: Run, attempt: Attempt, rows: Sequence[Row]) -> Event | None:
+    """What interrupted the attempt before this one; None once this one has made a training step."""
+    has_step = bool(rows) and rows[0][3] == attempt.fence
+    return None if has_step else interruption(run, attempt.number - 1)
 
 
 def _processes(status: Mapping[str, Any]) -> tuple[ProcessStatus, ...]:

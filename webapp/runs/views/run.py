@@ -193,6 +193,7 @@ def log(request: HttpRequest, run_id: int) -> HttpResponse:
     number = integer(request, "attempt", attempts[0].number if attempts else 0)
     attempt = next((attempt for attempt in attempts if attempt.number == number), None)
     context = {"run": run, "attempts": attempts, "shown": attempt, "over": run.state in OVER}
+    context["interrupted"] = pulse.interruption(run, number)
     if request.htmx:  # type: ignore[attr-defined]
         return render_block(request, "runs/log.html", "log", context, status=STOP_ASKING if context["over"] else 200)
     return page(request, run, "log", context)
