@@ -16,7 +16,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import AsyncMock, patch
 
 from bench.gpu import TINY
 
@@ -277,7 +277,7 @@ def steps(shape: str, folder: Path) -> dict[str, Any]:
     if chosen is None:
         return {"skipped": f"{options[-1][2] / 2**30:.1f} GiB are planned, more than the GPU has"}
     adapters, config = chosen[:2]
-    with patch.object(Trainer, "save", lambda self, keep=(): None):
+    with patch.object(Trainer, "save", AsyncMock()):
         lines = whole_steps.steps_of(config.to_dict())
     rows = whole_steps.seconds(lines, WARM)
     return {
