@@ -1,6 +1,7 @@
 """vLLM's own part of the engine: what a score reads, and an engine that is split."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import psutil
@@ -44,7 +45,6 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 (where Linux shows its names)
 
 async def test_a_split_engine_samples_as_a_whole_one(tmp_path):
     """Greedy and seeded, with top-k and top-p, before and after new weights."""
-    before_start = shared_memory()
     folder, other = write_random_llama(tmp_path / "model"), write_random_llama(tmp_path / "other", seed=1)
     whole, split = engines.make("vllm", folder, **OPTIONS), engines.make("vllm", folder, tensor_parallel=2, **OPTIONS)
     kinds = ({}, {"temperature": 0.0}, {"temperature": 0.7, "top_k": 5}, {"top_p": 0.8})
@@ -71,16 +71,19 @@ async def test_a_split_engine_samples_as_a_whole_one(tmp_path):
             await engine.load_weights(other, 5)
         assert await compare() != before
         assert not listening_elsewhere(split.workers)
+        memory = shared_memory(split.workers)
+        assert memory
+        assert not any((SHARED_MEMORY / name).exists() for name in memory), "it would be left behind by a kill"
     finally:
         await whole.close()
         await split.close()
     assert not [pid for pid in split.workers if psutil.pid_exists(pid)]
-    assert shared_memory() <= before_start
 
 
-def shared_memory():
-    """The names of the memory by which workers exchange tensors."""
-    return {file.name for file in SHARED_MEMORY.glob("vllm_dist_*")}
+def shared_memory(pids):
+    """The names of the memory by which these workers exchange tensors."""
+    maps = "".join(Path(f"/proc/{pid}/maps").read_text() for pid in pids)
+    return set(re.findall(rf"{SHARED_MEMORY}/(vllm_dist_\S+)", maps))
 
 
 def listening_elsewhere(pids):
