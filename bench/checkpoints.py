@@ -118,7 +118,7 @@ class Ours:
 
 
 class Theirs:
-    """Two ranks that save and load with DCP when they are told to; `bytes` are those of the whole state."""
+    """Two ranks that save and load with DCP at request; `bytes` are those of the whole state."""
 
     def __init__(self, pipes: Sequence[Connection], folder: Path) -> None:
         self._pipes, self.folder = pipes, folder
@@ -127,13 +127,13 @@ class Theirs:
     def save(self) -> Reading:
         """Write a checkpoint."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        return self._told("save")
+        return self._timed("save")
 
     def load(self) -> Reading:
         """Go back to it after a further step."""
-        return self._told("load")
+        return self._timed("load")
 
-    def _told(self, task: str) -> Reading:
+    def _timed(self, task: str) -> Reading:
         for pipe in self._pipes:
             pipe.send(task)
         seconds = max(pipe.recv() for pipe in self._pipes)

@@ -41,7 +41,7 @@ def test_a_gpu_whose_use_cannot_be_measured_ends_no_process(monkeypatch, error):
 
 def test_workers_count_as_part_of_their_process():
     """The workers are a process that holds 64 MiB and computes, and one that is gone."""
-    command = [sys.executable, "-c", "held = bytearray(2**26)\nprint(flush=True)\nwhile True: pass"]
+    command = [sys.executable, "-c", "memory = bytearray(2**26)\nprint(flush=True)\nwhile True: pass"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as busy, subprocess.Popen(["true"]) as gone:
         gone.wait()
         busy.stdout.readline()
