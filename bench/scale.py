@@ -32,7 +32,7 @@ OPT_IN = ("gpu",)
 """Parts that are measured only where they are named."""
 USUAL: dict[str, Any] = {"model": "smollm2-135m", "dtype": "float32", "tokens": 8192, "games": 4, "rounds": 3}
 SIZES: dict[str, dict[str, Any]] = {
-    "packing": {"dtype": "bfloat16", "tokens": 4096, "games": 2, "rounds": 2},
+    "packing": {"tokens": 4096, "games": 2, "rounds": 2},
     "ranks": {"tokens": 4096, "games": 2},
     "overlap": {"model": "tiny", "tokens": 2048, "rounds": 5},
     "sync": {"tokens": 2048},

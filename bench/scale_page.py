@@ -63,6 +63,16 @@ def _compared(parts: Raw) -> Iterator[str]:
         yield f"Reward at the end, lag 1 minus lag 0: {interval} over {reward['seeds']} seeds."
 
 
+def _packing(part: Raw) -> Iterator[str]:
+    yield "| packing | traces | tokens | shortest, median, longest | padding in B | micro-batches of A | of B |"
+    yield "|---|---|---|---|---|---|---|"
+    for kind in WITHIN["packing"]:
+        work = part[kind]["work"]
+        lengths = ", ".join(map(str, work["lengths"]))
+        counts = f"{work['traces']} | {work['tokens']:,} | {lengths} | {100 * work['padding']:.1f} %"
+        yield f"| {kind} | {counts} | {work['passes']['a']} | {work['passes']['b']} |"
+
+
 def _sync(part: Raw) -> Iterator[str]:
     yield f"| phase, seconds of a step | {part['sides']['a']} | spread | share | {part['sides']['b']} |"
     yield "|---|---|---|---|---|"
@@ -153,5 +163,11 @@ def _gpu(part: Raw) -> Iterator[str]:
     yield f"Measured on: {', '.join(devices) or 'nothing'}. Published: {part['source']}."
 
 
-TABLES: dict[str, Callable[[Raw], Iterator[str]]] = {"sync": _sync, "model": _model, "memory": _memory, "gpu": _gpu}
+TABLES: dict[str, Callable[[Raw], Iterator[str]]] = {
+    "packing": _packing,
+    "sync": _sync,
+    "model": _model,
+    "memory": _memory,
+    "gpu": _gpu,
+}
 """Parts with tables of their own."""

@@ -59,7 +59,10 @@ def lines(**parts):
 
 def test_comparisons_have_a_row_each():
     about = {"unit": "tokens per second", "sides": {"a": "packed", "b": "padded"}}
-    packing = {**about, "traces": COMPARED, "branches": COMPARED}
+    work = {
+        "traces": 3, "tokens": 1700, "lengths": [100, 600, 1000], "padding": 0.15, "passes": {"a": 2, "b": 3},
+    }  # fmt: skip
+    packing = {**about, "traces": {**COMPARED, "work": work}, "branches": {**COMPARED, "work": work}}
     checkpoints = {**about, "save": COMPARED, "load": COMPARED}
     row = {**about, **COMPARED}
     overlap = {**row, "reward_difference": {"mean": -0.01, "half_width": 0.02, "seeds": 3}}
@@ -72,6 +75,7 @@ def test_comparisons_have_a_row_each():
     assert made[2:11] == [
         f"| {name}, tokens per second | packed | padded | 300 | 100 | **3.00** | 2.90 to 3.10 |" for name in names
     ]
+    assert "| branches | 3 | 1,700 | 100, 600, 1000 | 15.0 % | 2 | 3 |" in made
     assert "Reward at the end, lag 1 minus lag 0: −0.010 ± 0.020 over 3 seeds." in made
 
 
