@@ -5,12 +5,14 @@ import os
 import re
 import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 
 from tests.learn.rank_work import (
     BASIS,
@@ -215,13 +217,25 @@ def test_alone_every_sum_is_its_own():
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_ranks_meet_at_an_address_of_ipv4_or_ipv6(monkeypatch, host):
-    """It is part of a URL, which torch reads as Python does."""
+def test_ranks_meet_where_the_first_one_listens(monkeypatch, host):
+    """From the moment the address is known nobody else can listen there."""
     monkeypatch.setattr("ray.util.get_node_ip_address", lambda: host)
-    place = urlsplit("tcp://" + asyncio.run(RankActor.__new__(RankActor).rendezvous()))
-    assert place.hostname == host
-    with socket.create_server((host, place.port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
-        pass
+    stores: dict[int, dist.Store] = {}
+    monkeypatch.setattr(ranks.dist, "init_process_group", lambda *_, rank, store, **__: stores.__setitem__(rank, store))
+    monkeypatch.setattr(ranks, "init_device_mesh", lambda *_: None)
+    first = RankActor.__new__(RankActor)
+    place = asyncio.run(first.rendezvous())
+    at = urlsplit(f"//{place}")
+    with pytest.raises(OSError, match="in use"):
+        socket.create_server((host, at.port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    with ThreadPoolExecutor() as pool:
+        assert first._listener is not None
+        joins = [
+            pool.submit(ranks.join, rank, 2, place, "cpu", 10, None if rank else first._listener) for rank in range(2)
+        ]
+        assert [each.result().rank for each in joins] == [0, 1]
+    stores[0].set("word", "heard")
+    assert stores[1].get("word") == b"heard"
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -231,6 +245,7 @@ def test_ranks_that_meet_at_a_file_use_the_loopback_interface_alone(monkeypatch,
     monkeypatch.setattr(os, "environ", environment)
     monkeypatch.setattr(ranks.dist, "init_process_group", lambda *_, **__: None)
     monkeypatch.setattr(ranks, "init_device_mesh", lambda *_: None)
+    monkeypatch.setattr(ranks.dist, "TCPStore", lambda *_, **__: None)
     ranks.join(0, 2, "10.0.0.5:4000", device)
     assert environment.keys() <= {"GLOO_SOCKET_IFNAME"}
     ranks.join(0, 2, str(tmp_path / "ranks"), device)

@@ -62,6 +62,7 @@ class RankActor(Worker):
         self._thread = ThreadPoolExecutor(1, "learner")
         self._chunks: queue.Queue[Chunk | RemoteError | None] = queue.Queue(maxsize=2)
         self._made: Learner | None = None
+        self._listener: socket.socket | None = None
 
     @property
     def steps(self) -> int:
@@ -69,14 +70,13 @@ class RankActor(Worker):
         return self._progress.steps
 
     async def rendezvous(self) -> str:
-        """Return the address (HOST:PORT) at which the ranks can meet, if this one is the first."""
+        """Listen where the ranks meet, as the first of them; return the address (HOST:PORT)."""
         import ray
 
         host = ray.util.get_node_ip_address()
         on_ipv6 = ":" in host
-        with socket.socket(socket.AF_INET6 if on_ipv6 else socket.AF_INET) as free:
-            free.bind((host, 0))
-            port = free.getsockname()[1]
+        self._listener = socket.create_server((host, 0), family=socket.AF_INET6 if on_ipv6 else socket.AF_INET)
+        port = self._listener.getsockname()[1]
         return f"[{host}]:{port}" if on_ipv6 else f"{host}:{port}"
 
     async def start(
@@ -90,7 +90,7 @@ class RankActor(Worker):
 
             ignore_expected_warnings()
             numerics.set_up(arguments["learn"], self._threads)
-            group = ranks.join(rank, world, rendezvous, arguments["device"])
+            group = ranks.join(rank, world, rendezvous, arguments["device"], listener=self._listener)
             self._made = Learner(policy.load(**arguments, group=group), arguments["seed"], self._progress.beat)
             return self._made.window
 

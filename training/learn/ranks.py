@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -245,11 +246,18 @@ def local_rows(tensor: Tensor, rank: int | None = None) -> tuple[Tensor, slice]:
     return tensor.to_local(), slice(first, first + size)
 
 
-def join(rank: int, world: int, address: str, device: str, timeout_s: float = TIMEOUT_S) -> DistContext:
+def join(
+    rank: int,
+    world: int,
+    address: str,
+    device: str,
+    timeout_s: float = TIMEOUT_S,
+    listener: socket.socket | None = None,
+) -> DistContext:
     """Return this process's rank after all `world` ranks have met at `address`; raise `OutsideError` if they do not.
 
-    It is HOST:PORT, where rank 0 listens, or a file that does not exist yet, where ranks on one machine meet: these use
-    the loopback interface alone.
+    It is HOST:PORT, where the `listener` of rank 0 listens, which is taken over, or a file that does not exist yet,
+    where ranks on one machine meet: these use the loopback interface alone.
     """
     backend = "cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo"
     limit = timedelta(seconds=timeout_s)
@@ -258,6 +266,13 @@ def join(rank: int, world: int, address: str, device: str, timeout_s: float = TI
         for library in ("GLOO", "NCCL"):
             os.environ.setdefault(f"{library}_SOCKET_IFNAME", "lo")
     with boundary(into=OutsideError):
-        place = f"file://{address}" if file else f"tcp://{address}"
-        dist.init_process_group(backend, place, timeout=limit, rank=rank, world_size=world)
+        if file:
+            dist.init_process_group(backend, f"file://{address}", timeout=limit, rank=rank, world_size=world)
+        else:
+            host, _, port = address.rpartition(":")
+            taken = None if listener is None else listener.detach()
+            store = dist.TCPStore(  # type: ignore[attr-defined]  # documented, but not in torch's list of exports
+                host.strip("[]"), int(port), world, rank == 0, limit, master_listen_fd=taken
+            )
+            dist.init_process_group(backend, store=store, timeout=limit, rank=rank, world_size=world)
         return DistContext(rank, world, init_device_mesh(device.partition(":")[0], (world,)))
