@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -62,6 +64,11 @@ async def until(condition, seconds=60.0):
     while not condition():
         assert time.monotonic() < end, "this took too long"
         await asyncio.sleep(0.05)
+
+
+def sockets_of(pid):
+    """What an engine's process has, or has left, in the folder for temporary files."""
+    return [*Path(tempfile.gettempdir()).glob(f"{processes.PREFIX}{pid}-*/*")]
 
 
 def changed(engine):
@@ -173,6 +180,68 @@ async def test_a_model_that_one_engine_cannot_make_is_left_in_none():
         await loader.open_model("1", LoadedModel(("transformers", "other", {})))
     assert models == {0: set(), 1: set(), 2: set()}
     assert [slot.state for slot in slots] == ["serving"] * 3
+
+
+class Loads:
+    """Engines without a process: `weights` has what each has loaded, which waits at a method until it is `open`."""
+
+    def __init__(self, closed):
+        self.closed, self.open = closed, asyncio.Event()
+        self.slots = [Slot(number, "serving", SimpleNamespace()) for number in range(2)]
+        self.weights = {0: [], 1: []}
+        model = LoadedModel(("transformers", "m", {}))
+        self.loader = PoolLoader(self.slots, Affinity(2), model, self.call, lambda: None)
+
+    async def call(self, slot, process, method, *arguments):
+        if method == self.closed and slot.index == 1:
+            await self.open.wait()
+        self.weights[slot.index].append(method)
+
+    async def load(self, *chunks):
+        left = iter([*chunks, None])
+
+        async def next_chunk():
+            return next(left)
+
+        await self.loader.load_weights(next_chunk, 1)
+
+
+@pytest.mark.parametrize("closed", ["begin_weights", "take", "end_weights"])
+async def test_a_load_that_is_cancelled_is_ended_in_all_engines_before_another_begins(closed):
+    engines_of = Loads(closed)
+    loading = asyncio.create_task(engines_of.load("a"))
+    await asyncio.sleep(0.05)
+    loading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loading
+    another = asyncio.create_task(engines_of.load("b"))
+    await asyncio.sleep(0.05)
+    engines_of.open.set()
+    await asyncio.wait_for(another, 5.0)
+    for loaded in engines_of.weights.values():
+        assert loaded.count("end_weights") == 2
+        assert loaded[-3:] == ["begin_weights", "take", "end_weights"]
+    assert [slot.state for slot in engines_of.slots] == ["serving"] * 2
+    assert not engines_of.loader.incomplete
+
+
+async def test_what_follows_a_load_that_is_cancelled_when_it_has_just_begun_does_not_wait_for_it(ray_of_its_own, toy):
+    """The pool's thread has begun it, and this one has not heard of that."""
+    pool = pool_of(toy)
+    try:
+        weights = changed(engines.make("transformers", toy, **OPTIONS))
+        loading = asyncio.create_task(pool.load_weights(weights, 1))
+        await asyncio.sleep(0)
+        time.sleep(1.0)  # noqa: ASYNC251 (this loop is to hear of nothing)
+        loading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loading
+        for following in (pool.load_weights(weights, 2), pool.sample(requests()[0])):
+            with pytest.raises(EngineError, match="the weights are incomplete"):
+                await asyncio.wait_for(following, 60.0)
+        assert [status.state for status in pool.status()] == ["serving"] * 2
+    finally:
+        await pool.close()
 
 
 async def test_turns_are_embedded_as_in_one_process_also_in_one_that_starts_again(ray_of_its_own, toy):
@@ -340,5 +409,9 @@ async def test_a_split_engine_ends_with_its_process_and_with_any_of_its_workers(
             [after] = pool.status()
             assert after.pid != before.pid
         assert after.restarts == 2
+        assert sockets_of(after.pid)
     finally:
         await pool.close()
+    await until(lambda: not psutil.pid_exists(after.pid))
+    processes.delete_leftovers()
+    assert not sockets_of(after.pid)

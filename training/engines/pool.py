@@ -144,14 +144,16 @@ class EnginePool:
         """
         if self._model.made_with[2].get("adapters"):
             raise EngineError("an engine with adapters keeps its weights")
-        targets = await self._on_loop(self._loader.begin_weights(version))
-        failure: RemoteError | None = RemoteError(EngineError("the rest of the weights did not come"))
-        try:
-            async for reference in chunks:
-                await self._on_loop(self._loader.load_chunk(targets, reference))
-            failure = None
-        finally:
-            await self._on_loop(self._loader.end_weights(targets, failure))
+        loop = asyncio.get_running_loop()  # on which the chunks are made
+
+        async def chunk() -> Any:
+            return await anext(chunks, None)
+
+        async def next_chunk() -> Any:
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(chunk(), loop))
+
+        # in one call, so that the answer that the engines load cannot get lost between two threads
+        await self._on_loop(self._loader.load_weights(next_chunk, version))
 
     async def close(self) -> None:
         """End the engines; running and waiting requests fail."""

@@ -7,7 +7,7 @@ they loaded is kept for those that start later.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from training.cluster.supervisor import Process
 from training.cluster.worker import RemoteError
 from training.engines.affinity import Affinity
 from training.engines.slots import Gone, Slot
-from training.errors import ParleyError
+from training.errors import EngineError, ParleyError
 
 
 @dataclass(slots=True)
@@ -53,6 +53,7 @@ class PoolLoader:
         self._lock = asyncio.Lock()
         self._weights: list[Any] = []  # references to the chunks of the newest weights
         self._incomplete = ""
+        self._ending: asyncio.Future[None] | None = None  # kept here, since the loop itself keeps no task alive
         self.version: int | None = None
         """The version of the newest weights, also while the engines load them; None = the model's own, or not named."""
 
@@ -61,25 +62,27 @@ class PoolLoader:
         """Why the weights of the engines are incomplete; empty if they are complete, or while engines load."""
         return "" if self._lock.locked() else self._incomplete
 
-    async def begin_weights(self, version: int | None) -> Processes:
-        """Take the lock of the weights; return the engines that get them, and drop those before."""
+    async def load_weights(self, next_chunk: Callable[[], Awaitable[Any]], version: int | None) -> None:
+        """Let the engines load new weights by references to their chunks, the last of which is followed by None.
+
+        The references are kept for engines that start later. Wherever this is cancelled, what it began is ended, too.
+        """
         targets = await self._take_lock()
+        failure: RemoteError | None = RemoteError(EngineError("the rest of the weights did not come"))
         try:
             self._weights.clear()
             self.version = version
             self._incomplete = "the weights are incomplete"
             await self._call_all(targets, "begin_weights", version)
-        except BaseException:
-            self._release(targets)
-            raise
-        return targets
+            while (chunk := await next_chunk()) is not None:
+                self._weights.append(chunk)
+                await self._call_all(targets, "take", chunk)
+            failure = None
+        finally:  # an engine that does not hear of the end would wait for the next chunk for ever
+            self._ending = asyncio.ensure_future(self._end_weights(targets, failure))
+            await asyncio.shield(self._ending)
 
-    async def load_chunk(self, targets: Processes, chunk: Any) -> None:
-        """Pass the reference of a chunk to the engines, and keep it for those that start later."""
-        self._weights.append(chunk)
-        await self._call_all(targets, "take", chunk)
-
-    async def end_weights(self, targets: Processes, failure: RemoteError | None) -> None:
+    async def _end_weights(self, targets: Processes, failure: RemoteError | None) -> None:
         """Wait until the engines have the weights; let them serve, and release the lock."""
         try:
             await self._call_all(targets, "end_weights", failure)
