@@ -92,6 +92,11 @@ class Worker(ABC):
         """Grows while the process makes progress."""
 
     @property
+    def doing(self) -> str:
+        """What the process does, as a gerund; empty while it waits for the driver or for other processes."""
+        return next(iter(self._activities), "")
+
+    @property
     def workers(self) -> Sequence[int]:
         """The ids of processes that compute for this one, which count as part of it."""
         return ()
@@ -102,7 +107,7 @@ class Worker(ABC):
         rss_bytes, cores = self._used()
         return Beat(
             steps=self.steps,
-            doing=next(iter(self._activities), ""),
+            doing=self.doing,
             rss_bytes=rss_bytes,
             gpu_bytes=self._gpu_bytes() if self._on_gpu else 0,
             cores=cores,

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LOADING = "loading weights"
+
 
 class EngineActor(Worker):
     """Engines by key behind Ray."""
@@ -43,6 +45,7 @@ class EngineActor(Worker):
         self._embedding = asyncio.Lock()  # a model takes all cores for one request as for many
         self._chunks_taken = self._turns_read = 0
         self._inbox: queue.Queue[Chunk | RemoteError | None] = queue.Queue(maxsize=2)
+        self._awaits_chunk = False
         self._loaded: asyncio.Task[RemoteError | None] | None = None
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._run_loop, name="engine", daemon=True).start()
@@ -52,6 +55,12 @@ class EngineActor(Worker):
         """See `Worker.steps`."""
         engines = list(self._engines.values())  # read once: the process opens and closes them meanwhile
         return self._chunks_taken + self._turns_read + sum(int(getattr(engine, "steps", 0)) for engine in engines)
+
+    @property
+    def doing(self) -> str:
+        """See `Worker.doing`; an engine that awaits the next chunk waits for those that still finish their replies."""
+        awaits = self._awaits_chunk
+        return next((each for each in self._activities if not (awaits and each == LOADING)), "")
 
     @property
     def workers(self) -> list[int]:
@@ -131,7 +140,7 @@ class EngineActor(Worker):
 
     async def load_folder(self, key: str, folder: Path) -> RemoteError | None:
         """Replace the weights by those of a folder."""
-        failure: RemoteError | None = await self._run("loading weights", self._engines[key].load_weights(folder))
+        failure: RemoteError | None = await self._run(LOADING, self._engines[key].load_weights(folder))
         return failure
 
     async def begin_weights(self, version: int | None) -> None:
@@ -139,8 +148,8 @@ class EngineActor(Worker):
         from training.engines.chunks import joined
 
         self._inbox = queue.Queue(maxsize=2)
-        loading = self._engines[""].load_weights(joined(_received(self._inbox)), version)
-        self._loaded = asyncio.create_task(self._run("loading weights", loading))
+        loading = self._engines[""].load_weights(joined(self._received(self._inbox)), version)
+        self._loaded = asyncio.create_task(self._run(LOADING, loading))
 
     async def take(self, chunk: Chunk) -> RemoteError | None:
         """Take the next chunk of weights; wait while the engine has not read those before it."""
@@ -188,16 +197,22 @@ class EngineActor(Worker):
                 self._chunks_taken += 1
                 return None
 
+    def _received(self, inbox: queue.Queue[Chunk | RemoteError | None]) -> Iterator[Chunk]:
+        while True:
+            self._awaits_chunk = True
+            try:
+                chunk = inbox.get()
+            finally:
+                self._awaits_chunk = False
+            if chunk is None:
+                return
+            if isinstance(chunk, RemoteError):
+                raise chunk.error
+            yield chunk
+
     def _run_loop(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
-
-
-def _received(inbox: queue.Queue[Chunk | RemoteError | None]) -> Iterator[Chunk]:
-    while (chunk := inbox.get()) is not None:
-        if isinstance(chunk, RemoteError):
-            raise chunk.error
-        yield chunk
 
 
 def _embedder(base: str, device: str) -> Embedder:

@@ -31,5 +31,6 @@ class Slot:
         if process is None:
             idle = "starting" if self.state == "starting" else ""
             return ProcessStatus(name=str(self), state=self.state, doing=idle, restarts=self.restarts)
-        idle = "sampling" if self.requests else "waiting for requests"  # until a beat says more
+        waiting = "waiting for other engines" if self.state == "loading" else "waiting for requests"
+        idle = "sampling" if self.requests else waiting  # until a beat says more
         return process.status(str(self), self.state, idle, requests=self.requests, restarts=self.restarts)
