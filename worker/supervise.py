@@ -205,6 +205,7 @@ class Supervisor:
             tail, limit = self._tail(earlier), min(limits[earlier.number], self.start_step)
             sources.append(Source(earlier, tail, partial(tail.read_up_to, limit)))
         tail = self._tail(self.attempt)
+        tail.holds_back = True
         return [*sources, Source(self.attempt, tail, tail.read)]
 
     def _watch(self, child: processes.Child) -> None:
@@ -363,6 +364,7 @@ class Supervisor:
             time.sleep(POLL_SECONDS)
 
     def _store_rest(self) -> None:
+        self.sources[-1].tail.holds_back = False  # its files grow no more
         while self._store_next():
             self._renew()
         self._meanwhile(self._publish_rest)

@@ -4,16 +4,21 @@ Nothing here writes to the database: the result is a `Batch`, stored together wi
 """
 
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from training.rundir import AttemptDir
 from training.store import MANIFEST, looks_complete, read_lines, sha256
+from webapp.core import files
 from webapp.runs.batches import Batch
 
 LINES = 500  # of each file at a time, so that a batch stays small
 LOG_CHARACTERS = 32_000
+SMALL_BYTES = 2**20  # episode files up to this size are uploaded whenever they have grown
+GROWTH = 1.25  # larger ones when they have grown to so much of what was uploaded before: five times their size in all
+MOST_SECONDS = 30.0  # or after so long, so that pages are not further behind
 ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
 
 
@@ -47,6 +52,10 @@ class Tail:
         self.run_id = run_id
         self.secrets = secrets
         self.offsets: dict[str, int] = dict(offsets or {})
+        self.holds_back = False
+        """Whether episodes may be read later, so that a growing file is not uploaded whole again with each of them."""
+        self._uploaded: dict[str, int] = {}  # bytes of episode files, by their names
+        self._uploaded_at = 0.0
         self._log_size = 0
 
     def read(self) -> Batch:
@@ -56,6 +65,9 @@ class Tail:
         batch.metrics = self._lines(self.attempt.metrics, batch)
         batch.events = self._lines(self.attempt.events, batch)
         batch.episodes = self._lines(self.attempt.index, batch)
+        if self.holds_back and not (batch.metrics or checkpoints) and self._can_wait(batch.episodes):
+            batch.episodes = []
+            batch.offsets.pop(self.attempt.index.name, None)
         for line in batch.episodes:
             line["file"] = f"{self.name}/episodes/{line['file']}"
         for event in batch.events:
@@ -82,6 +94,18 @@ class Tail:
     def done(self, batch: Batch) -> None:
         """Mark the batch as stored: the next one starts after it."""
         self.offsets.update(batch.offsets)
+        if batch.episodes:
+            self._uploaded = {line["file"]: line["offset"] + line["length"] for line in batch.episodes}
+            self._uploaded_at = time.monotonic()
+
+    def _can_wait(self, episodes: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether too little is new for another upload of the file that grows, which is the last one's."""
+        if not episodes or len(episodes) == LINES or time.monotonic() - self._uploaded_at > MOST_SECONDS:
+            return False
+        last = episodes[-1]
+        name = f"{self.name}/episodes/{last['file']}"
+        size = last["offset"] + last["length"]
+        return SMALL_BYTES < size < GROWTH * self._uploaded.get(name, 0) and files.local(name) is None
 
     def _lines(self, path: Path, batch: Batch) -> list[dict[str, Any]]:
         lines, offset = [], self.offsets.get(path.name, 0)

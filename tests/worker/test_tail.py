@@ -136,3 +136,50 @@ def test_the_log_loses_colours_progress_bars_and_secrets(attempt):
 def test_what_the_database_cannot_hold_is_replaced():
     text = json.loads('"a\\u0000b\\ud800c"')
     assert clean({"k": [text, 1, None]}) == {"k": ["a\ufffdb?c", 1, None]}
+
+
+def episode(attempt, number, size):
+    """Append the entry of an episode that ends where the file of the first step has `size` bytes."""
+    entry = {"step": 1, "episode": number, "file": "step_000001.jsonl.gz", "offset": size - 1, "length": 1}
+    append_line(attempt.index, {**entry, "summary": {}})
+
+
+def numbers(tail):
+    """The episodes that are read, and stored, now."""
+    batch = tail.read()
+    tail.done(batch)
+    return [line["episode"] for line in batch.episodes]
+
+
+@pytest.mark.parametrize("in_bucket", [True, False])
+def test_a_large_file_in_a_bucket_is_read_again_when_it_has_grown_by_a_quarter(attempt, monkeypatch, in_bucket):
+    """Else it would be uploaded whole with every episode."""
+    monkeypatch.setattr(module.files, "local", lambda name: None if in_bucket else attempt.root / name)
+    tail = reader(attempt)
+    tail.holds_back = True
+    size, first = 2 * module.SMALL_BYTES, module.SMALL_BYTES - 2
+    assert [(episode(attempt, number, first + number), numbers(tail))[1] for number in (1, 2)] == [[1], [2]]
+    episode(attempt, 3, size)
+    assert numbers(tail) == [3]
+    episode(attempt, 4, int(size * 1.2))
+    assert numbers(tail) == ([] if in_bucket else [4])
+    episode(attempt, 5, int(size * 1.3))
+    assert numbers(tail) == ([4, 5] if in_bucket else [5])
+
+
+@pytest.mark.parametrize("why", ["the step is over", "time is over", "the attempt is over"])
+def test_episodes_of_a_large_file_are_not_held_back_for_long(attempt, monkeypatch, why):
+    monkeypatch.setattr(module.files, "local", lambda name: None)
+    tail = reader(attempt)
+    tail.holds_back = True
+    episode(attempt, 1, 2 * module.SMALL_BYTES)
+    assert numbers(tail) == [1]
+    episode(attempt, 2, 2 * module.SMALL_BYTES + 9)
+    assert numbers(tail) == []
+    if why == "the step is over":
+        metric(attempt, 1)
+    elif why == "time is over":
+        monkeypatch.setattr(module, "MOST_SECONDS", 0.0)
+    else:
+        tail.holds_back = False
+    assert numbers(tail) == [2]
