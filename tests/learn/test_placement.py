@@ -151,6 +151,27 @@ def test_a_node_is_asked_in_a_process_of_its_own(monkeypatch):
             placement.gpu_memory_of(cluster, cluster.nodes())
 
 
+@pytest.mark.parametrize(
+    "address, device, model, refused",
+    [
+        ("10.0.0.5:6379", "cpu", "auto", True),
+        ("10.0.0.5:6379", "cpu", "cpu", False),
+        ("10.0.0.5:6379", "cuda", "auto", False),
+        ("local", "cpu", "auto", False),
+        ("", "cpu", "auto", False),
+    ],
+)
+def test_one_process_does_not_train_on_the_cpu_beside_a_cluster_with_gpus(monkeypatch, address, device, model, refused):
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    config = parse({"model": {"base": "tiny", "device": model}})
+    with ExitStack() as failing:
+        if refused:
+            with pytest.raises(BadInput, match='to "auto" to use its GPUs'):
+                placement.place(config, device, failing)
+        else:
+            assert placement.place(config, device, failing).cluster is None
+
+
 @pytest.mark.process
 def test_numbers_that_come_to_be_those_of_one_process_start_none(monkeypatch):
     monkeypatch.setattr(placement.shapes, "of_model", lambda base: shapes.SHAPES["0.6b"])

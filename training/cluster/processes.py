@@ -106,6 +106,7 @@ class Cluster:
             _use_token(None)
             _end_processes(self.folder)
             shutil.rmtree(self.folder, ignore_errors=True)
+            delete_leftovers()  # of engines, which were killed
 
     def __enter__(self) -> Self:
         return self
@@ -130,10 +131,16 @@ def start(
     cluster that does not answer by then is `ProcessLost` where an earlier attempt had joined it (`again`).
     """
     import_ray()
-    wanted = address or os.environ.get("RAY_ADDRESS", "")
-    if wanted in ("", LOCAL):
+    joined = joined_address(address)
+    if not joined:
         return _start(gpus)
-    return _join(wanted, address or "RAY_ADDRESS", packages, timeout_s, again=again)
+    return _join(joined, address or "RAY_ADDRESS", packages, timeout_s, again=again)
+
+
+def joined_address(address: str) -> str:
+    """Return the address of the cluster that a run joins: `address`, or else RAY_ADDRESS; empty if it joins none."""
+    wanted = address or os.environ.get("RAY_ADDRESS", "")
+    return "" if wanted == LOCAL else wanted
 
 
 def import_ray() -> Any:
@@ -150,7 +157,7 @@ def import_ray() -> Any:
 
 def _start(gpus: int | None) -> Cluster:
     delete_leftovers()
-    folder = _folder()
+    folder = temporary_folder()
     token = folder / "token"
     token.touch(mode=0o600)
     token.write_text(secrets.token_hex(32))
@@ -345,8 +352,8 @@ def _silent() -> Iterator[None]:
         logger.level = before
 
 
-def _folder() -> Path:
-    """Return a new folder with a short path, named after this process."""
+def temporary_folder() -> Path:
+    """Return a new folder with a path short enough for sockets, which `delete_leftovers` deletes after this process."""
     name = f"{PREFIX}{os.getpid()}-"
     for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 (mkdtemp makes it private)
         if len(parent) + len(name) + 9 <= LONGEST_FOLDER:
@@ -355,7 +362,7 @@ def _folder() -> Path:
 
 
 def delete_leftovers() -> None:
-    """End the processes and delete the folders of drivers on this machine that were killed and could not do it."""
+    """End the processes and delete the folders of drivers and engines on this machine that were killed."""
     for parent in {tempfile.gettempdir(), "/tmp"}:  # noqa: S108 (only folders with our name and of this user)
         for folder in Path(parent).glob(f"{PREFIX}*-*"):
             pid = folder.name.removeprefix(PREFIX).partition("-")[0]

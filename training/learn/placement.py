@@ -15,7 +15,7 @@ import torch
 from training.cluster import fit, memory, processes, shapes
 from training.cluster.devices import memory_free, split
 from training.cluster.nodes import one_line
-from training.cluster.processes import LOCAL, Cluster, Node
+from training.cluster.processes import Cluster, Node
 from training.cluster.reservation import Bundles, Reservation, reserve
 from training.cluster.supervisor import ProcessOptions
 from training.config import RunConfig
@@ -50,6 +50,7 @@ def place(config: RunConfig, device: str, failing: ExitStack, *, again: bool = F
     `placed` for `again` and what is raised.
     """
     if config.cluster.alone:
+        _refuse_cpu_beside_cluster(config, device)
         return Placement(config, device)
     packages = (REGISTRY[choose(config.engine.name)].package,)
     cluster = processes.start(config.cluster.address, packages=packages, again=again)
@@ -63,6 +64,14 @@ def place(config: RunConfig, device: str, failing: ExitStack, *, again: bool = F
     reservation = reserve(cluster, learners=section.learners, engines=section.engines, gpus=gpus, parts=parts)
     failing.callback(reservation.close)
     return Placement(config, device, cluster, reservation)
+
+
+def _refuse_cpu_beside_cluster(config: RunConfig, device: str) -> None:
+    """Raise `BadInput` for one process that would train on the CPU of a machine whose GPUs are those of a cluster."""
+    if device == "cpu" and config.model.device == "auto" and processes.joined_address(config.cluster.address):
+        why = "this machine has no GPU, and RAY_ADDRESS names a cluster, on which a run in one process does not train: "
+        why += 'set cluster.engines and cluster.learners to "auto" to use its GPUs, or model.device = "cpu"'
+        raise BadInput(why, "cluster")
 
 
 def placed(config: RunConfig, cluster: Cluster, device: str, *, again: bool = False) -> tuple[RunConfig, str]:
@@ -143,8 +152,7 @@ def cores_of_processes(config: RunConfig, device: str) -> list[tuple[int, ...]]:
     """
     section, here = config.cluster, sorted(os.sched_getaffinity(0))
     shares = [1] * section.learners + [section.tensor_parallel] * section.engines
-    elsewhere = (section.address or os.environ.get("RAY_ADDRESS", "")) not in ("", LOCAL)
-    if device != "cpu" or elsewhere or len(here) < sum(shares):
+    if device != "cpu" or processes.joined_address(section.address) or len(here) < sum(shares):
         return [()] * len(shares)
     groups = iter(split(here, sum(shares)))
     return [tuple(chain.from_iterable(islice(groups, share))) for share in shares]
