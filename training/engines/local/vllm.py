@@ -10,17 +10,23 @@ Every failure raises `EngineError`; after one inside vLLM the engine refuses fur
 from __future__ import annotations
 
 import asyncio
+import atexit
+import functools
 import os
 import queue
+import shutil
+import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from training.cluster.devices import split
+from training.cluster.processes import temporary_folder
 from training.engines.adapters import LINEAR, check_adapters, check_known, check_lora, served_rank
 from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
 from training.engines.trie import trie_of
@@ -173,7 +179,7 @@ class VllmEngine:
         if options.tensor_parallel > 1:
             os.environ.update(_environment(options))
         try:
-            with _ALONE, boundary(into=EngineError):
+            with _ALONE, boundary(into=EngineError), _sockets_in(_folder()):
                 from training.engines.local.vllm_core import VllmCore
 
                 core = VllmCore(model, options.window, arguments, choices=self._choices)
@@ -262,6 +268,25 @@ class VllmEngine:
         for name, result in finished:
             if (done := self._running.pop(name, None)) is not None:
                 done.settle(result)
+
+
+@functools.cache
+def _folder() -> Path:
+    """Return the folder for what vLLM creates beside its caches, and leaves where this process is killed."""
+    folder = temporary_folder()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@contextmanager
+def _sockets_in(folder: Path) -> Iterator[None]:
+    """Let an engine that is built meanwhile, and its workers, have their sockets and the file where they meet there."""
+    os.environ["VLLM_RPC_BASE_PATH"] = str(folder)
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
 
 
 def _arguments(options: EngineOptions, eager: bool | None) -> dict[str, Any]:
