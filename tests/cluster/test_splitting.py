@@ -1,5 +1,7 @@
 """Into how many parts a model can be split."""
 
+import json
+
 import pytest
 
 from training.cluster import splitting
@@ -40,3 +42,29 @@ def test_only_vllm_splits_a_model():
     with pytest.raises(BadInput, match="only vLLM") as caught:
         splitting.check(config, SHAPES["7b"])
     assert caught.value.where == "cluster.tensor_parallel"
+
+
+@pytest.mark.parametrize(
+    "sections, where",
+    [
+        ({"opponents": [{"source": "MODEL"}]}, "opponents.0.source"),
+        ({"speaker": {"source": "MODEL"}}, "speaker.source"),
+        ({"evaluate": {"at_end": True, "opponent": "MODEL"}}, "evaluate.opponent"),
+        ({"evaluate": {"opponent": "MODEL"}}, ""),  # no head-to-head is played
+        ({"opponents": [{"source": "random"}, {"source": "past"}]}, ""),
+    ],
+)
+def test_other_models_of_a_run_are_split_too(tmp_path, sections, where):
+    """They are opened in the middle of the run; this one has 6 heads, and the learner's 28 are divided by 4."""
+    sizes = {"hidden_size": 48, "num_hidden_layers": 1, "intermediate_size": 96, "num_attention_heads": 6}
+    facts = {"model_type": "llama", "vocab_size": 50, "max_position_embeddings": 64}
+    (tmp_path / "config.json").write_text(json.dumps(sizes | facts))
+    (tmp_path / "model.safetensors").touch()
+    named = json.loads(json.dumps(sections).replace("MODEL", str(tmp_path)))
+    config = parse({"cluster": {"tensor_parallel": 4}, **named})
+    if not where:
+        splitting.check(config, SHAPES["7b"])
+        return
+    with pytest.raises(BadInput, match=rf"4 does not divide the 6 attention heads of {tmp_path.name} \({where}\)"):
+        splitting.check(config, SHAPES["7b"])
+    splitting.check(parse({"cluster": {"tensor_parallel": 2}, **named}), SHAPES["7b"])

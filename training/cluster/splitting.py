@@ -5,8 +5,12 @@ Raises `BadInput`, before anything is started.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from training import bases
+from training.cluster import shapes
 from training.engines.choice import REGISTRY
 from training.errors import BadInput
 
@@ -39,7 +43,30 @@ def obstacle(shape: ModelShape, parts: int) -> str:
 
 
 def check(config: RunConfig, shape: ModelShape) -> None:
-    """Raise `BadInput` for an engine that splits no model, or for a number of parts that does not suit the model."""
+    """Raise `BadInput` for an engine that splits no model, or for a number of parts that does not suit a model.
+
+    `shape` is the learner's. Engines of other models are split into as many parts.
+    """
     check_engine(config)
-    if why := obstacle(shape, config.cluster.tensor_parallel):
+    parts = config.cluster.tensor_parallel
+    if why := obstacle(shape, parts):
         raise BadInput(f"{why}: set a number that does", FIELD)
+    for where, other in _others(config) if parts > 1 else ():
+        if why := obstacle(other, parts):
+            raise BadInput(f"{why} ({where}): set a number that does, or name another model there", FIELD)
+
+
+def _others(config: RunConfig) -> Iterator[tuple[str, ModelShape]]:
+    """Yield the shapes of the models that a run loads beside the learner, each with its field.
+
+    Left out is what names no model, and a model that is not here or cannot be counted: its own field is refused then.
+    """
+    named, evaluate = [*config.sources()], config.evaluate
+    if evaluate.every or evaluate.at_end:
+        named += [("evaluate.opponent", evaluate.opponent), ("evaluate.common", evaluate.common)]
+    if config.calibration.sets:
+        named.append(("calibration.base", config.calibration.base))
+    for where, source in named:
+        if bases.find(source) is not None or bases.is_folder(source):
+            with suppress(BadInput, ValueError):
+                yield where, shapes.of_model(source)
