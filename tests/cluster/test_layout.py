@@ -136,6 +136,11 @@ def refused(run, shape, gpus, gib=80):
     return caught.value
 
 
+def advice(error):
+    (shortfall,) = error.shortfalls
+    return shortfall.advice
+
+
 def test_a_rank_that_does_not_fit_shows_its_lines_and_what_would_fit():
     # 16 bytes × 4,022,468,096 = 59.9 GiB for one rank, and 15.0 of the reference, of 76
     run = config({"learners": 1, "engines": 7}, learn={"lora": False, "recompute": True, "tokens_per_batch": 1024})
@@ -143,8 +148,8 @@ def test_a_rank_that_does_not_fit_shows_its_lines_and_what_would_fit():
     assert error.where == "cluster.learners"
     assert error.why.startswith("the learner needs ")
     assert "of a GPU with 80 GiB 76.0 are planned: weights 14.98 GiB (4 bytes × 4,022,468,096 para" in error.why
-    assert error.advice[0] == "cluster.learners = 2 and cluster.engines = 6"
-    assert 'LoRA adapters on weights with learn.dtype = "bfloat16"' in error.advice
+    assert advice(error)[0] == "cluster.learners = 2 and cluster.engines = 6"
+    assert 'LoRA adapters on weights with learn.dtype = "bfloat16"' in advice(error)
     followed = [
         plan(config({"learners": 2, "engines": 6}, learn=dict(run.learn.to_dict())), SHAPES["4b"], 8, 80),
         plan(config({"learners": 1, "engines": 7}, learn={"recompute": True, "tokens_per_batch": 1024,
@@ -157,13 +162,13 @@ def test_ranks_for_which_there_are_too_few_gpus_are_counted():
     # 20 bytes × 7,615,616,512 = 141.9 GiB over 2 ranks; 3 fit, see above
     error = refused(config(AUTO, learn=LARGE), SHAPES["7b"], 3)
     assert error.why.startswith("each of 2 learner ranks needs ")
-    assert error.advice[0] == "cluster.learners = 3 on at least 4 GPUs"
+    assert advice(error)[0] == "cluster.learners = 3 on at least 4 GPUs"
 
 
 def test_of_a_batch_that_is_too_large_the_largest_that_fits_is_stated():
     run = config({"learners": 2, "engines": 6}, learn={"lora": False, "autocast": True, "tokens_per_batch": 131072})
     error = refused(run, SHAPES["0.6b"], 8)
-    (words,) = (each for each in error.advice if each.startswith("learn.tokens_per_batch = "))
+    (words,) = (each for each in advice(error) if each.startswith("learn.tokens_per_batch = "))
     tokens = int(words.rpartition(" ")[2])
 
     def at(tokens):
@@ -171,18 +176,37 @@ def test_of_a_batch_that_is_too_large_the_largest_that_fits_is_stated():
 
     assert plan(at(tokens), SHAPES["0.6b"], 8, 80).learner.fits(80)
     assert not memory.learner(at(2 * tokens), SHAPES["0.6b"], 2).fits(80)
-    assert "learn.recompute = true" in error.advice
+    assert "learn.recompute = true" in advice(error)
 
 
 def test_an_engine_that_does_not_fit():
     # 4 bytes × 7,615,616,512 = 28.4 GiB of weights in float32
-    run = config({"learners": 4, "engines": 4}, engine={"dtype": "float32"}, learn={"dtype": "bfloat16"})
+    learn = {"dtype": "bfloat16", "recompute": True}
+    run = config({"learners": 4, "engines": 4}, engine={"dtype": "float32"}, learn=learn)
     error = refused(run, SHAPES["7b"], 8, 40)
     assert error.where == "engine"
     assert error.why.startswith("an engine needs ")
-    assert error.advice[0] == 'engine.dtype = "bfloat16"'
-    assert "cluster.tensor_parallel = 2" in error.advice  # 28 heads
-    assert error.memory.total > 38 * memory.GIB
+    assert advice(error)[0] == 'engine.dtype = "bfloat16"'
+    assert "cluster.tensor_parallel = 2" in advice(error)  # 28 heads
+    assert error.shortfalls[0].memory.total > 38 * memory.GIB
+
+
+def test_an_engine_and_a_rank_that_do_not_fit_are_both_refused():
+    # 4 bytes × 7,615,616,512 = 28.4 GiB for an engine, 4 times as much over 4 ranks for a rank, of 19
+    run = config({"learners": 4, "engines": 4}, engine={"dtype": "float32"}, learn={"lora": False})
+    error = refused(run, SHAPES["7b"], 8, 20)
+    assert error.where == "engine"
+    engine, rank = error.shortfalls
+    assert [(each.process, each.where) for each in error.shortfalls] == [
+        ("an engine", "engine"),
+        ("each of 4 learner ranks", "cluster.learners"),
+    ]
+    assert engine.memory.total > 28.3 * memory.GIB
+    assert rank.memory.total > 28.3 * memory.GIB
+    assert engine.advice == ("cluster.tensor_parallel = 4",)
+    assert 'LoRA adapters on weights with learn.dtype = "bfloat16"' in " ".join(rank.advice)
+    assert error.why.startswith("an engine needs ")
+    assert "would fit with cluster.tensor_parallel = 4. Each of 4 learner ranks needs " in error.why
 
 
 def test_what_does_not_fit_on_one_gpu_may_fit_on_two():
@@ -190,7 +214,7 @@ def test_what_does_not_fit_on_one_gpu_may_fit_on_two():
                  engine={"dtype": "bfloat16", "cache_gib": 50.0})  # fmt: skip
     error = refused(run, SHAPES["7b"], 1)
     assert error.where == "cluster"
-    assert error.advice[0] == "2 GPUs, one for the learner and one for the engine"
+    assert advice(error)[0] == "2 GPUs, one for the learner and one for the engine"
     assert plan(run, SHAPES["7b"], 2, 80).shared is False
 
 
@@ -202,8 +226,8 @@ def test_engines_of_other_models_need_memory_too():
 
 def test_nothing_is_advised_that_does_not_help():
     error = refused(config(AUTO), SHAPES["7b"], 8, 2)
-    assert error.advice == ()
-    assert "no setting that is tried here fits it" in error.why.lower()
+    assert [each.advice for each in error.shortfalls] == [(), ()]
+    assert error.why.count("No setting that is tried here makes it fit") == 2
 
 
 @pytest.mark.parametrize("name, gpus, learners, engines", [("8_gpus", 8, 2, 6), ("32_gpus", 32, 8, 24)])

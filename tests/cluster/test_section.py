@@ -56,10 +56,10 @@ def test_configurations_of_earlier_releases_have_no_such_section():
     "changes, where, why",
     [
         ({"engines": "many"}, "cluster.engines", "valid integer"),
-        ({"engines": -1}, "cluster.engines", "greater than or equal to 0"),
+        ({"engines": -1}, "cluster.engines", "at least 0"),
         ({"learners": 1.0}, "cluster.learners", "valid integer"),
         ({"tensor_parallel": "auto"}, "cluster.tensor_parallel", "valid integer"),
-        ({"lag": 5}, "cluster.lag", "less than or equal to 4"),
+        ({"lag": 5}, "cluster.lag", "at most 4"),
         ({"in_flight_updates": True}, "cluster.in_flight_updates", "set lag to at least 1"),
         ({"in_flight_updates": True, "lag": 0}, "cluster.in_flight_updates", "set lag to at least 1"),
         ({"address": "head 6379"}, "cluster.address", "match pattern"),
@@ -83,3 +83,8 @@ def test_the_schema_has_numbers_with_bounds():
         "engines": 1, "learners": 1, "tensor_parallel": 1, "address": "", "lag": 0,
         "in_flight_updates": False,
     }  # fmt: skip
+
+
+def test_the_numbers_of_processes_in_words():
+    assert ClusterSection(learners=1, engines=2).counts == "1 learner rank and 2 engines"
+    assert ClusterSection(learners=2, engines=1).counts == "2 learner ranks and 1 engine"

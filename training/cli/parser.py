@@ -63,6 +63,7 @@ REPLY = partial(whole, low=1, high=32768)
 TOP_K = partial(whole, low=0, high=1_000_000)
 LANES = partial(whole, low=1, high=256)
 GPUS = partial(whole, low=1, high=8192)
+ALL_GPUS = partial(whole, low=0, high=8192)
 GIB = partial(number, above=0, high=4096)
 SHARE = partial(number, above=0, high=1)
 
@@ -145,9 +146,16 @@ def _suite(parser: ArgumentParser) -> None:
 
 def _plan(parser: ArgumentParser) -> None:
     parser.add_argument("config", type=Path, metavar="CONFIG.toml", help="the configuration (TOML, or JSON)")
-    parser.add_argument("--gpus", type=GPUS, required=True, metavar="N", help="GPUs of all nodes together")
+    parser.add_argument(
+        "--gpus", type=ALL_GPUS, required=True, metavar="N", help="GPUs of all nodes together; 0 = a machine without"
+    )
     parser.add_argument("--gpus-per-node", type=GPUS, default=8, metavar="N", help="GPUs of each node (8)")
-    parser.add_argument("--memory", type=GIB, default=80.0, metavar="GIB", help="memory of each GPU in GiB (80)")
+    parser.add_argument(
+        "--memory",
+        type=GIB,
+        metavar="GIB",
+        help="memory of each GPU in GiB (80); with --gpus 0 that of the machine (what is free on this one)",
+    )
     parser.add_argument(
         "--shape",
         metavar="SHAPE",

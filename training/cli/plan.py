@@ -1,4 +1,4 @@
-"""`python -m training plan`: which process of a training run gets which GPU, and the memory that each needs."""
+"""`python -m training plan`: whether a run fits its GPUs, or a machine without, and what each process needs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 from training import config as configs
 from training.cli import WRONG_INPUT
-from training.cluster import layout, memory, shapes
-from training.cluster.memory import GIB, MARGIN
+from training.cluster import fit, layout, memory, shapes
+from training.cluster.devices import memory_free
+from training.cluster.memory import GIB, MARGIN, Line, Memory
 from training.cluster.section import AUTO, ClusterSection
 from training.config import RunConfig
 from training.errors import BadInput
@@ -25,6 +26,8 @@ WHEN = {
     "load": "(e)",
 }
 """What the table says about lines that are not always there."""
+GPU_GIB = 80.0
+"""Memory of a GPU that is planned for unless another is stated."""
 EXPLAINED = (
     "Of (a), (b) and (c) only the largest counts. (d), the optimizer's step, and (e), sending, loading and saving "
     "weights, come after forward and backward passes, without what these need."
@@ -40,24 +43,67 @@ def main(arguments: Namespace) -> dict[str, Any]:
     if chosen:
         config = config.model_copy(update={"cluster": ClusterSection(engines=AUTO, learners=AUTO)})
     shape = _shape(config, arguments)
+    gib = arguments.memory or (GPU_GIB if arguments.gpus else round(memory_free() / GIB, 1))
     result: dict[str, Any] = {
         "model": shape.name,
         "parameters": shape.parameters,
         "gpus": arguments.gpus,
         "gpus_per_node": arguments.gpus_per_node,
-        "memory_gib": arguments.memory,
+        "memory_gib": gib,
         "notes": memory.notes(config, shape),
     }
+    if not arguments.gpus:
+        return result | _on_machine(config, shape, gib)
     try:
-        planned = layout.plan(
-            config, shape, arguments.gpus, arguments.memory, arguments.gpus_per_node, others=config.models_beside
-        )
+        planned = layout.plan(config, shape, arguments.gpus, gib, arguments.gpus_per_node, others=config.models_beside)
     except layout.DoesNotFit as error:
-        refused = {"process": error.process, "bytes": error.memory.total, "memory": layout.lines(error.memory)}
-        reason = {"kind": "input", "where": error.where, "why": error.why}
-        return {"exit": WRONG_INPUT, "fits": False, **result, **refused, "advice": [*error.advice], "error": reason}
+        return result | _refused(error, error.shortfalls)
     toml = _toml(planned.section) if chosen else ""
     return {"fits": True, **result, **layout.as_dict(planned), "toml": toml}
+
+
+def _on_machine(config: RunConfig, shape: shapes.ModelShape, gib: float) -> dict[str, Any]:
+    """Return the processes of a run on a machine without GPUs, and whether they fit so much memory."""
+    machine = fit.on_machine(config, shape)
+    section, whole = machine.section, machine.memory
+    sizes = [("driver", machine.driver.total)]
+    sizes += [(f"learner {number}", machine.rank.total) for number in range(section.learners)]
+    sizes += [(f"engine {number}", machine.engine) for number in range(section.engines)]
+    parts = {"learner": machine.rank, "engine": machine.worker, "scheduler": machine.scheduler}
+    parts |= {"driver": machine.driver, "store": machine.store}
+    planned: dict[str, Any] = {
+        "cluster": section.to_dict(),
+        "shared": section.alone,
+        "processes": [{"name": name, "node": 0, "gpus": [], "bytes": size} for name, size in sizes],
+        "cores": section.learners + section.engines * section.tensor_parallel,
+        "spare": [],
+        "toml": "",
+    }
+    lines = {name: layout.lines(each) for name, each in parts.items() if each.lines}
+    if whole.total <= gib * GIB:
+        return {"fits": True, **planned, "memory": {"machine": layout.lines(whole), **lines}}
+    shortfall = layout.Shortfall("the machine", whole, "cluster", tuple(fit.advice(config, shape, gib)))
+    of_driver = f", of which the driver needs {machine.driver.total / GIB:.1f}" if machine.driver.lines else ""
+    why = machine.refusal(f"the machine has {gib:g} GiB{of_driver}")
+    refused = _refused(BadInput(why, "cluster"), [shortfall])
+    return {**planned, **refused, "parts": lines}
+
+
+def _refused(error: BadInput, shortfalls: Sequence[layout.Shortfall]) -> dict[str, Any]:
+    """Return what does not fit, every shortfall with its arithmetic and advice; the first one's also by itself."""
+    every = [
+        {
+            "process": each.process,
+            "bytes": each.memory.total,
+            "memory": layout.lines(each.memory),
+            "advice": [*each.advice],
+            "where": each.where,
+        }
+        for each in shortfalls
+    ]
+    first = {name: every[0][name] for name in ("process", "bytes", "memory", "advice")}
+    reason = {"kind": "input", "where": error.where, "why": error.why}
+    return {"exit": WRONG_INPUT, "fits": False, **first, "shortfalls": every, "error": reason}
 
 
 def _shape(config: RunConfig, arguments: Namespace) -> shapes.ModelShape:
@@ -75,40 +121,96 @@ def _toml(section: ClusterSection) -> str:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return the layout and the arithmetic as tables."""
-    nodes = -(-result["gpus"] // result["gpus_per_node"])
-    where = f"{_count(result['gpus'], 'GPU')} of {result['memory_gib']:g} GiB on {_count(nodes, 'node')}"
-    planned = result["memory_gib"] * (1 - MARGIN)
-    lines = [
-        f"{result['model']}, {result['parameters']:,} parameters; {where}",
-        f"planned of each GPU: {planned:.1f} GiB; {MARGIN:.0%} stay free",
-        "",
-    ]
+    """Return whether it fits, what would, and then the layout and the arithmetic as tables."""
+    lines = [f"{'Fits' if result['fits'] else 'Does not fit'}: {_verdict(result)}."]
+    for each in result.get("shortfalls", ()):
+        lines += ["", *_advice(each)]
+    lines += ["", *_heading(result)]
+    if "processes" in result:
+        lines += ["", *_processes(result["processes"])]
+    for each in result.get("shortfalls", ()):
+        lines += ["", *_table(each["process"], each["memory"])]
+    memories = result["memory"] if result["fits"] else result.get("parts", {})
+    for name, title in _titles(result).items():
+        if rows := memories.get(name):
+            lines += ["", *_table(title, rows)]
+    lines += _notes(result["notes"])
+    if spare := result.get("spare"):
+        names = ", ".join(f"{each['gpu']} of node {each['node']}" for each in spare)
+        lines += ["", f"Left over: GPU {names}"]
+    return "\n".join([*lines, *(["", "For the configuration:", "", result["toml"]] if result.get("toml") else [])])
+
+
+def _planned(result: Mapping[str, Any]) -> float:
+    """Return the GiB of each GPU that are planned."""
+    return float(result["memory_gib"] * (1 - MARGIN))
+
+
+def _verdict(result: Mapping[str, Any]) -> str:
+    """Return what each kind of process needs, beside what there is."""
+    if not result["gpus"]:
+        needed = _total(result["memory"]["machine"]) if result["fits"] else result["bytes"]
+        return f"the run needs {needed / GIB:.1f} GiB; the machine has {result['memory_gib']:g} GiB"
+    planned = f"{_planned(result):.1f} GiB of each GPU are planned"
     if not result["fits"]:
-        name = result["process"]
-        lines += _table(name, result["memory"], result["bytes"])
-        lines += _notes(result["notes"])
-        advice = result["advice"]
-        lines += ["", f"Does not fit: {name} needs {result['bytes'] / GIB:.1f} GiB of {planned:.1f}."]
-        return "\n".join([*lines, *(["It would fit with:", *(f"- {each}" for each in advice)] if advice else [])])
-    lines.append(f"{'process':14}{'node':>4}  {'GPU':8}{'GiB':>7}")
-    for process in result["processes"]:
+        names = " and ".join(f"{each['process']} needs {each['bytes'] / GIB:.1f} GiB" for each in result["shortfalls"])
+        return f"{names}; {planned}"
+    learner, engine = (result["memory"][name] for name in ("learner", "engine"))
+    if result["shared"]:
+        return f"the learner and an engine need {_total([*learner, *engine]) / GIB:.1f} GiB together; {planned}"
+    needed = f"a learner rank needs {_total(learner) / GIB:.1f} GiB and an engine {_total(engine) / GIB:.1f} GiB"
+    return f"{needed}; {planned}"
+
+
+def _advice(shortfall: Mapping[str, Any]) -> list[str]:
+    name = shortfall["process"]
+    if not shortfall["advice"]:
+        return [f"No setting that is tried here makes {name} fit."]
+    return [f"{name[0].upper()}{name[1:]} would fit with:", *(f"- {each}" for each in shortfall["advice"])]
+
+
+def _heading(result: Mapping[str, Any]) -> list[str]:
+    """Return the model, and what it is planned for."""
+    model, gib = f"{result['model']}, {result['parameters']:,} parameters", f"{result['memory_gib']:g} GiB"
+    if not result["gpus"]:
+        cores = f"with fewer than {result['cores']} cores the processes slow each other down"
+        where = f"{model}; a machine with {gib} and without GPUs"
+        return [where, "everything is in one process" if result["shared"] else cores]
+    nodes = -(-result["gpus"] // result["gpus_per_node"])
+    return [
+        f"{model}; {_count(result['gpus'], 'GPU')} of {gib} on {_count(nodes, 'node')}",
+        f"planned of each GPU: {_planned(result):.1f} GiB; {MARGIN:.0%} stay free",
+    ]
+
+
+def _titles(result: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the tables of memory are called, in order."""
+    if result["gpus"]:
+        driver, store = "the driver, on its machine", "Ray's store, on the first rank's node"
+        return {
+            "learner": "a learner rank",
+            "engine": "an engine, on each of its GPUs",
+            "driver": driver,
+            "store": store,
+        }
+    parts = result["cluster"]["tensor_parallel"]
+    return {
+        "machine": "the machine",
+        "learner": "a learner rank",
+        "engine": f"each of the {parts} workers of an engine" if parts > 1 else "an engine",
+        "scheduler": "an engine, beside its workers",
+        "driver": "the driver",
+        "store": "Ray's store",
+    }
+
+
+def _processes(processes: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = [f"{'process':14}{'node':>4}  {'GPU':8}{'GiB':>7}"]
+    for process in processes:
         gpus = ", ".join(map(str, process["gpus"])) or "-"
         size = f"{process['bytes'] / GIB:.1f}" if process["bytes"] else "-"
         lines.append(f"{process['name']:14}{process['node']:>4}  {gpus:8}{size:>7}")
-    totals = {each["name"].split()[0]: each["bytes"] for each in result["processes"]}
-    for name, title in (("learner", "a learner rank"), ("engine", "an engine, on each of its GPUs")):
-        lines += ["", *_table(title, result["memory"][name], totals[name])]
-    for name, title in (("driver", "the driver, on its machine"), ("store", "Ray's store, on the first rank's node")):
-        if rows := result["memory"].get(name):
-            lines += ["", *_table(title, rows, sum(row["bytes"] for row in rows))]
-    if result["shared"]:
-        lines += ["", f"Together on one GPU: {(totals['learner'] + totals['engine']) / GIB:.1f} GiB."]
-    lines += _notes(result["notes"])
-    if result["spare"]:
-        names = ", ".join(f"{each['gpu']} of node {each['node']}" for each in result["spare"])
-        lines += ["", f"Left over: GPU {names}"]
-    return "\n".join([*lines, *(["", "For the configuration:", "", result["toml"]] if result["toml"] else [])])
+    return lines
 
 
 def _notes(notes: Sequence[str]) -> list[str]:
@@ -119,14 +221,19 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def _table(title: str, rows: Sequence[Mapping[str, Any]], total: int) -> list[str]:
+def _total(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Return the most bytes that a process needs at once."""
+    return Memory(tuple(Line(**row) for row in rows)).total
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the lines of one process's memory with its total; of lines that never coincide, the larger counts."""
     width = max(len(row["name"]) for row in rows) + 2
     table = [f"Memory of {title}:"]
     for row in rows:
         when = f"  [{WHEN[row['when']]}]" if WHEN[row["when"]] else ""
         table.append(f"  {row['name']:{width}}{row['bytes'] / GIB:8.2f} GiB{when}  {row['formula']}")
-    table.append(f"  {'at most':{width}}{total / GIB:8.2f} GiB")
+    table.append(f"  {'at most':{width}}{_total(rows) / GIB:8.2f} GiB")
     if any(row["when"] != "always" for row in rows):
         table.append(f"  {EXPLAINED}")
     return table

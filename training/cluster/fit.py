@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from training.cluster import host_memory, layout, memory, splitting
-from training.cluster.memory import GIB
+from training.cluster.memory import GIB, Line, Memory
 from training.cluster.processes import Node
 from training.cluster.section import ClusterSection
 from training.cluster.shapes import ModelShape
@@ -33,15 +34,98 @@ def fitted(
             raise BadInput(why, "cluster.address")
         on_node = max(node.gpus for node in nodes)
         return layout.plan(config, shape, gpus, memory_gib, on_node, others=config.models_beside).section
+    machine = on_machine(config, shape, joined=joined)
+    _check_cores(machine.section, nodes)
+    if len(nodes) == 1 and machine.needed > memory_gib * GIB:
+        raise BadInput(machine.refusal(f"{nodes[0].name} has {memory_gib:.1f} GiB free"), "cluster")
+    return machine.section
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The memory of a run's processes on one machine without GPUs.
+
+    `worker` is an engine's, or that of each of the workers over which it is split; `scheduler` is then that of its own
+    process, and empty without workers. `driver` and `store` (Ray's) are empty where everything is one process.
+    """
+
+    section: ClusterSection
+    rank: Memory
+    worker: Memory
+    scheduler: Memory
+    driver: Memory
+    store: Memory
+
+    @property
+    def engine(self) -> int:
+        """The bytes of an engine, its workers included."""
+        return self.section.tensor_parallel * self.worker.total + self.scheduler.total
+
+    @property
+    def needed(self) -> int:
+        """The bytes of all engines and ranks, and of the store: what a driver needs beside its own."""
+        section = self.section
+        return section.learners * self.rank.total + section.engines * self.engine + self.store.total
+
+    @property
+    def memory(self) -> Memory:
+        """What the whole machine needs, a line for each kind of process."""
+        section, store = self.section, self.store.total
+        counted = (("learner ranks", section.learners, self.rank.total), ("engines", section.engines, self.engine))
+        lines = [Line(name, count * size, f"{count} × {size / GIB:.2f} GiB") for name, count, size in counted]
+        lines += [Line("driver", self.driver.total, "its process"), Line("Ray's store", store, "weights for engines")]
+        return Memory(tuple(line for line in lines if line.bytes))
+
+    def refusal(self, available: str) -> str:
+        """Return the arithmetic in words, beside what is `available`."""
+        section, parts = self.section, self.section.tensor_parallel
+        of_worker = "an engine" if parts == 1 else f"each of its {parts} workers"
+        named = (("a learner rank", self.rank), (of_worker, self.worker), ("an engine itself", self.scheduler))
+        lines = "; ".join(
+            f"{name} has {', '.join(f'{line.name} {line.bytes / GIB:.2f}' for line in each.lines)} (GiB)"
+            for name, each in named
+            if each.lines
+        )
+        stored = f", and {self.store.total / GIB:.1f} GiB of weights in Ray's store," if self.store.lines else ""
+        return (
+            f"{section.learners} learner ranks of {self.rank.total / GIB:.1f} GiB, {section.engines} engines of "
+            f"{self.engine / GIB:.1f} GiB{stored} need {self.needed / GIB:.1f} GiB; {available}. "
+            f"{lines}. Lower cluster.engines, engine.cache_gib or learn.tokens_per_batch"
+        )
+
+
+def on_machine(config: RunConfig, shape: ModelShape, *, joined: bool = False) -> Machine:
+    """Return the processes of a run without GPUs, and their memory on one machine; open numbers are 1 there."""
     section = config.cluster
     chosen = section.model_copy(update={"engines": section.engines or 1, "learners": section.learners or 1})
     splitting.check(config, shape)
     here = config.learn.model_copy(update={"offload_activations": False})  # without GPUs there is one memory
     config = config.model_copy(update={"learn": here})
-    _check_cores(chosen, nodes)
-    if len(nodes) == 1:
-        _check_memory(config, chosen, shape, nodes[0], memory_gib)
-    return chosen
+    alone = chosen.alone and not joined
+    return Machine(
+        chosen,
+        rank=memory.learner(config, shape, chosen.learners),
+        worker=memory.engine(config, shape, config.models_beside),
+        scheduler=host_memory.engine(config, shape),
+        driver=Memory(()) if alone else host_memory.driver(config, shape),
+        store=Memory(()) if alone else host_memory.store(config, shape),
+    )
+
+
+def advice(config: RunConfig, shape: ModelShape, memory_gib: float) -> list[str]:
+    """Return what would let a run fit a machine without GPUs: fewer engines or ranks, or other settings."""
+
+    def fits(each: RunConfig) -> bool:
+        return on_machine(each, shape).memory.total <= memory_gib * GIB
+
+    fewer = []
+    for name in ("engines", "learners"):
+        for count in range(getattr(config.cluster, name) - 1, 0, -1):
+            section = config.cluster.model_copy(update={name: count})
+            if fits(config.model_copy(update={"cluster": section})):
+                fewer.append(f"cluster.{name} = {count}")
+                break
+    return fewer + layout.changes_that_fit(config, layout.LEARNER_CHANGES + layout.ENGINE_CHANGES, fits)
 
 
 def _check_cores(section: ClusterSection, nodes: Sequence[Node]) -> None:
@@ -59,28 +143,3 @@ def _check_cores(section: ClusterSection, nodes: Sequence[Node]) -> None:
     if sum(node.cpus // parts for node in nodes) < section.engines:
         why = f"{section.engines} engines of {parts} cores on one node find no room on the nodes: {each}"
         raise BadInput(f"{why}. Lower cluster.engines or cluster.tensor_parallel", "cluster.engines")
-
-
-def _check_memory(config: RunConfig, section: ClusterSection, shape: ModelShape, node: Node, memory_gib: float) -> None:
-    """Raise `BadInput` for what needs more memory than a machine without GPUs has, where everything is on it."""
-    parts = section.tensor_parallel
-    rank, worker = memory.learner(config, shape, section.learners), memory.engine(config, shape, config.models_beside)
-    beside = host_memory.engine(config, shape)  # of the process whose workers have the model, if they are others
-    stored = host_memory.store(config, shape).total  # the driver has what it needs already
-    engine = parts * worker.total + beside.total
-    needed = section.learners * rank.total + section.engines * engine + stored
-    if needed <= memory_gib * GIB:
-        return
-    of_worker = "an engine" if parts == 1 else f"each of its {parts} workers"
-    lines = "; ".join(
-        f"{name} has {', '.join(f'{line.name} {line.bytes / GIB:.2f}' for line in each.lines)} (GiB)"
-        for name, each in (("a learner rank", rank), (of_worker, worker), ("an engine itself", beside))
-        if each.lines
-    )
-    raise BadInput(
-        f"{section.learners} learner ranks of {rank.total / GIB:.1f} GiB, {section.engines} engines of "
-        f"{engine / GIB:.1f} GiB, and {stored / GIB:.1f} GiB of weights in Ray's store, "
-        f"need {needed / GIB:.1f} GiB; {node.name} has {memory_gib:.1f} GiB free. "
-        f"{lines}. Lower cluster.engines, engine.cache_gib or learn.tokens_per_batch",
-        "cluster",
-    )

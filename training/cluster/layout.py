@@ -61,18 +61,40 @@ class Layout:
             yield f"engine {number}", gpus[0][0], tuple(gpu for _, gpu in gpus), self.engine
 
 
-class DoesNotFit(BadInput):
-    """A process needs more memory than its GPU has: `process` says which, `memory` why, `advice` what would fit."""
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A process that needs more memory than its GPU has: its name, why, the field that `where` names, and `advice`,
+    which lists what would fit.
+    """
 
-    def __init__(self, process: str, needed: Memory, gib: float, where: str, advice: tuple[str, ...]) -> None:
+    process: str
+    memory: Memory
+    where: str
+    advice: tuple[str, ...]
+
+    def explained(self, gib: float) -> str:
+        """Return the arithmetic and the advice in words, for GPUs of `gib` GiB."""
+        needed = self.memory
         lines = "; ".join(f"{line.name} {line.bytes / GIB:.2f} GiB ({line.formula})" for line in needed.lines)
-        fits = f"it would fit with {', or with '.join(advice)}" if advice else "no setting that is tried here fits it"
-        super().__init__(
-            f"{process} needs {needed.total / GIB:.1f} GiB, and of a GPU with {gib:g} GiB {gib * (1 - MARGIN):.1f} "
-            f"are planned: {lines}. {fits[0].upper()}{fits[1:]}",
-            where,
+        fits = (
+            f"It would fit with {', or with '.join(self.advice)}"
+            if self.advice
+            else "No setting that is tried here makes it fit"
         )
-        self.process, self.memory, self.advice = process, needed, advice
+        return (
+            f"{self.process} needs {needed.total / GIB:.1f} GiB, and of a GPU with {gib:g} GiB "
+            f"{gib * (1 - MARGIN):.1f} are planned: {lines}. {fits}"
+        )
+
+
+class DoesNotFit(BadInput):
+    """Some processes need more memory than their GPUs have: every `Shortfall`."""
+
+    def __init__(self, gib: float, *shortfalls: Shortfall) -> None:
+        first, *others = (each.explained(gib) for each in shortfalls)
+        every = [first, *(f"{words[0].upper()}{words[1:]}" for words in others)]
+        super().__init__(". ".join(every), shortfalls[0].where)
+        self.shortfalls = shortfalls
 
 
 def plan(
@@ -88,18 +110,23 @@ def plan(
     engine = memory.engine(config, shape, others)
     if section.alone or gpus == 1:
         return _shared(config, shape, gpus, memory_gib, gpus_per_node, others)
-    if not engine.fits(memory_gib):
-        advice = _advice(config, ENGINE_CHANGES, lambda each: memory.engine(each, shape, others).fits(memory_gib))
-        advice += _parallel(config, shape, memory_gib, min(gpus, gpus_per_node), others)
-        raise DoesNotFit("an engine", engine, memory_gib, "engine", tuple(advice))
     learners = _learners(section, learner_of, gpus, memory_gib)
     least = learner_of(learners)
+    shortfalls = []
+    if not engine.fits(memory_gib):
+        advice = changes_that_fit(
+            config, ENGINE_CHANGES, lambda each: memory.engine(each, shape, others).fits(memory_gib)
+        )
+        advice += _parallel(config, shape, memory_gib, min(gpus, gpus_per_node), others)
+        shortfalls.append(Shortfall("an engine", engine, "engine", tuple(advice)))
     if not least.fits(memory_gib):
-        advice = _advice(config, LEARNER_CHANGES, lambda each: memory.learner(each, shape, learners).fits(memory_gib))
-        raise DoesNotFit(
-            _name(learners), least, memory_gib, "cluster.learners",
-            (*_more_ranks(section, learner_of, learners, gpus, memory_gib), *advice),
-        )  # fmt: skip
+        advice = [*_more_ranks(section, learner_of, learners, gpus, memory_gib)]
+        advice += changes_that_fit(
+            config, LEARNER_CHANGES, lambda each: memory.learner(each, shape, learners).fits(memory_gib)
+        )
+        shortfalls.append(Shortfall(_name(learners), least, "cluster.learners", tuple(advice)))
+    if shortfalls:
+        raise DoesNotFit(memory_gib, *shortfalls)
     engines = _engines(section, learners, gpus, gpus_per_node)
     every = [divmod(number, gpus_per_node) for number in range(gpus)]
     used = {*every[:learners], *(gpu for group in engines for gpu in group)}
@@ -150,10 +177,10 @@ def _shared(config: RunConfig, shape: ModelShape, gpus: int, gib: float, gpus_pe
         def fits(each: RunConfig) -> bool:
             return memory.both(memory.learner(each, shape, 1), memory.engine(each, shape, others)).fits(gib)
 
-        advice = _advice(config, LEARNER_CHANGES + ENGINE_CHANGES, fits)
+        advice = changes_that_fit(config, LEARNER_CHANGES + ENGINE_CHANGES, fits)
         if learner.fits(gib) and engine.fits(gib):
             advice.insert(0, "2 GPUs, one for the learner and one for the engine")
-        raise DoesNotFit("learner and engine on one GPU", together, gib, "cluster", tuple(advice))
+        raise DoesNotFit(gib, Shortfall("learner and engine on one GPU", together, "cluster", tuple(advice)))
     spare = tuple(divmod(number, gpus_per_node) for number in range(1, gpus))
     chosen = section.model_copy(update={"learners": 1, "engines": 1})
     return Layout(chosen, ((0, 0),), (((0, 0),),), spare, shared=True, learner=learner, engine=engine)
@@ -240,7 +267,7 @@ ENGINE_CHANGES: tuple[Change, ...] = (
 )
 
 
-def _advice(config: RunConfig, changes: tuple[Change, ...], fits: Callable[[RunConfig], bool]) -> list[str]:
+def changes_that_fit(config: RunConfig, changes: tuple[Change, ...], fits: Callable[[RunConfig], bool]) -> list[str]:
     """Return which changes make it fit: each by itself, or, where none does, with the fewest others."""
     options: dict[str, RunConfig] = {}
     for words, change in changes:

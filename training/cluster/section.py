@@ -74,6 +74,12 @@ class ClusterSection(Record):
         return value
 
     @property
+    def counts(self) -> str:
+        """The numbers of processes in words, such as "1 learner rank and 2 engines"."""
+        named = (("learner rank", self.learners), ("engine", self.engines))
+        return " and ".join(f"{number} {name}{'' if number == 1 else 's'}" for name, number in named)
+
+    @property
     def alone(self) -> bool:
         """Whether everything stays in one process: one engine, one learner, no cluster, no lag."""
         return self == ClusterSection()
