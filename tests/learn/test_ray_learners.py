@@ -1,6 +1,7 @@
 """A run on several processes: two engines and two learner ranks do what one process does, and say who failed."""
 
 import contextlib
+import logging
 import signal
 import threading
 import time
@@ -63,6 +64,7 @@ def test_engines_in_bfloat16_get_weights_in_bfloat16_and_sample_the_same(tmp_pat
 @pytest.mark.slow
 def test_a_run_whose_rank_was_killed_says_so_and_goes_on_in_one_process(tmp_path, caplog):
     """The checkpoint of two ranks is loaded by one."""
+    caplog.set_level(logging.INFO, "training")
     config, alone = make_run(tmp_path / "a", steps=4)
     assert run(config, alone)["result"] == "succeeded"
     several = spread(alone, tmp_path / "b", engines=1, learners=2)
@@ -73,6 +75,9 @@ def test_a_run_whose_rank_was_killed_says_so_and_goes_on_in_one_process(tmp_path
     assert f"(process {killed[0]} on " in outcome["why"]
     assert outcome["why"].startswith("learner rank ")
     assert " died" in outcome["why"]
+    assert "starting 2 learner ranks and 1 engine, which takes about a minute" in caplog.text
+    assert "2 learner ranks and 1 engine are ready" in several.attempt(1).log.read_text()
+    assert "; the others cannot continue without it" in caplog.text
     assert "SIGABRT" in caplog.text, "what the rank wrote last is in the log"
     names = [process["name"] for process in seen]
     assert names == ["learner 0", "learner 1", "engine 0"], "the heartbeat tells of every process"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import threading
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from training.cluster import watch
+from training.cluster.nodes import one_line
 from training.cluster.reservation import Bundles
 from training.cluster.worker import Beat, Started, Worker
 from training.records import ProcessStatus
@@ -27,6 +29,7 @@ PAUSE_S = 1.0
 """Most seconds between two beats."""
 MOST_CALLS = 10_000
 """Calls that a process takes at once."""
+EXIT_CODE = re.compile(r"exit code (\d+)")
 State = Literal["starting", "serving", "loading", "lost"]
 
 
@@ -161,8 +164,16 @@ class Supervisor:
         """Note that Ray has raised an error of a process: it is gone."""
         doing = f" while {process.doing}" if process.doing else ""
         if self.end(process):
-            log.warning("%s is gone: %s%s", process, " ".join(str(error).split())[:800], _last_words(process.started))
+            log.debug("Ray says of %s: %s", process, one_line(error))
+            how = how_it_ended(error) + self._next(process)
+            log.warning("%s is gone: %s%s", process, how, _last_words(process.started))
             self._ended(process, f"{process} died{doing}")
+
+    def _next(self, process: Process) -> str:
+        """Return what follows the end of a process, for the log."""
+        if self._together:
+            return "; the others cannot continue without it"
+        return "; it is started again" if process.started else ""
 
     def end(self, process: Process) -> bool:
         """End a process at once; return whether it was one of those that are watched."""
@@ -243,6 +254,27 @@ class Supervisor:
         if self.end(process):
             _kill_stopped(process.started, self._kind)
             self._ended(process, process.hung)
+
+
+def how_it_ended(error: Exception) -> str:
+    """Return how a process ended, as far as Ray's error of it says.
+
+    Of a process that did not end by itself Ray knows only that its connection closed, as a signal or a crash does.
+    """
+    import ray
+
+    text = str(error)
+    if isinstance(error, ray.exceptions.OutOfMemoryError) or "NODE_OUT_OF_MEMORY" in text:
+        return "Ray ended it because its node was running out of memory"
+    if isinstance(error, ray.exceptions.NodeDiedError) or "node has died" in text:
+        return "its node died, or cannot be reached"
+    if "receives a SIGTERM" in text:
+        return "it received SIGTERM"
+    if code := EXIT_CODE.search(text):
+        return f"it exited with code {code[1]}"
+    if "connection error" in text:
+        return "it crashed, or was killed by a signal, as by SIGKILL where a machine runs out of memory"
+    return "Ray does not say how it ended"
 
 
 def _last_words(started: Started | None, lines: int = 40) -> str:
