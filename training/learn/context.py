@@ -6,6 +6,7 @@ Raises `BadInput` for whatever in the configuration, the data or the checkpoint 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import torch
 
 from training import bases, engines, games, phases, rewards
-from training.cluster.processes import Cluster
+from training.cluster.processes import Cluster, joined_address
 from training.cluster.reservation import Reservation
 from training.config import RunConfig
 from training.engines.adapters import AdapterEngine
@@ -52,6 +53,8 @@ from training.text.template import ChatTokenizer
 
 if TYPE_CHECKING:
     from training.engines.pool import EnginePool
+
+log = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -202,7 +205,12 @@ def build(
     with ExitStack() as failing:
         device = pick_device(config.model.device)
         again = latest is not None or run_dir.continued()
+        if not config.cluster.alone:
+            joined = joined_address(config.cluster.address)
+            log.info("%s", f"joining the Ray cluster at {joined}" if joined else "starting Ray on this machine")
         placed = placement.place(config, device, failing, again=again)
+        if placed.cluster:
+            log.info("starting %s, which takes about a minute", placed.config.cluster.counts)
         beat()
         context = _build(placed, run_dir, latest[1] if latest else None, failing, beat)
         context.begin()

@@ -450,7 +450,17 @@ def _lag_notice(config: RunConfig) -> str:
     )
 
 
+def _log_start(context: TrainingContext) -> None:
+    """Log which processes are up, and from which checkpoint training continues."""
+    if context.cluster is not None:
+        log.info("%s are ready", context.config.cluster.counts)
+    if context.resumed:
+        folder = context.run_dir.checkpoint_of(context.step).relative_to(context.run_dir.root)
+        log.info("continuing after step %d, from %s", context.step, folder)
+
+
 def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
+    _log_start(trainer.context)
     if why := _unwatched(trainer.config, trainer.context.place):
         progress.event("warning", step=trainer.step, why=why)
     if labels := trainer.context.labels:
