@@ -242,10 +242,10 @@ def test_an_engine_ends_when_its_driver_is_silent_although_ray_goes_on():
         from training.engines.actor import EngineActor
 
         actor = ray.remote(EngineActor).options(num_cpus=0).remote("engine 0", 3.0)
-        ray.get(actor.beat.remote())
+        ray.get(actor.heartbeat.remote())
         [pid] = [pid for pid, line in descendants(os.getpid()).items() if "EngineActor" in line]
         for _ in range(5):
-            ray.get(actor.beat.remote())
+            ray.get(actor.heartbeat.remote())
             time.sleep(1.0)  # longer together than the lease
         assert psutil.pid_exists(pid)
         assert 1 < gone([pid]) < 8

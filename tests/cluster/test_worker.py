@@ -33,9 +33,9 @@ def test_a_gpu_whose_use_cannot_be_measured_ends_no_process(monkeypatch, error):
     monkeypatch.setattr(worker, "device_of_process", lambda: "cuda:0")
     process = Counting("engine 0", math.inf)  # else its lease ends the process of the tests
     process._started(100)
-    beat = asyncio.run(process.beat())
-    assert (beat.steps, beat.gpu_busy) == (3, None)
-    seen = Process(0, "engine 0", None, started=Started(100, "here", 7, "cuda:0"), beat=beat)
+    heartbeat = asyncio.run(process.heartbeat())
+    assert (heartbeat.steps, heartbeat.gpu_busy) == (3, None)
+    seen = Process(0, "engine 0", None, started=Started(100, "here", 7, "cuda:0"), heartbeat=heartbeat)
     assert seen.status("engine 0", "serving", "").gpu_busy is None
 
 
@@ -55,9 +55,9 @@ def test_workers_count_as_part_of_their_process():
 
         whole, split = Whole("engine 0", math.inf), Split("engine 1", math.inf)
         for process in (whole, split):
-            asyncio.run(process.beat())
+            asyncio.run(process.heartbeat())
         time.sleep(0.3)
-        alone, both = (asyncio.run(process.beat()) for process in (whole, split))
+        alone, both = (asyncio.run(process.heartbeat()) for process in (whole, split))
         busy.kill()
     assert both.rss_bytes - alone.rss_bytes > 2**26
     assert both.cores > alone.cores + 0.1

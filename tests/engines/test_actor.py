@@ -26,7 +26,7 @@ class Slow:
 
 async def until_doing(actor, expected):
     end = time.monotonic() + 5.0
-    while (await actor.beat()).doing != expected:
+    while (await actor.heartbeat()).doing != expected:
         assert time.monotonic() < end, expected
         await asyncio.sleep(0.01)
 
@@ -43,4 +43,4 @@ async def test_an_engine_that_awaits_the_next_chunk_of_weights_does_nothing_itse
     engine.may_go_on.set()
     await until_doing(actor, "")
     assert await actor.end_weights() is None
-    assert (await actor.beat()).doing == ""
+    assert (await actor.heartbeat()).doing == ""

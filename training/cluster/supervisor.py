@@ -20,13 +20,13 @@ from typing import Any, Literal
 from training.cluster import watch
 from training.cluster.nodes import one_line
 from training.cluster.reservation import Bundles
-from training.cluster.worker import Beat, Started, Worker
+from training.cluster.worker import Heartbeat, Started, Worker
 from training.records import ProcessStatus
 
 log = logging.getLogger(__name__)
 
 PAUSE_S = 1.0
-"""Most seconds between two beats."""
+"""Most seconds between two heartbeats."""
 MOST_CALLS = 10_000
 """Calls that a process takes at once."""
 EXIT_CODE = re.compile(r"exit code (\d+)")
@@ -60,7 +60,7 @@ class Process:
     name: str
     actor: Any
     started: Started | None = None
-    beat: Beat | None = None
+    heartbeat: Heartbeat | None = None
     heard: float = field(default_factory=time.monotonic)
     progressed: float = field(default_factory=time.monotonic)
     hung: str = ""
@@ -74,24 +74,24 @@ class Process:
         """Return what the process does, as a gerund; empty if it waits for the driver."""
         if self.started is None:
             return "starting"
-        return self.beat.doing if self.beat else ""
+        return self.heartbeat.doing if self.heartbeat else ""
 
     def ready(self, started: Started) -> None:
         """Note that the process has started."""
         self.started = started
-        if self.beat:
-            self.beat = replace(self.beat, doing="")  # what it was heard of last is that it started
+        if self.heartbeat:
+            self.heartbeat = replace(self.heartbeat, doing="")  # what it was heard of last is that it started
         self.heard = self.progressed = time.monotonic()
 
-    def note(self, beat: Beat) -> None:
-        """Note a beat."""
-        before, self.beat, self.heard = self.beat, beat, time.monotonic()
-        if before is None or (beat.steps, beat.doing) != (before.steps, before.doing) or not beat.doing:
+    def note(self, heartbeat: Heartbeat) -> None:
+        """Note a heartbeat."""
+        before, self.heartbeat, self.heard = self.heartbeat, heartbeat, time.monotonic()
+        if before is None or (heartbeat.steps, heartbeat.doing) != (before.steps, before.doing) or not heartbeat.doing:
             self.progressed = self.heard
 
     def status(self, name: str, state: State, idle: str, *, requests: int = 0, restarts: int = 0) -> ProcessStatus:
         """Return what the process does, from what was last heard of it; `idle` is what it does without work."""
-        now, started, beat = time.monotonic(), self.started, self.beat
+        now, started, heartbeat = time.monotonic(), self.started, self.heartbeat
         return ProcessStatus(
             name=name,
             node=started.node if started else "",
@@ -102,10 +102,10 @@ class Process:
             requests=requests,
             waiting_s=round(max(0.0, now - self.progressed), 1) if self.doing else 0.0,
             silent_s=round(max(0.0, now - self.heard), 1),
-            rss_bytes=beat.rss_bytes if beat else 0,
-            gpu_bytes=beat.gpu_bytes if beat else 0,
-            cores=round(beat.cores, 2) if beat else 0.0,
-            gpu_busy=round(beat.gpu_busy, 2) if beat and beat.gpu_busy is not None else None,
+            rss_bytes=heartbeat.rss_bytes if heartbeat else 0,
+            gpu_bytes=heartbeat.gpu_bytes if heartbeat else 0,
+            cores=round(heartbeat.cores, 2) if heartbeat else 0.0,
+            gpu_busy=round(heartbeat.gpu_busy, 2) if heartbeat and heartbeat.gpu_busy is not None else None,
             restarts=restarts,
         )
 
@@ -220,7 +220,7 @@ class Supervisor:
     def _ask(self, waiting: set[Process]) -> dict[Any, Process]:
         with self._lock:
             processes = [process for process in self._processes if process not in waiting]
-        return {process.actor.beat.remote(): process for process in processes}
+        return {process.actor.heartbeat.remote(): process for process in processes}
 
     def _hear(self, process: Process, call: Any) -> None:
         import ray
@@ -239,7 +239,7 @@ class Supervisor:
         at_work = [process for process in ready if process.doing]
         stalled = [process for process in at_work if now - process.progressed > limit and process not in silent]
         if self._together:
-            least = min(at_work, key=lambda process: process.beat.steps if process.beat else 0, default=None)
+            least = min(at_work, key=lambda process: process.heartbeat.steps if process.heartbeat else 0, default=None)
             stalled = [least] if least in stalled and len(stalled) == len(at_work) else []
         for process in silent:
             doing = f", and was {process.doing}" if process.doing else ""

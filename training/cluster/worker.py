@@ -1,4 +1,4 @@
-"""What every process of a run has besides its driver: a Ray actor with a lease, its own cores, and a beat.
+"""What every process of a run has besides its driver: a Ray actor with a lease, its own cores, and a heartbeat.
 
 The process ends by itself when its driver has not been heard for a lease. Its work runs on another thread, so that it
 answers meanwhile. Errors raised on purpose are returned as `RemoteError`, so that whatever Ray raises means that the
@@ -38,10 +38,10 @@ class RemoteError:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class Heartbeat:
     """What a process answers at once: `steps` grows while it makes progress; empty `doing`: it waits for the driver.
 
-    `cores` is the CPU time that it has used for each second since the beat before, `gpu_busy` the share of the last
+    `cores` is the CPU time that it has used for each second since the last heartbeat, `gpu_busy` the share of the last
     moments in which its GPUs computed (a mean), None = unknown. Memory and CPU time are with those of its workers.
     """
 
@@ -66,7 +66,7 @@ class Started:
 class Worker(ABC):
     """A process of a run behind Ray; `name` is what its log calls it. Subclasses have a method `start`.
 
-    `lease_s`: the process ends when no `beat` has come for so long. `threads`: torch's threads; 0 = torch's choice.
+    `lease_s`: the process ends when no `heartbeat` came for so long. `threads`: torch's threads; 0 = torch's choice.
     `home` is the driver's PARLEY_HOME, which the nodes of a joined cluster do not know.
     """
 
@@ -101,11 +101,11 @@ class Worker(ABC):
         """The ids of processes that compute for this one, which count as part of it."""
         return ()
 
-    async def beat(self) -> Beat:
+    async def heartbeat(self) -> Heartbeat:
         """Renew the lease and answer how far the process is."""
         self._lease.renew()
         rss_bytes, cores = self._used()
-        return Beat(
+        return Heartbeat(
             steps=self.steps,
             doing=self.doing,
             rss_bytes=rss_bytes,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from training.cluster.watch import is_running
-from training.cluster.worker import Beat, RemoteError, Started, Worker, ignore_expected_warnings
+from training.cluster.worker import Heartbeat, RemoteError, Started, Worker, ignore_expected_warnings
 from training.engines.adapters import AdapterEngine
 from training.engines.base import Sample, SampleRequest
 from training.errors import BadInput, EngineError, ParleyError
@@ -67,10 +67,10 @@ class EngineActor(Worker):
         """See `Worker.workers`."""
         return [pid for engine in list(self._engines.values()) for pid in getattr(engine, "workers", ())]
 
-    async def beat(self) -> Beat:
-        """See `Worker.beat`."""
+    async def heartbeat(self) -> Heartbeat:
+        """See `Worker.heartbeat`."""
         self._check_workers()
-        return await super().beat()
+        return await super().heartbeat()
 
     async def start(self, name: str, model: str | Path, options: Mapping[str, Any]) -> Started | RemoteError:
         """Make the pool's own engine."""
