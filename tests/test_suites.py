@@ -35,8 +35,8 @@ def suite(*tasks, **section):
     "tasks, section, where, why",
     [
         ([], {}, "suite.tasks", "at least one"),
-        ([TASK], {"games": 0}, "suite.games", "greater than or equal to 1"),
-        ([TASK, {**TASK, "games": -1}], {}, "suite.tasks.1.games", "greater than or equal to 0"),
+        ([TASK], {"games": 0}, "suite.games", "at least 1"),
+        ([TASK, {**TASK, "games": -1}], {}, "suite.tasks.1.games", "at least 0"),
         ([{**TASK, "game": "go"}], {}, "suite.tasks.0.game", "unknown game 'go'"),
         ([{**TASK, "game": "dialogue"}], {}, "suite.tasks.0.game", "no result of its own"),
         ([{**TASK, "settings": {"size": "mini"}}], {}, "suite.tasks.0.settings", "no setting 'size'"),

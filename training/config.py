@@ -130,7 +130,7 @@ class RunConfig(Record):
             if where.startswith(tagged):
                 where = f"method.{where.removeprefix(tagged)}"
             field = where.removeprefix("method.")
-            if field != where and why == NO_FIELD:
+            if field != where and why.startswith(NO_FIELD):
                 why = f"{name} has no such field; it has {', '.join(REGISTRY[name].model_fields)}"
             raise BadInput(why, where) from error
 

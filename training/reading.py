@@ -5,6 +5,7 @@ Reading raises `BadInput` with the path of the field that is wrong.
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import re
@@ -18,6 +19,8 @@ from training.errors import BadInput
 
 NO_FIELD = "there is no such field"
 """The error of a field that a record does not have."""
+OUT_OF_BOUNDS = {"greater_than", "greater_than_equal", "less_than", "less_than_equal"}
+"""Pydantic's errors for a number outside its bounds."""
 
 
 def explain(error: ValidationError) -> tuple[str, str]:
@@ -26,12 +29,17 @@ def explain(error: ValidationError) -> tuple[str, str]:
     An unknown field comes before a missing one, which it may be a misspelling of. Where a value may be one of several
     things, the reason is what is wrong inside it, or else all that it may be.
     """
+    path, why = _first_problem(error)
+    return _dotted(path), why
+
+
+def _first_problem(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
     errors = [(_place(line), line) for line in error.errors(include_url=False)]
     where = next((at for at, line in errors if line["type"] == "extra_forbidden"), errors[0][0])
     inside = [(at, line) for at, line in errors if at[: len(where)] == where]
     deepest = max((at for at, _ in inside), key=len)
-    whys = dict.fromkeys(_why(line) for at, line in inside if at == deepest)
-    return _dotted(deepest), "; or ".join(whys)
+    whys = dict.fromkeys(in_words(line) for at, line in inside if at == deepest)
+    return deepest, "; or ".join(whys)
 
 
 _TAG = re.compile(r"^(literal|tuple|list|dict|function|constrained)\b.*[\[-]")
@@ -44,7 +52,8 @@ def _place(line: Any) -> tuple[str | int, ...]:
     return (*(part for part in loc[:end] if isinstance(part, int) or not _TAG.match(part)), *loc[end:])
 
 
-def _why(line: Any) -> str:
+def in_words(line: Any) -> str:
+    """Return one problem of a pydantic error in words for a user."""
     match line["type"]:
         case "extra_forbidden":
             return NO_FIELD
@@ -57,6 +66,11 @@ def _why(line: Any) -> str:
             least, most = limits.get("min_length"), limits.get("max_length")
             wanted = f"at most {most}" if least is None else f"at least {least}"
             return f"the number of items must be {wanted}, not {limits['actual_length']}"
+        case kind if kind in OUT_OF_BOUNDS:
+            bound = str(line["msg"]).removeprefix("Input should be ")
+            return "must be " + bound.replace("greater than or equal to", "at least").replace(
+                "less than or equal to", "at most"
+            )
         case _:
             return str(line["msg"]).removeprefix("Value error, ")
 
@@ -130,8 +144,8 @@ class Record(BaseModel):
         try:
             return cls.model_validate_json(json.dumps(_upgraded(cls, data), default=dict), strict=True)
         except ValidationError as error:
-            where, why = explain(error)
-            raise BadInput(why, where) from error
+            path, why = _first_problem(error)
+            raise BadInput(why + _suggestion(cls, path) if why == NO_FIELD else why, _dotted(path)) from error
 
     @classmethod
     def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -173,6 +187,17 @@ def _record_in(annotation: Any) -> type[Record] | None:
         return annotation
     inside = [kind for kind in map(_record_in, get_args(annotation)) if kind is not None]
     return inside[0] if len(inside) == 1 else None
+
+
+def _suggestion(record: type[Record], path: Sequence[str | int]) -> str:
+    """Return the end of an error of an unknown field at `path`: the field with the most similar name, if any is."""
+    inner: type[Record] | None = record
+    for part in path[:-1]:
+        if isinstance(part, str) and inner is not None:
+            inner = _records_inside(inner).get(part)
+    names = inner.model_fields if inner is not None else ()
+    similar = difflib.get_close_matches(str(path[-1])[:80], names, n=1)
+    return f": did you mean {similar[0]}?" if similar else ""
 
 
 def _whole(value: object) -> object:

@@ -149,7 +149,7 @@ def test_every_fifth_task_is_for_tests(room):
             "rooms with such tasks have at least 15 and at most 27",
         ),
         ({"room": "kitchen", "receptacles": 15}, "receptacles", "rooms with such tasks have at least 18"),
-        ({"turn_limit": 14}, "turn_limit", "greater than or equal to 15"),
+        ({"turn_limit": 14}, "turn_limit", "at least 15"),
         ({"home": home(drawer_2=["yeti 1"])}, "home.receptacles.drawer 2", "'yeti 1' is none of"),
         ({"home": home(drawer_2=["mug 1"])}, "home.receptacles", "'mug 1' is listed twice"),
         ({"home": home(cave_1=["mug 9"])}, "home.receptacles", "no receptacle 'cave 1'"),

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from training.analysis import AnalysisZone
 from training.errors import BadInput, IllegalMove
 from training.games.actions import beside, canonical, check_move, clean
-from training.reading import explain
+from training.reading import explain, in_words
 from training.records import ALL, SPECTATOR, Action, Message, Move, Observation, Probe, Scenario, Seat, Viewer
 from training.views import Line, TableView, Zone, news
 
@@ -52,7 +52,7 @@ def check_settings(model: type[Settings], settings: Mapping[str, Any], *, strict
         for problem in error.errors(include_url=False):
             path = problem["loc"]
             if path and not (len(path) == 1 and problem["type"] == "missing"):
-                raise BadInput(str(problem["msg"]), ".".join(map(str, ("settings", *path)))) from error
+                raise BadInput(in_words(problem), ".".join(map(str, ("settings", *path)))) from error
 
 
 def check_names(scenario: Scenario, reserved: str) -> None:
