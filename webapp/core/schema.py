@@ -168,9 +168,39 @@ def takes_one_field(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
     return "enum" in resolved or resolved.get("type") in {"boolean", "integer", "number"} or bool(_words(resolved))
 
 
+BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "greater than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+}
+OUT_OF_BOUNDS = {"min_value": "Must be at least %(limit_value)s.", "max_value": "Must be at most %(limit_value)s."}
+FAR = 1_000_000
+"""Bounds that are at least so large are there for safety, and help nobody who fills in a field."""
+
+
+def bounds_of(schema: Mapping[str, Any]) -> str:
+    """A number's bounds as a sentence, such as `From 0 to 4.` or `Greater than 0, at most 1.`; empty without any."""
+    stated = {key: _figure(schema[key]) for key in BOUNDS if abs(schema.get(key, FAR)) < FAR}
+    if stated.keys() == {"minimum", "maximum"}:
+        return f"From {stated['minimum']} to {stated['maximum']}."
+    words = ", ".join(f"{BOUNDS[key]} {limit}" for key, limit in stated.items())
+    return f"{words.capitalize()}." if words else ""
+
+
+def _figure(value: float) -> str:
+    return f"{int(value):,}" if value == int(value) else f"{value:g}"
+
+
+def _help(schema: Mapping[str, Any]) -> str:
+    """The description of a value with its bounds."""
+    described, bounds = str(schema.get("description", "")), bounds_of(schema)
+    return f"{described.removesuffix('.')}. {bounds}" if described and bounds else described or bounds
+
+
 def _field(leaf: Leaf, empty_text: str) -> forms.Field:
     schema: Mapping[str, Any] = leaf.schema
-    common: dict[str, Any] = {"label": leaf.label, "help_text": schema.get("description", "")}
+    common: dict[str, Any] = {"label": leaf.label, "help_text": _help(schema)}
     optional = bool(empty_text) or bool(schema.get("nullable")) or leaf.value == ""
     attrs = {"placeholder": empty_text} if empty_text else {}
     if "const" in schema:
@@ -188,6 +218,7 @@ def _field(leaf: Leaf, empty_text: str) -> forms.Field:
             return forms.BooleanField(required=False, **common)
         case "integer" | "number" as kind:
             number = forms.IntegerField if kind == "integer" else forms.FloatField
+            bounds["error_messages"] = OUT_OF_BOUNDS
             return number(required=not optional, widget=forms.NumberInput(attrs), **bounds, **common)
         case "array" | "object":
             return _container_field(schema, attrs, common)

@@ -191,7 +191,7 @@ def test_chosen_rules_are_shown_before_the_game_and_at_its_end_and_kept_at_a_rem
 @pytest.mark.parametrize(
     "field, value, why",
     [
-        ("rounds", "9", "less than or equal to 5"),
+        ("rounds", "9", "Must be at most 5."),
         ("tie", "coin", "Select a valid choice"),
         ("roles", "werewolf, wizard", "There is no 'wizard'"),
         ("roles", "werewolf, seer, villager", "3 roles for 6 players"),

@@ -3,7 +3,7 @@
 from typing import Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from webapp.core.schema import SchemaForm, takes_one_field
 
@@ -114,3 +114,18 @@ def test_a_field_is_called_by_its_path_in_words_unless_it_states_a_label():
     document = {"engines": [{"max_running": 1, "in_flight": True}]}
     form = SchemaForm(document, Sections.model_json_schema())
     assert [field.label for field in form] == ["engines 1 · max running", "engines 1 · in-flight updates"]
+
+
+@pytest.mark.parametrize(
+    "limits, described, shown",
+    [
+        ({"ge": 0, "le": 4}, "Steps.", "Steps. From 0 to 4."),
+        ({"gt": 0.0, "le": 0.5}, "A share", "A share. Greater than 0, at most 0.5."),
+        ({"ge": 1, "lt": 2**63}, None, "At least 1."),
+        ({}, "Anything.", "Anything."),
+    ],
+)
+def test_the_help_of_a_number_has_its_bounds(limits, described, shown):
+    bounded = create_model("Bounded", value=(float, Field(1, description=described, **limits)))
+    form = SchemaForm({"value": 1}, bounded.model_json_schema())
+    assert form.fields['["value"]'].help_text == shown

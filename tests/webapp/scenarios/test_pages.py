@@ -308,7 +308,7 @@ def test_an_edit_that_cannot_be_played_blames_the_field(client, researcher):
     name = form.add_prefix('["turn_limit"]')
     response = client.post(edit_address(version), form_data(form, **{name: "1"}))
     assert response.status_code == 400
-    assert "greater than or equal to 2" in response.content.decode()
+    assert "Must be at least 2." in response.content.decode()
     assert Dataset.objects.get().versions.count() == 1
 
 
