@@ -221,11 +221,26 @@ def spread_run() -> int:
         )
         for number, state in enumerate(("serving", "serving", "lost"))
     ]
-    processes = [each.to_dict() for each in (*ranks, *engines)]
+    starting = ProcessStatus(name="engine 3", doing="starting")
+    processes = [each.to_dict() for each in (*ranks, *engines, starting)]
     late = ["the clock of node gpu-node-02.cluster.example is 12 s behind this machine's"]
     status = {"phase": "sampling", "at": time.time(), "processes": processes, "warnings": late}
     _attempt(run, status, silent_s=0)
     return run.pk
+
+
+def tokens() -> str:
+    """The page of a conversation's tokens, more than a screen has room for."""
+    from tests.webapp.runs.making import RECORD, make_episode, make_run
+    from webapp.accounts.models import User
+
+    (trace,), (credit,) = RECORD["episode"]["traces"], RECORD["credit"]
+    long = {**trace, **{key: 150 * trace[key] for key in ("tokens", "mask", "turn", "logprobs")}}
+    longer = {"advantages": 150 * credit["advantages"], "logprobs": 150 * credit["logprobs"]}
+    record = RECORD | {"episode": RECORD["episode"] | {"traces": [long]}, "credit": [credit | longer | {"values": {}}]}
+    run = make_run(User.objects.get(username="rosa"), name="long", base="none")
+    make_episode(run, record=record)
+    return f"/runs/{run.pk}/conversations/1/0/tokens/"
 
 
 def chatty_run() -> int:

@@ -50,6 +50,18 @@ def test_what_is_read_stays_scrolled_while_it_is_replaced(visit, site):
     assert abs(lefts[0] - lefts[1]) <= 1
 
 
+def test_the_columns_of_the_processes_keep_their_widths(visit, site):
+    page = visit("rosa").page
+    page.goto(f"/runs/{site.seed('spread_run')}/")
+    heads = page.locator(".processes thead th")
+    before = heads.evaluate_all("all => all.map((each) => each.offsetWidth)")
+    changed = {2: "waiting for other engines", 3: "1024", 4: "23 min 59 s ago", 5: "128.0", 6: "1,023.9 GB", 7: "100 %"}
+    for place, text in changed.items():
+        cell = page.locator(f".processes tbody td:nth-child({place})").last
+        cell.evaluate("(cell, text) => { cell.textContent = text; }", text)
+    assert heads.evaluate_all("all => all.map((each) => each.offsetWidth)") == before
+
+
 def test_a_log_begins_at_its_end_and_stays_where_it_is_read(visit, site):
     page = visit("rosa", viewport=SMALL).page
     page.goto(f"/runs/{site.seed('chatty_run')}/log/")

@@ -120,6 +120,7 @@ def test_the_header_lists_the_processes_of_a_run_that_has_several(page, live_run
     rank = {
         "name": "learner 0", "node": "<b>here", "pid": 7, "state": "serving", "doing": "learning", "waiting_s": 75.0,
         "rss_bytes": 3 * 2**30, "gpu_bytes": 5 * 2**30, "cores": 1.26, "gpu_busy": 0.87, "restarts": 2,
+        "device": "cuda:0",
     }  # fmt: skip
     lost = {"name": "engine 0", "state": "lost", "doing": ""}
     off = "the clock of node n2 <b> (10.0.0.6) is 40 s behind"
@@ -149,6 +150,37 @@ def test_the_header_lists_the_processes_of_a_run_that_has_several(page, live_run
     attempt.status |= {"processes": [{"name": "x", "of": "another release"}]}
     attempt.save(update_fields=["status"])
     assert "Processes" not in body(page("live", live_run.pk))
+
+
+UNKNOWN = '<span aria-hidden="true">—</span><span class="unseen">{}</span>'
+
+
+def test_a_process_without_figures_has_no_zeros_and_one_that_has_just_progressed_says_so(page, live_run):
+    busy = {"name": "engine 0", "node": "n1", "pid": 7, "state": "serving", "doing": "sampling", "requests": 3}
+    idle = {"name": "learner 0", "node": "n1", "pid": 8, "state": "serving", "doing": "waiting for the driver"}
+    used = {"rss_bytes": 2**30, "device": "cuda:0", "gpu_busy": 0.0}
+    attempt = live_run.attempts.get()
+    attempt.status |= {"processes": [{"name": "engine 1", "doing": "starting"}, busy | used, idle | {"rss_bytes": 1}]}
+    attempt.save(update_fields=["status"])
+    _, starting, sampling, waiting = " ".join(body(page("live", live_run.pk)).split()).split('<th scope="row">')
+    assert starting.count(UNKNOWN.format("starting")) == 7
+    assert "bytes" not in starting
+    for text in ("0 s ago", ">0.0<", "1.0 GB", "0 %", "0 bytes"):
+        assert text in sampling.replace("\xa0", " "), text
+    assert UNKNOWN.format("no work") in waiting
+    assert waiting.count(UNKNOWN.format("no GPU")) == 2
+
+
+def test_processes_that_the_configuration_states_are_listed_before_they_run(page, live_run):
+    attempt = live_run.attempts.get()
+    attempt.status = {"phase": "loading"}
+    attempt.save(update_fields=["status"])
+    cluster = {"learners": 1, "engines": 2}
+    Run.objects.filter(pk=live_run.pk).update(config={**live_run.config, "cluster": cluster})
+    shown = body(page("live", live_run.pk))
+    assert [name in shown for name in ("learner 0", "learner 1", "engine 1")] == [True, False, True]
+    Run.objects.filter(pk=live_run.pk).update(config={**live_run.config, "cluster": cluster | {"engines": 0}})
+    assert "Processes" not in body(page("live", live_run.pk)), "the number is chosen when they start"
 
 
 def test_the_header_and_the_curves_name_the_phases(page, live_run):

@@ -10,14 +10,14 @@ from typing import Any
 from django.db.models import F
 from django.db.models.functions import Now
 
-from training.errors import BadInput
-from training.records import ProcessStatus
 from webapp.accounts.models import User
 from webapp.runs.models import Attempt, Event, Run
 from webapp.runs.querysets import ALIVE
 from webapp.runs.summaries.curves import phases
+from webapp.runs.summaries.processes import ProcessRow, listed
 
 QUIET_SECONDS = 20.0  # without progress for longer than this, the page says so
+WORKING = ("starting", "running", "stopping")  # states in which an attempt has processes
 LAST_STEPS = 4  # whose three intervals give the time left: a run's steps grow longer with its replies
 SPEEDS = ("sampling_tokens_per_s", "learning_tokens_per_s")  # the first that a step has is shown
 
@@ -40,7 +40,7 @@ class Pulse:
     tokens_per_s: float | None
     eta: float | None
     training: str = ""
-    processes: tuple[ProcessStatus, ...] = ()
+    processes: tuple[ProcessRow, ...] = ()
     warnings: tuple[str, ...] = ()
     interrupted: Event | None = None
 
@@ -68,7 +68,7 @@ def pulse(run: Run) -> Pulse:
         tokens_per_s=float(speeds[0]) if speeds else None,
         eta=_time_left(run, status, rows) if run.state in {"running", "starting"} else None,
         training=_training(run),
-        processes=_processes(status),
+        processes=listed(status, run.config) if attempt and run.state in WORKING else (),
         warnings=tuple(str(why) for why in status.get("warnings", ())),
         interrupted=_interrupted(run, attempt, rows) if attempt and alive else None,
     )
@@ -86,14 +86,6 @@ def _interrupted(run: Run, attempt: Attempt, rows: Sequence[Row]) -> Event | Non
     """What interrupted the attempt before this one; None once this one has made a training step."""
     has_step = bool(rows) and rows[0][3] == attempt.fence
     return None if has_step else interruption(run, attempt.number - 1)
-
-
-def _processes(status: Mapping[str, Any]) -> tuple[ProcessStatus, ...]:
-    """The processes that a heartbeat tells of; none if it is not one of this release."""
-    try:
-        return tuple(ProcessStatus.from_dict(each) for each in status.get("processes", ()))
-    except (BadInput, TypeError):
-        return ()
 
 
 def _training(run: Run) -> str:
