@@ -19,8 +19,6 @@ from training.errors import BadInput
 
 NO_FIELD = "there is no such field"
 """The error of a field that a record does not have."""
-OUT_OF_BOUNDS = {"greater_than", "greater_than_equal", "less_than", "less_than_equal"}
-"""Pydantic's errors for a number outside its bounds."""
 
 
 def explain(error: ValidationError) -> tuple[str, str]:
@@ -66,13 +64,14 @@ def in_words(line: Any) -> str:
             least, most = limits.get("min_length"), limits.get("max_length")
             wanted = f"at most {most}" if least is None else f"at least {least}"
             return f"the number of items must be {wanted}, not {limits['actual_length']}"
-        case kind if kind in OUT_OF_BOUNDS:
-            bound = str(line["msg"]).removeprefix("Input should be ")
-            return "must be " + bound.replace("greater than or equal to", "at least").replace(
-                "less than or equal to", "at most"
-            )
         case _:
-            return str(line["msg"]).removeprefix("Value error, ")
+            why = str(line["msg"]).removeprefix("Value error, ")
+            why = re.sub(r"^Input should be (less|greater) than or equal to", _bound, why)
+            return re.sub(r"^Input should be", "must be", why)
+
+
+def _bound(match: re.Match[str]) -> str:
+    return f"must be at {'most' if match[1] == 'less' else 'least'}"
 
 
 DEEPEST = 100

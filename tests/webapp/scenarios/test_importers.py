@@ -132,7 +132,7 @@ def test_a_setting_of_another_type_is_refused_with_its_path(tmp_path):
     data["settings"]["turn_limit"] = "14"
     (error,) = read_text("jsonl", tmp_path, json.dumps(data)).errors
     assert error == {
-        "where": "data.json line 1, scenario.settings.turn_limit", "why": "Input should be a valid integer"
+        "where": "data.json line 1, scenario.settings.turn_limit", "why": "must be a valid integer"
     }  # fmt: skip
 
 
