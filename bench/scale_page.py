@@ -121,15 +121,15 @@ def _model(part: Raw) -> Iterator[str]:
 def _scaling(table: Scaling, title: str) -> Iterator[str]:
     yield (
         f"| GPUs, {title} | ranks | engines | sampling | driver | learning | sync | credit | step, lag 0 | lag 1 | "
-        "conversations per hour | limit |"
+        "conversations per hour | limit | without it |"
     )
-    yield "|" + "---|" * 12
+    yield "|" + "---|" * 13
     for row in table.rows:
         of = row.parts
         parts = " | ".join(f"{part:.0f} s" for part in (of.engines, of.driver, of.learning, of.sync, of.credit))
         steps = f"{row.lag_0_s:.0f} s | {row.lag_1_s:.0f} s"
         counts = f"{row.gpus} | {row.layout.ranks} | {row.layout.engines}"
-        yield f"| {counts} | {parts} | {steps} | {row.rate:,.0f} | {row.limit} |"
+        yield f"| {counts} | {parts} | {steps} | {row.rate:,.0f} | {row.limit} | {row.unlimited_rate:,.0f} |"
     yield ""
     if table.knee is None:
         yield f"With {title}, doubling the GPUs adds at least half of the throughput, up to 512."
@@ -138,7 +138,7 @@ def _scaling(table: Scaling, title: str) -> Iterator[str]:
     enough = next(row for row in table.rows if row.rate > 0.99 * most.rate)
     falls = table.rows[-1].rate < 0.99 * most.rate
     yield (
-        f"With {title}, doubling the GPUs from {table.knee} on adds less than half; {table.lift} would lift this. "
+        f"With {title}, doubling the GPUs from {table.knee} on adds less than half. "
         f"More than {enough.gpus} are {'slower' if falls else 'no faster'}."
     )
 

@@ -158,8 +158,8 @@ def best(work: Work, costs: Costs, gpus: int, *, lag: bool) -> tuple[Layout, Ste
     return min(options, key=lambda option: [seconds(option[1], option[0], lag=each) for each in (lag, not lag)])
 
 
-def limit(work: Work, costs: Costs, layout: Layout, *, lag: bool) -> str:
-    """Return the name of what a step would gain most from if it cost nothing."""
+def limit(work: Work, costs: Costs, gpus: int, *, lag: bool) -> tuple[str, float]:
+    """Return what a step would be fastest without, if the GPUs were then divided anew, and its seconds without it."""
     without = {
         "the longest conversation": replace(costs, decode_step=0.0),
         "decoding": replace(costs, decode_token=0.0, read_token=0.0),
@@ -169,7 +169,10 @@ def limit(work: Work, costs: Costs, layout: Layout, *, lag: bool) -> str:
         "sync": replace(costs, weights=0.0),
         "update": replace(costs, update=0.0, fixed=0.0),
     }
-    return min(without, key=lambda name: seconds(step(work, without[name], layout), layout, lag=lag))
+    fastest = {name: best(work, changed, gpus, lag=lag) for name, changed in without.items()}
+    times = {name: seconds(parts, layout, lag=lag) for name, (layout, parts) in fastest.items()}
+    name = min(times, key=times.__getitem__)
+    return name, times[name]
 
 
 def knee(rate: Callable[[int], float], least: int = 8, most: int = 512) -> int | None:

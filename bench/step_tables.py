@@ -10,26 +10,20 @@ from bench import gpu_costs, step_model
 from bench.step_model import Costs, Layout, Step, Work
 
 GPUS = (1, 8, 32, 64, 128, 256, 512)
-LIFTS = {
-    "the longest conversation": "more conversations in a step, shorter ones, or a lag",
-    "decoding": "more engines",
-    "driver": "playing games in several processes",
-    "micro-batches": "more learner ranks",
-    "FSDP collectives": "reducing gradients once per update instead of once per micro-batch",
-    "sync": "broadcasting weights from GPU to GPU",
-    "update": "fewer updates per step",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The fastest layout on so many GPUs with a lag: its parts, its seconds with a lag and without, what limits it."""
+    """The fastest layout on so many GPUs with a lag: its parts, its seconds with a lag and without, and what limits it:
+    without that, and with the GPUs divided anew, a step takes `unlimited_s`.
+    """
 
     gpus: int
     work: Work
     layout: Layout
     parts: Step
     limit: str
+    unlimited_s: float
 
     @property
     def lag_0_s(self) -> float:
@@ -46,14 +40,18 @@ class Row:
         """Conversations per hour with a lag."""
         return 3600 * self.work.conversations / self.lag_1_s
 
+    @property
+    def unlimited_rate(self) -> float:
+        """Conversations per hour with a lag, without what limits them."""
+        return 3600 * self.work.conversations / self.unlimited_s
+
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Rows by the number of GPUs, the number whose doubling adds less than half, and what would lift that."""
+    """Rows by the number of GPUs, and the number whose doubling adds less than half."""
 
     rows: tuple[Row, ...]
     knee: int | None
-    lift: str
 
 
 def costs(driver: Mapping[str, Any]) -> Costs:
@@ -77,15 +75,13 @@ def _scaling(work_on: Callable[[int], Work], costs: Costs) -> Scaling:
     def row_of(gpus: int) -> Row:
         return row(work_on(gpus), costs, gpus)
 
-    knee = step_model.knee(lambda gpus: row_of(gpus).rate)
-    lift = "" if knee is None else LIFTS[row_of(2 * knee).limit]
-    return Scaling(tuple(map(row_of, GPUS)), knee, lift)
+    return Scaling(tuple(map(row_of, GPUS)), step_model.knee(lambda gpus: row_of(gpus).rate))
 
 
 def row(work: Work, costs: Costs, gpus: int) -> Row:
     """Return the row of a number of GPUs."""
     layout, parts = step_model.best(work, costs, gpus, lag=True)
-    return Row(gpus, work, layout, parts, step_model.limit(work, costs, layout, lag=True))
+    return Row(gpus, work, layout, parts, *step_model.limit(work, costs, gpus, lag=True))
 
 
 def facts(costs: Costs) -> str:

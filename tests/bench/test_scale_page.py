@@ -145,11 +145,12 @@ def test_where_a_step_stops_scaling_is_said(seconds, said):
             Layout(1, 1),
             Step(s, 0, 0, 0, 0, 0),
             "",
+            1,
         )
         for gpus, s in zip((8, 32, 64, 128), (1, *(1 / each for each in seconds)), strict=True)
     ]
-    *_, last = scale_page._scaling(Scaling(tuple(rows), 32, "more"), "the same work")
-    assert last == f"With the same work, doubling the GPUs from 32 on adds less than half; more would lift this. {said}"
+    *_, last = scale_page._scaling(Scaling(tuple(rows), 32), "the same work")
+    assert last == f"With the same work, doubling the GPUs from 32 on adds less than half. {said}"
 
 
 def test_gpu_parts_stand_beside_what_others_published():
