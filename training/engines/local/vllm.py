@@ -179,10 +179,11 @@ class VllmEngine:
         if options.tensor_parallel > 1:
             os.environ.update(_environment(options))
         try:
-            with _ALONE, boundary(into=EngineError), _sockets_in(_folder()):
-                from training.engines.local.vllm_core import VllmCore
+            with _ALONE, boundary(into=EngineError):
+                from training.engines.local.vllm_core import VllmCore  # caches of compilers stay outside the folder
 
-                core = VllmCore(model, options.window, arguments, choices=self._choices)
+                with _sockets_in(_folder()):
+                    core = VllmCore(model, options.window, arguments, choices=self._choices)
         except ParleyError as error:
             started.put(error)
             return
@@ -272,7 +273,7 @@ class VllmEngine:
 
 @functools.cache
 def _folder() -> Path:
-    """Return the folder for what vLLM creates beside its caches, and leaves where this process is killed."""
+    """Return the folder for sockets and the like, which vLLM leaves where this process is killed."""
     folder = temporary_folder()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
