@@ -26,7 +26,7 @@ from training.engines.local.embedding import Embedder
 from training.engines.pool import EnginePool
 from training.engines.pool_loader import LoadedModel, PoolLoader
 from training.engines.pooling import Pooling
-from training.engines.slots import Slot
+from training.engines.slots import Gone, Slot
 from training.errors import BadInput, EngineError, ProcessLost
 
 pytestmark = pytest.mark.process
@@ -67,8 +67,9 @@ async def until(condition, seconds=60.0):
 
 
 def sockets_of(pid):
-    """What an engine's process has, or has left, in the folder for temporary files."""
-    return [*Path(tempfile.gettempdir()).glob(f"{processes.PREFIX}{pid}-*/*")]
+    """The sockets that an engine's process has, or has left, in the folder for temporary files."""
+    every = Path(tempfile.gettempdir()).glob(f"{processes.PREFIX}{pid}-*/*")
+    return [path for path in every if path.is_socket()]
 
 
 def changed(engine):
@@ -188,7 +189,8 @@ class Loads:
     def __init__(self, closed):
         self.closed, self.open = closed, asyncio.Event()
         self.slots = [Slot(number, "serving", SimpleNamespace()) for number in range(2)]
-        self.weights = {0: [], 1: []}
+        self.weights: dict[int, list[str]] = {0: [], 1: []}
+        self.failed: list[bool] = []  # of each end whether the load had failed
         model = LoadedModel(("transformers", "m", {}))
         self.loader = PoolLoader(self.slots, Affinity(2), model, self.call, lambda: None)
 
@@ -196,6 +198,8 @@ class Loads:
         if method == self.closed and slot.index == 1:
             await self.open.wait()
         self.weights[slot.index].append(method)
+        if method == "end_weights":
+            self.failed.append(arguments[0] is not None)
 
     async def load(self, *chunks):
         left = iter([*chunks, None])
@@ -218,11 +222,30 @@ async def test_a_load_that_is_cancelled_is_ended_in_all_engines_before_another_b
     await asyncio.sleep(0.05)
     engines_of.open.set()
     await asyncio.wait_for(another, 5.0)
+    assert engines_of.failed == [closed != "end_weights"] * 2 + [False] * 2
     for loaded in engines_of.weights.values():
         assert loaded.count("end_weights") == 2
         assert loaded[-3:] == ["begin_weights", "take", "end_weights"]
     assert [slot.state for slot in engines_of.slots] == ["serving"] * 2
     assert not engines_of.loader.incomplete
+
+
+async def test_a_cancelled_load_is_not_taken_for_complete_where_its_engines_are_gone():
+    """An engine that starts later would get half of the weights, or the model's own under the new version."""
+    engines_of = Loads("take")
+    loading = asyncio.create_task(engines_of.load("a", "b"))
+    await asyncio.sleep(0.05)
+
+    async def gone(slot, *_):
+        raise Gone(f"{slot} died")
+
+    engines_of.loader._call = gone
+    loading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loading
+    await until(lambda: not engines_of.loader._lock.locked())
+    assert engines_of.loader.incomplete
+    assert engines_of.loader._weights == []
 
 
 async def test_what_follows_a_load_that_is_cancelled_when_it_has_just_begun_does_not_wait_for_it(ray_of_its_own, toy):

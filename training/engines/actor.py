@@ -58,7 +58,7 @@ class EngineActor(Worker):
 
     @property
     def doing(self) -> str:
-        """See `Worker.doing`; an engine that awaits the next chunk waits for those that still finish their replies."""
+        """See `Worker.doing`; an engine that awaits a chunk waits for the ranks, or for engines that finish replies."""
         awaits = self._awaits_chunk
         return next((each for each in self._activities if not (awaits and each == LOADING)), "")
 

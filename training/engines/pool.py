@@ -203,7 +203,9 @@ class EnginePool:
         self._announce()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         if others:  # their calls fail as the actors are gone
-            await asyncio.wait(others, timeout=10.0)
+            _, waiting = await asyncio.wait(others, timeout=10.0)
+            for task in waiting:
+                task.cancel()
 
     def _spawn(self, call: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(call)

@@ -86,6 +86,8 @@ class PoolLoader:
         """Wait until the engines have the weights; let them serve, and release the lock."""
         try:
             await self._call_all(targets, "end_weights", failure)
+            if failure is not None:  # also if all engines that began are gone
+                raise failure.error
             self._incomplete = ""
         except ParleyError as error:
             self._incomplete = f"the weights are incomplete: {error}"

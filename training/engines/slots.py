@@ -31,6 +31,6 @@ class Slot:
         if process is None:
             idle = "starting" if self.state == "starting" else ""
             return ProcessStatus(name=str(self), state=self.state, doing=idle, restarts=self.restarts)
-        waiting = "waiting for other engines" if self.state == "loading" else "waiting for requests"
+        waiting = "waiting for weights" if self.state == "loading" else "waiting for requests"
         idle = "sampling" if self.requests else waiting  # until a heartbeat says more
         return process.status(str(self), self.state, idle, requests=self.requests, restarts=self.restarts)
