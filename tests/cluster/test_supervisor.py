@@ -27,6 +27,12 @@ def died(message):
     return ray.exceptions.ActorDiedError(context)
 
 
+def failed_to_be_made(cause):
+    """The error of an actor whose constructor raised `cause`."""
+    lines = f'ray::EngineActor.__init__() (pid=7)\n  File "actor.py", line 1\n{type(cause).__name__}: {cause}'
+    return ray.exceptions.RayTaskError("EngineActor.__init__", lines, cause, actor_id="a")
+
+
 @pytest.mark.parametrize(
     "error, how",
     [
@@ -39,7 +45,11 @@ def died(message):
             ray.exceptions.OutOfMemoryError("Task was killed due to the node running low on memory."),
             "Ray ended it because its node was running out of memory",
         ),
-        (ray.exceptions.ActorDiedError(), "Ray does not say how it ended"),
+        (ray.exceptions.ActorDiedError(), f"Ray says: {ray.exceptions.ActorDiedError.BASE_ERROR_MSG}"),
+        (
+            ray.exceptions.ActorDiedError(failed_to_be_made(OSError("10.0.0.7:6379 refuses"))),
+            "it failed while it was made: OSError: ADDRESS refuses",
+        ),
     ],
 )
 def test_how_a_process_ended_is_said_as_far_as_ray_knows(error, how):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from training.cluster import watch
-from training.cluster.nodes import one_line
+from training.cluster.nodes import one_line, without_addresses
 from training.cluster.reservation import Bundles
 from training.cluster.worker import Heartbeat, Started, Worker
 from training.records import ProcessStatus
@@ -274,7 +274,9 @@ def how_it_ended(error: Exception) -> str:
         return f"it exited with code {code[1]}"
     if "connection error" in text:
         return "it crashed, or was killed by a signal, as by SIGKILL where a machine runs out of memory"
-    return "Ray does not say how it ended"
+    if getattr(error, "actor_init_failed", False):
+        return f"it failed while it was made: {without_addresses(text.splitlines()[-1].strip())[:500]}"
+    return f"Ray says: {one_line(error)}"
 
 
 def _last_words(started: Started | None, lines: int = 40) -> str:

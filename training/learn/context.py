@@ -206,11 +206,11 @@ def build(
         device = pick_device(config.model.device)
         again = latest is not None or run_dir.continued()
         if not config.cluster.alone:
-            joined = joined_address(config.cluster.address)
-            log.info("%s", f"joining the Ray cluster at {joined}" if joined else "starting Ray on this machine")
+            joins = joined_address(config.cluster.address)
+            log.info("joining the Ray cluster" if joins else "starting Ray on this machine")
         placed = placement.place(config, device, failing, again=again)
         if placed.cluster:
-            log.info("starting %s, which takes about a minute", placed.config.cluster.counts)
+            log.info("starting %s", placed.config.cluster.counts)
         beat()
         context = _build(placed, run_dir, latest[1] if latest else None, failing, beat)
         context.begin()
