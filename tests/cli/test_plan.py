@@ -152,8 +152,19 @@ def test_what_a_machine_without_gpus_has_no_memory_for(capsys, laptop):
 
 def test_without_gpus_and_a_section_everything_is_one_process(capsys):
     reported = planned(capsys, QUICK, "--gpus", "0", "--memory", "64", "--shape", "0.6b")
-    assert (reported["shared"], reported["cores"], reported["toml"]) == (True, 2, "")
+    assert (reported["shared"], reported["cores"], reported["toml"]) == (True, 1, "")
     assert {*reported["memory"]} == {"machine", "learner", "engine"}
+
+
+def test_without_gpus_nothing_is_said_of_what_gpus_have(capsys, tmp_path):
+    """There is one memory, in which activations that are offloaded would stay, and no kernel of flash attention."""
+    file = tmp_path / "offloads.toml"
+    file.write_text("[learn]\noffload_activations = true\n")
+    on_gpu = " ".join(planned(capsys, str(file), "--gpus", "1", "--shape", "0.6b")["notes"])
+    without = " ".join(planned(capsys, str(file), "--gpus", "0", "--memory", "640", "--shape", "0.6b")["notes"])
+    for words in ("in the memory of its machine", "flash attention"):
+        assert words in on_gpu
+        assert words not in without
 
 
 def test_without_gpus_and_a_size_the_memory_that_is_free_here_counts(capsys, laptop, monkeypatch):

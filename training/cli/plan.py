@@ -50,7 +50,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         "gpus": arguments.gpus,
         "gpus_per_node": arguments.gpus_per_node,
         "memory_gib": gib,
-        "notes": memory.notes(config, shape),
+        "notes": memory.notes(config, shape, gpus=arguments.gpus > 0),
     }
     if not arguments.gpus:
         return result | _on_machine(config, shape, gib)
@@ -75,7 +75,7 @@ def _on_machine(config: RunConfig, shape: shapes.ModelShape, gib: float) -> dict
         "cluster": section.to_dict(),
         "shared": section.alone,
         "processes": [{"name": name, "node": 0, "gpus": [], "bytes": size} for name, size in sizes],
-        "cores": section.learners + section.engines * section.tensor_parallel,
+        "cores": 1 if section.alone else section.learners + section.engines * section.tensor_parallel,
         "spare": [],
         "toml": "",
     }

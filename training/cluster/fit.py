@@ -36,7 +36,8 @@ def fitted(
         return layout.plan(config, shape, gpus, memory_gib, on_node, others=config.models_beside).section
     machine = on_machine(config, shape, joined=joined)
     _check_cores(machine.section, nodes)
-    if len(nodes) == 1 and machine.needed > memory_gib * GIB:
+    alone = machine.section.alone and not joined  # which takes less than both, one after the other
+    if len(nodes) == 1 and not alone and machine.needed > memory_gib * GIB:
         raise BadInput(machine.refusal(f"{nodes[0].name} has {memory_gib:.1f} GiB free"), "cluster")
     return machine.section
 

@@ -243,8 +243,8 @@ def offloaded(config: RunConfig, shape: ModelShape) -> int:
     return config.learn.tokens_per_batch * shape.layers * each
 
 
-def notes(config: RunConfig, shape: ModelShape) -> list[str]:
-    """Return what the plan of this configuration does not count, in words."""
+def notes(config: RunConfig, shape: ModelShape, *, gpus: bool = True) -> list[str]:
+    """Return what the plan of this configuration, for GPUs or a machine without, does not count, in words."""
     uncounted, tokens = [], config.learn.tokens_per_batch
     longest = min(config.engine.window or shape.window, shape.window)
     if longest > tokens:
@@ -252,9 +252,9 @@ def notes(config: RunConfig, shape: ModelShape) -> list[str]:
             f"a trace may have {longest:,} tokens (engine.window), more than learn.tokens_per_batch = {tokens:,}: it "
             "is a forward and a backward pass by itself, which needs more than is planned"
         )
-    if size := offloaded(config, shape):
+    if gpus and (size := offloaded(config, shape)):
         uncounted.append(f"every rank keeps {size / GIB:.2f} GiB of activations in the memory of its machine")
-    if compute_size(config) == 4:
+    if gpus and compute_size(config) == 4:
         uncounted.append(
             "flash attention needs bfloat16: other kernels may keep scores, which grow with the square of a "
             "trace's length and are not counted; learn.autocast = true avoids them"

@@ -353,7 +353,7 @@ def _silent() -> Iterator[None]:
 
 
 def temporary_folder() -> Path:
-    """Return a new folder with a path short enough for sockets, which `delete_leftovers` deletes after this process."""
+    """Return a new folder with a path short enough for sockets, which `delete_leftovers` deletes if this is killed."""
     name = f"{PREFIX}{os.getpid()}-"
     for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 (mkdtemp makes it private)
         if len(parent) + len(name) + 9 <= LONGEST_FOLDER:

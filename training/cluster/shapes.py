@@ -6,7 +6,6 @@ the field: a shape that is only nearly right would give a wrong plan.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,25 +134,28 @@ def of_model(base: str, folder: Path | None = None) -> ModelShape:
                        "model.base")  # fmt: skip
     path = bases.resolve(base)
     if bases.is_adapter(path):  # its base is not verified here: hashing large weights takes long
-        config = json.loads((path / "adapter_config.json").read_text("utf-8"))
-        path = bases.resolve(str(config.get("base_model_name_or_path", "")))
+        path = bases.resolve(str(_mapping(path / "adapter_config.json").get("base_model_name_or_path", "")))
     return read(path / "config.json", entry.name if entry is not None else "")
 
 
 def read(file: Path, name: str = "") -> ModelShape:
     """Return the shape in a Hugging Face `config.json`; raise `BadInput` naming the field that does not fit."""
     try:
+        return _shape(_mapping(file), name or file.absolute().parent.name)
+    except BadInput as error:
+        raise BadInput(error.why, f"{file}: {error.where}") from error
+
+
+def _mapping(file: Path) -> Mapping[str, Any]:
+    try:
         config = loads(file.read_text("utf-8"))
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", str(file)) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadInput(f"not valid JSON: {error}", str(file)) from error
     if not isinstance(config, Mapping):
         raise BadInput("not a JSON object", str(file))
-    try:
-        return _shape(config, name or file.absolute().parent.name)
-    except BadInput as error:
-        raise BadInput(error.why, f"{file}: {error.where}") from error
+    return config
 
 
 def _shape(config: Mapping[str, Any], name: str) -> ModelShape:

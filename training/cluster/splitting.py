@@ -63,10 +63,12 @@ def _others(config: RunConfig) -> Iterator[tuple[str, ModelShape]]:
     """
     named, evaluate = [*config.sources()], config.evaluate
     if evaluate.every or evaluate.at_end:
-        named += [("evaluate.opponent", evaluate.opponent), ("evaluate.common", evaluate.common)]
+        named.append(("evaluate.opponent", evaluate.opponent))
+        if evaluate.opposition == "common":
+            named.append(("evaluate.common", evaluate.common))
     if config.calibration.sets:
         named.append(("calibration.base", config.calibration.base))
     for where, source in named:
         if bases.find(source) is not None or bases.is_folder(source):
-            with suppress(BadInput, ValueError):
+            with suppress(BadInput):
                 yield where, shapes.of_model(source)

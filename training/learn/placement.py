@@ -69,8 +69,8 @@ def place(config: RunConfig, device: str, failing: ExitStack, *, again: bool = F
 def _refuse_cpu_beside_cluster(config: RunConfig, device: str) -> None:
     """Raise `BadInput` for one process that would train on the CPU of a machine whose GPUs are those of a cluster."""
     if device == "cpu" and config.model.device == "auto" and processes.joined_address(config.cluster.address):
-        why = "this machine has no GPU, and RAY_ADDRESS names a cluster, on which a run in one process does not train: "
-        why += 'set cluster.engines and cluster.learners to "auto" to use its GPUs, or model.device = "cpu"'
+        why = "this machine has no GPU, and a run in one process does not use the cluster that RAY_ADDRESS names: set "
+        why += 'cluster.engines and cluster.learners to "auto" to train there, or model.device = "cpu" to train here'
         raise BadInput(why, "cluster")
 
 
