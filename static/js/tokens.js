@@ -33,7 +33,7 @@
     if (event.target.matches(".tokens .tk")) choose(tokens.indexOf(event.target), false);
   });
   document.addEventListener("keydown", (event) => {
-    if (!event.target.matches(".tokens .tk") || !(event.key in steps) || event.altKey || event.ctrlKey) return;
+    if (!event.target.matches(".tokens .tk") || !(event.key in steps) || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     choose(place + steps[event.key], true);
   });

@@ -55,7 +55,7 @@ def test_the_columns_of_the_processes_keep_their_widths(visit, site):
     page.goto(f"/runs/{site.seed('spread_run')}/")
     heads = page.locator(".processes thead th")
     before = heads.evaluate_all("all => all.map((each) => each.offsetWidth)")
-    changed = {2: "waiting for other engines", 3: "1024", 4: "23 min 59 s ago", 5: "128.0", 6: "1,023.9 GB", 7: "100 %"}
+    changed = {2: "waiting for requests", 3: "1024", 4: "23 min 59 s ago", 5: "128.0", 6: "1,023.9 GB", 7: "100 %"}
     for place, text in changed.items():
         cell = page.locator(f".processes tbody td:nth-child({place})").last
         cell.evaluate("(cell, text) => { cell.textContent = text; }", text)

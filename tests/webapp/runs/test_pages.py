@@ -163,11 +163,15 @@ def test_a_process_without_figures_has_no_zeros_and_one_that_has_just_progressed
     attempt.status |= {"processes": [{"name": "engine 1", "doing": "starting"}, busy | used, idle | {"rss_bytes": 1}]}
     attempt.save(update_fields=["status"])
     _, starting, sampling, waiting = " ".join(body(page("live", live_run.pk)).split()).split('<th scope="row">')
-    assert starting.count(UNKNOWN.format("starting")) == 7
+    assert starting.count(UNKNOWN.format("starting")) == 8
     assert "bytes" not in starting
     for text in ("0 s ago", ">0.0<", "1.0 GB", "0 %", "0 bytes"):
         assert text in sampling.replace("\xa0", " "), text
     assert UNKNOWN.format("no work") in waiting
+    assert UNKNOWN.format("not an engine") in waiting
+    attempt.status |= {"processes": [{"name": "engine 1", "doing": "loading the model", "rss_bytes": 2**30}]}
+    attempt.save(update_fields=["status"])
+    assert "no GPU" not in body(page("live", live_run.pk)), "it reports its memory before its device is known"
     assert waiting.count(UNKNOWN.format("no GPU")) == 2
 
 

@@ -49,7 +49,16 @@ class ProcessRow:
     @property
     def no_gpu(self) -> str:
         """Why it has no figures of a GPU; empty if it has."""
-        return self.unreported or ("no GPU" if self.status.device == "cpu" else "")
+        if self.unreported or self.status.device != "cpu":
+            return self.unreported
+        return "no GPU" if self.status.pid else self.status.state  # the device is known once it has started
+
+    @property
+    def no_requests(self) -> str:
+        """Why it has no number of requests; empty if it has."""
+        if not self.status.name.startswith("engine"):
+            return "not an engine"
+        return "" if self.status.pid else self.status.state
 
 
 def listed(status: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[ProcessRow, ...]:
