@@ -431,8 +431,7 @@ def test_stop_before_the_first_step_leaves_a_checkpoint(tmp_path):
     assert (result["result"], result["step"]) == ("stopped", 0)
     verify_directory(run_dir.attempt(1).checkpoint(0))
     assert trainer.run(config, run_dir)["result"] == "succeeded"
-    folder = run_dir.attempt(1).checkpoint(0).relative_to(run_dir.root)
-    assert f"continuing after step 0, from {folder}" in run_dir.attempt(2).log.read_text()
+    assert "continuing after step 0" in run_dir.attempt(2).log.read_text()
     assert "continuing" not in run_dir.attempt(1).log.read_text()
 
 

@@ -451,12 +451,11 @@ def _lag_notice(config: RunConfig) -> str:
 
 
 def _log_start(context: TrainingContext) -> None:
-    """Log which processes are up, and from which checkpoint training continues."""
+    """Log which processes are up, and after which step training continues."""
     if context.cluster is not None:
         log.info("%s are ready", context.config.cluster.counts)
     if context.resumed:
-        folder = context.run_dir.checkpoint_of(context.step).relative_to(context.run_dir.root)
-        log.info("continuing after step %d, from %s", context.step, folder)
+        log.info("continuing after step %d", context.step)
 
 
 def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
