@@ -67,7 +67,7 @@ def in_words(line: Any) -> str:
         case _:
             why = str(line["msg"]).removeprefix("Value error, ")
             why = re.sub(r"^Input should be (less|greater) than or equal to", _bound, why)
-            return re.sub(r"^Input should be", "must be", why)
+            return re.sub(r"^[A-Z]\w+ should ", "must ", why)
 
 
 def _bound(match: re.Match[str]) -> str:
