@@ -17,7 +17,7 @@ from webapp.runs.batches import Batch
 LINES = 500  # of each file at a time, so that a batch stays small
 LOG_CHARACTERS = 32_000
 SMALL_BYTES = 2**20  # episode files up to this size are uploaded whenever they have grown
-GROWTH = 1.25  # larger ones when they have grown to so much of what was uploaded before: five times their size in all
+GROWTH = 1.25  # larger ones when they have grown to so much of what was uploaded before
 MOST_SECONDS = 30.0  # or after so long, so that pages are not further behind
 ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
 
