@@ -166,7 +166,7 @@ def test_one_process_does_not_train_on_the_cpu_beside_a_cluster_with_gpus(monkey
     config = parse({"model": {"base": "tiny", "device": model}})
     with ExitStack() as failing:
         if refused:
-            with pytest.raises(BadInput, match='to "auto" to use its GPUs'):
+            with pytest.raises(BadInput, match='to "auto" to train there'):
                 placement.place(config, device, failing)
         else:
             assert placement.place(config, device, failing).cluster is None
