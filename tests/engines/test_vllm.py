@@ -13,6 +13,7 @@ from training.engines.base import SampleRequest, Sampling
 
 pytestmark = pytest.mark.vllm
 pytest.importorskip("vllm", reason="vLLM is not installed: neither its CPU nor its GPU build")
+HAS_AVX512 = "avx512f" in Path("/proc/cpuinfo").read_text("utf-8")
 
 
 def test_a_score_reads_no_more_of_a_known_prefix_than_its_last_block(tmp_path, monkeypatch):
@@ -72,7 +73,7 @@ async def test_a_split_engine_samples_as_a_whole_one(tmp_path):
         assert await compare() != before
         assert not listening_elsewhere(split.workers)
         memory = shared_memory(split.workers)
-        assert bool(memory) == ("avx512f" in Path("/proc/cpuinfo").read_text()), "vLLM has no such memory without it"
+        assert bool(memory) == HAS_AVX512, "vLLM has no such memory without it"
         assert not any((SHARED_MEMORY / name).exists() for name in memory), "it would be left behind by a kill"
     finally:
         await whole.close()
