@@ -2,7 +2,7 @@
 
 Every process is measured by itself: what it has after loading and at the peak of two updates (of an engine: while it
 samples), minus what the same process has before, when everything is imported and has computed once. The arithmetic is
-that of `training.cluster.memory` without its line for CUDA. Linux alone counts peaks.
+that of `training.cluster.memory` without its line for libraries. Linux alone counts peaks.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import tempfile
 import traceback
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -39,26 +40,29 @@ Report = Callable[[str], None]
 
 
 def measure(arguments: Namespace) -> dict[str, Any]:
-    """Return a row for every process: measured and planned bytes after loading and at the peak, and their ratios."""
+    """Return a row for every process: measured and planned bytes after loading and at the peak, and their ratios.
+
+    Micro-batches of ranks have the tokens that are asked for, and half as many; an engine's window has as many.
+    """
     folder = str(bases.resolve(arguments.model))
     shape = shapes.of_model(folder)
     rows = []
-    for name, learn in CASES.items():
-        for ranks in RANKS:
-            config = _config(folder, arguments, learn)
-            planned = memory.learner(config, shape, ranks)
-            loaded = sum(line.bytes for line in planned.lines if line.name in LOADED)
-            with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
-                measured = _processes(ranks, _learner, (str(Path(scratch) / "ranks"), folder, config.learn.to_dict()))
-            rows += [
-                _row(f"rank {rank} of {ranks}, {name}", each, loaded, _without_cuda(planned))
-                for rank, each in enumerate(measured)
-            ]
-    config = _config(folder, arguments, {})
+    for tokens, (name, learn), ranks in product((arguments.tokens, arguments.tokens // 2), CASES.items(), RANKS):
+        config = _config(folder, arguments.engine, tokens, learn)
+        planned = memory.learner(config, shape, ranks)
+        loaded = sum(line.bytes for line in planned.lines if line.name in LOADED)
+        with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
+            measured = _processes(ranks, _learner, (str(Path(scratch) / "ranks"), folder, config.learn.to_dict()))
+        rows += [
+            _row(f"rank {rank} of {ranks}, {name}, {tokens:,} tokens", each, loaded, _without_libraries(planned))
+            for rank, each in enumerate(measured)
+        ]
+    config = _config(folder, arguments.engine, arguments.tokens, {})
     planned = memory.engine(config, shape)
     weights = sum(line.bytes for line in planned.lines if line.name == "weights")
+    engine = f"engine {arguments.engine}, {arguments.tokens:,} tokens"
     for each in _processes(1, _engine, (folder, config.to_dict())):
-        rows.append(_row(f"engine {arguments.engine}", each, weights, _without_cuda(planned)))
+        rows.append(_row(engine, each, weights, _without_libraries(planned)))
     return {"unit": "bytes", "rows": rows, "conditions": {**conditions(arguments, 1), "tokens": arguments.tokens}}
 
 
@@ -71,19 +75,19 @@ def line(result: dict[str, Any]) -> str:
     )
 
 
-def _config(folder: str, arguments: Namespace, learn: Mapping[str, Any]) -> RunConfig:
+def _config(folder: str, engine: str, tokens: int, learn: Mapping[str, Any]) -> RunConfig:
     return parse(
         {
             "model": {"base": folder, "device": "cpu"},
             "method": {"name": "omar", "advantage": "group_relative"},  # without value heads
-            "engine": {"name": arguments.engine, "cache_gib": 0.0625, "max_running": 8, "window": arguments.tokens},
-            "learn": {**learn, "critic_warmup": 0, "lr": 1e-6, "tokens_per_batch": arguments.tokens},
+            "engine": {"name": engine, "cache_gib": 0.0625, "max_running": 8, "window": tokens},
+            "learn": {**learn, "critic_warmup": 0, "lr": 1e-6, "tokens_per_batch": tokens},
         }
     )
 
 
-def _without_cuda(planned: Memory) -> int:
-    return Memory(tuple(each for each in planned.lines if not each.name.startswith("CUDA"))).total
+def _without_libraries(planned: Memory) -> int:
+    return Memory(tuple(each for each in planned.lines if each.name != memory.LIBRARIES)).total
 
 
 def _row(process: str, measured: Mapping[str, int], loaded: int, peak: int) -> dict[str, Any]:

@@ -37,7 +37,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "overlap": {"model": "tiny", "tokens": 2048, "rounds": 5},
     "sync": {"tokens": 2048},
     "model": {"model": "tiny"},
-    "memory": {"tokens": 1024},
+    "memory": {"tokens": 2048},
     "checkpoints": {"tokens": 1024, "rounds": 5},
     "transfer": {"rounds": 5},
 }

@@ -28,13 +28,15 @@ def test_two_ranks_have_half_of_what_one_has(tmp_path, monkeypatch):
     monkeypatch.setattr(process_memory, "CASES", {"all weights": process_memory.CASES["all weights"]})
     model = write_random_llama(tmp_path / "model", width=256, layers=20)
     arguments = Namespace(
-        part=["memory"], model=str(model), tokens=256, engine="transformers", dtype="float32", threads=1,
+        part=["memory"], model=str(model), tokens=512, engine="transformers", dtype="float32", threads=1,
         games=None, rounds=None, out=tmp_path / "scale.json",
     )  # fmt: skip
     rows = scale.main(arguments)["parts"]["memory"]["rows"]
+    of_ranks = ["rank 0 of 1, all weights", "rank 0 of 2, all weights", "rank 1 of 2, all weights"]
     assert [row["process"] for row in rows] == [
-        "rank 0 of 1, all weights", "rank 0 of 2, all weights", "rank 1 of 2, all weights", "engine transformers",
-    ]  # fmt: skip
+        *(f"{rank}, {tokens} tokens" for tokens in (512, 256) for rank in of_ranks),
+        "engine transformers, 512 tokens",
+    ]
     assert rows[0]["loaded_planned"] == pytest.approx(2 * rows[1]["loaded_planned"], rel=1e-4)
     assert all(row["peak"] > row["loaded"] > 0 for row in rows)
     assert json.loads(arguments.out.read_text())["parts"]["memory"]["rows"] == rows

@@ -53,7 +53,7 @@ def test_all_weights_of_tiny_by_hand():
         "logits": 100 * 2048 * 4 * 3,
         "gradient of the output head": 4 * 2048 * 128,
         "output head of a chunk": 2 * 4 * 2048 * 128,
-        "CUDA and libraries": GIB,
+        "libraries": GIB,
     }
 
 
@@ -140,7 +140,7 @@ def test_an_engine_by_hand():
         "engines of other models": 2 * (2 * 779_136 + 5 * GIB // 2),
         "prompts that are read": 4096 * 2 * (3 * 320 + 4 * 128),
         "logits": 10 * 2048 * 4 * 4,
-        "CUDA and vLLM": 3 * GIB // 2,
+        "libraries": 3 * GIB // 2,
         "module that is reloaded": 2 * 2048 * 128,  # the embeddings; gate and up are 2 · 128 · 320 weights
     }
     halved = sizes(memory.engine(config(cluster={"tensor_parallel": 2}), TINY, others=2))

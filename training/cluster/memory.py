@@ -28,6 +28,8 @@ SIZES = {"float32": 4, "bfloat16": 2}
 MARGIN = 0.05
 """The share of a GPU's memory that a plan leaves free: PyTorch's allocator rounds blocks up and cannot use every gap
 between them. A margin, not a measurement."""
+LIBRARIES = "libraries"
+"""The name of the line of what a process has before it loads anything."""
 LEARNER_OVERHEAD = GIB
 """CUDA's context with torch's kernels (about 0.5 GiB), workspaces of matrix products and buffers of NCCL."""
 ENGINE_OVERHEAD = 3 * GIB // 2
@@ -92,7 +94,7 @@ def learner(config: RunConfig, shape: ModelShape, ranks: int) -> Memory:
         *_critic(config, shape),
         *_sent(config, shape, ranks),
     )
-    overhead = Line("CUDA and libraries", LEARNER_OVERHEAD, "context, workspaces, NCCL: 1 GiB")
+    overhead = Line(LIBRARIES, LEARNER_OVERHEAD, "torch; on a GPU CUDA's context, workspaces, NCCL: 1 GiB")
     return Memory((*(line for line in lines if line.bytes), overhead))
 
 
@@ -364,7 +366,7 @@ def engine(config: RunConfig, shape: ModelShape, others: int = 0) -> Memory:
             running * shape.vocabulary * 4 * 4,
             f"{running:,} replies × {shape.vocabulary:,} tokens × 4 bytes × 4: logits, log-probabilities, sorting",
         ),
-        Line("CUDA and vLLM", ENGINE_OVERHEAD, "context, CUDA graphs, workspaces: 1.5 GiB"),
+        Line(LIBRARIES, ENGINE_OVERHEAD, "torch, vLLM; on a GPU CUDA's context, graphs, workspaces: 1.5 GiB"),
     ]
     if others:
         each, words = sum(line.bytes for line in lines[:3]), "weights + cache"
