@@ -296,10 +296,10 @@ class ProcessStatus(Record):
     """What one process of a run does at present; its driver makes this from what it last heard of it.
 
     `state`: starting, serving, loading (weights) or lost. `device`: `cpu`, or `cuda` with the numbers of its node's
-    GPUs. `requests` are in flight; `waiting_s` is how long the process has had work without progress, `silent_s` how
-    long it has not been heard, both in seconds. `cores` is the CPU time that it uses in a second, `gpu_busy` the share
-    of time in which its GPUs compute (a mean; None: unknown). Memory and CPU time are with those of its worker
-    processes. `restarts` counts how often it was started again.
+    GPUs. `requests` are in flight (None: it is no engine); `waiting_s` is how long the process has had work without
+    progress, `silent_s` how long it has not been heard, both in seconds. `cores` is the CPU time that it uses in a
+    second, `gpu_busy` the share of time in which its GPUs compute (a mean; None: unknown). Memory and CPU time are with
+    those of its worker processes. `restarts` counts how often it was started again.
     """
 
     name: str
@@ -308,7 +308,7 @@ class ProcessStatus(Record):
     device: str = "cpu"
     state: Literal["starting", "serving", "loading", "lost"] = "starting"
     doing: str = ""
-    requests: int = 0
+    requests: int | None = None
     waiting_s: float = 0.0
     silent_s: float = 0.0
     rss_bytes: int = 0

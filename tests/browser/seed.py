@@ -221,7 +221,7 @@ def spread_run() -> int:
         )
         for number, state in enumerate(("serving", "serving", "lost"))
     ]
-    starting = ProcessStatus(name="engine 3", doing="starting")
+    starting = ProcessStatus(name="engine 3", doing="starting", requests=0)
     processes = [each.to_dict() for each in (*ranks, *engines, starting)]
     late = ["the clock of node gpu-node-02.cluster.example is 12 s behind this machine's"]
     status = {"phase": "sampling", "at": time.time(), "processes": processes, "warnings": late}

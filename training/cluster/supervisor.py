@@ -89,7 +89,9 @@ class Process:
         if before is None or (heartbeat.steps, heartbeat.doing) != (before.steps, before.doing) or not heartbeat.doing:
             self.progressed = self.heard
 
-    def status(self, name: str, state: State, idle: str, *, requests: int = 0, restarts: int = 0) -> ProcessStatus:
+    def status(
+        self, name: str, state: State, idle: str, *, requests: int | None = None, restarts: int = 0
+    ) -> ProcessStatus:
         """Return what the process does, from what was last heard of it; `idle` is what it does without work."""
         now, started, heartbeat = time.monotonic(), self.started, self.heartbeat
         return ProcessStatus(

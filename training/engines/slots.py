@@ -30,7 +30,9 @@ class Slot:
         process = self.process  # read once: the pool's thread may replace it
         if process is None:
             idle = "starting" if self.state == "starting" else ""
-            return ProcessStatus(name=str(self), state=self.state, doing=idle, restarts=self.restarts)
+            return ProcessStatus(
+                name=str(self), state=self.state, doing=idle, requests=self.requests, restarts=self.restarts
+            )
         waiting = "waiting for weights" if self.state == "loading" else "waiting for requests"
         idle = "sampling" if self.requests else waiting  # until a heartbeat says more
         return process.status(str(self), self.state, idle, requests=self.requests, restarts=self.restarts)

@@ -160,7 +160,9 @@ def test_a_process_without_figures_has_no_zeros_and_one_that_has_just_progressed
     idle = {"name": "learner 0", "node": "n1", "pid": 8, "state": "serving", "doing": "waiting for the driver"}
     used = {"rss_bytes": 2**30, "device": "cuda:0", "gpu_busy": 0.0}
     attempt = live_run.attempts.get()
-    attempt.status |= {"processes": [{"name": "engine 1", "doing": "starting"}, busy | used, idle | {"rss_bytes": 1}]}
+    attempt.status |= {
+        "processes": [{"name": "engine 1", "doing": "starting", "requests": 0}, busy | used, idle | {"rss_bytes": 1}]
+    }
     attempt.save(update_fields=["status"])
     _, starting, sampling, waiting = " ".join(body(page("live", live_run.pk)).split()).split('<th scope="row">')
     assert starting.count(UNKNOWN.format("starting")) == 8

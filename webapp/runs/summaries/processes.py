@@ -56,7 +56,7 @@ class ProcessRow:
     @property
     def no_requests(self) -> str:
         """Why it has no number of requests; empty if it has."""
-        if not self.status.name.startswith("engine"):
+        if self.status.requests is None:
             return "not an engine"
         return "" if self.status.pid else self.status.state
 
@@ -74,6 +74,6 @@ def listed(status: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Proces
         return ()
     if section.alone or AUTO in (section.learners, section.engines) or status.get("phase", "") not in BEFORE_ENGINES:
         return ()
-    names = [f"learner {number}" for number in range(section.learners)]
-    names += [f"engine {number}" for number in range(section.engines)]
-    return tuple(ProcessRow(ProcessStatus(name=name)) for name in names)
+    learners = [ProcessStatus(name=f"learner {number}") for number in range(section.learners)]
+    engines = [ProcessStatus(name=f"engine {number}", requests=0) for number in range(section.engines)]
+    return tuple(map(ProcessRow, (*learners, *engines)))
