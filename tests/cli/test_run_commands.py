@@ -237,6 +237,18 @@ def test_a_folder_with_anything_in_it_is_left_alone(place, capfd):
     assert "not an empty directory" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("kind", ["sft", "eval"])
+def test_a_cold_start_and_an_evaluation_are_refused_beside_a_cluster(place, capfd, monkeypatch, kind):
+    """Else they would silently take the CPU of a machine whose GPUs are those of the cluster."""
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.5:6379")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    file = place / "run.toml"
+    file.write_text(file.read_text("utf-8").replace('device = "cpu"', 'device = "auto"'), "utf-8")
+    assert main([kind, str(file), "--dir", str(place / "new" / "run"), "--json"]) == 2
+    assert json.loads(capfd.readouterr().out)["error"]["where"] == "model.device"
+    assert not (place / "new").exists()
+
+
 def test_every_kind_has_a_runner():
     kinds = set(config.RunConfig.model_json_schema()["properties"]["kind"]["enum"])
     assert set(runs.RUNNERS) == kinds
