@@ -44,9 +44,12 @@ class EngineSection(Record):
         le=2**20,
         description="Longest prompt and reply together, in tokens; older messages are dropped. 0 = the model's limit.",
     )
-    max_running: int = Field(default=64, ge=1, le=4096, description="Replies sampled at once.")
+    max_running: int = Field(default=64, ge=1, le=4096, description="Most replies that an engine samples at once.")
     cache_gib: float = Field(
-        default=1.0, gt=0, le=1024, description="Memory for the key-value cache of running games, in GiB."
+        default=1.0,
+        gt=0,
+        le=1024,
+        description="Memory for the KV cache (keys and values of prompts and replies), in GiB.",
     )
 
 
@@ -450,14 +453,15 @@ class LearnSection(Record):
         default=2.0,
         ge=1,
         le=1e6,
-        description="Cap of the importance weight between trainer and sampler (truncated importance sampling).",
+        description="Cap of the importance weight π_prox / π_behavior, of the policy before the step and the one that "
+        "sampled (truncated importance sampling).",
     )
     importance_outlier: float = Field(
         default=0.0,
         ge=0,
         le=1e6,
         description="Tokens whose importance ratio is above this number or below its inverse are left out of the "
-        "terms of PPO and REINFORCE, such as 2, where cluster.lag lets sampler and trainer differ; 0 = none.",
+        "terms of PPO and REINFORCE, such as 2, where cluster.lag lets the two policies differ; 0 = none.",
     )
     vf_coef: float = Field(
         default=0.5,

@@ -50,8 +50,8 @@ def test_the_tables_have_every_process_and_line(capsys, large):
     assert main(["plan", str(large), "--gpus", "16", "--gpus-per-node", "4", "--shape", "7b"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Fits: a learner rank needs ")
-    assert lines[0].endswith("; 76.0 GiB of each GPU are planned.")
-    assert lines[2] == "qwen2.5-7b, 7,615,616,512 parameters; 16 GPUs of 80 GiB on 4 nodes"
+    assert lines[0].endswith("; 76.0 GiB of each GPU are usable.")
+    assert lines[2] == "qwen2.5-7b, 7,615,616,512 parameters; engine vllm; 16 GPUs of 80 GiB on 4 nodes"
     words = [line.split() for line in lines]
     assert ["driver", "0", "-", "-"] in words
     assert ["learner", "3", "0", "3"] in [line[:4] for line in words]
@@ -60,7 +60,7 @@ def test_the_tables_have_every_process_and_line(capsys, large):
     assert "weights 7.09 GiB 4 bytes × 7,615,616,512 parameters, over 4 ranks" in [" ".join(line) for line in words]
     assert "weights 14.19 GiB 2 bytes × 7,615,616,512 parameters" in [" ".join(line) for line in words]
     # the newest weights, which the engines load from there
-    assert "Memory of Ray's store, on the first rank's node:" in lines
+    assert "Memory of Ray's object store, on the first rank's node:" in lines
     stored = "weights for the engines 14.19 GiB 2 bytes × 7,615,616,512 parameters × 1: the newest weights"
     assert stored in [" ".join(line) for line in words]
     assert "Memory of the driver, on its machine:" in lines
@@ -95,7 +95,7 @@ def test_an_engine_and_a_rank_that_do_not_fit_are_both_reported(capsys, tmp_path
     assert main(["plan", *words]) == 2
     output = capsys.readouterr().out
     each = [f"{part['process']} needs {part['bytes'] / 2**30:.1f} GiB" for part in reported["shortfalls"]]
-    assert output.splitlines()[0] == f"Does not fit: {' and '.join(each)}; 19.0 GiB of each GPU are planned."
+    assert output.splitlines()[0] == f"Does not fit: {' and '.join(each)}; 19.0 GiB of each GPU are usable."
     assert f"An engine would fit with:\n- {engine['advice'][0]}" in output
     assert f"Each of 4 learner ranks would fit with:\n- {rank['advice'][0]}" in output
     assert "Memory of an engine:" in output
@@ -132,7 +132,7 @@ def test_without_gpus_a_machine_is_planned(capsys, laptop):
     assert lines[0] == f"Fits: the run needs {needed / 2**30:.1f} GiB; the machine has 64 GiB."
     assert "with fewer than 3 cores the processes slow each other down" in lines
     assert ["engine", "1", "0", "-", f"{sizes['engine 1'] / 2**30:.1f}"] in [line.split() for line in lines]
-    assert "Memory of Ray's store:" in lines
+    assert "Memory of Ray's object store:" in lines
 
 
 def test_what_a_machine_without_gpus_has_no_memory_for(capsys, laptop):
@@ -156,6 +156,19 @@ def test_without_gpus_and_a_section_everything_is_one_process(capsys):
     assert {*reported["memory"]} == {"machine", "learner", "engine"}
 
 
+@pytest.mark.parametrize("installed, name", [({"vllm", "transformers"}, "vllm"), ({"transformers"}, "transformers")])
+def test_without_gpus_the_engine_is_the_one_that_a_run_here_chooses(capsys, tmp_path, monkeypatch, installed, name):
+    """What `auto` is decides whether replies that are decoded have a cache beside `engine.cache_gib`."""
+    monkeypatch.setattr("training.engines.choice._installed", lambda engine: engine in installed)
+    file = tmp_path / "auto.toml"
+    file.write_text('[engine]\nname = "auto"\nwindow = 2048\n')
+    here = planned(capsys, str(file), "--gpus", "0", "--memory", "640", "--shape", "0.6b")
+    assert here["engine"] == name
+    named = {line["name"] for line in here["memory"]["engine"]}
+    assert ("KV cache of running requests" in named) == (name == "transformers")
+    assert planned(capsys, str(file), "--gpus", "8", "--shape", "0.6b")["engine"] == "vllm"
+
+
 def test_without_gpus_nothing_is_said_of_what_gpus_have(capsys, tmp_path):
     """There is one memory, in which activations that are offloaded would stay, and no kernel of flash attention."""
     file = tmp_path / "offloads.toml"
@@ -175,7 +188,7 @@ def test_without_gpus_and_a_size_the_memory_that_is_free_here_counts(capsys, lap
 def test_gpus_that_are_left_over_are_named(capsys, large):
     large.write_text(large.read_text() + "[cluster]\nlearners = 1\nengines = 1\nlag = 1\n")
     assert main(["plan", str(large), "--gpus", "4", "--shape", "0.6b"]) == 0
-    assert "Left over: GPU 2 of node 0, 3 of node 0" in capsys.readouterr().out
+    assert "Unused: GPU 2 of node 0, 3 of node 0" in capsys.readouterr().out
 
 
 def test_one_gpu_is_shared(capsys):
@@ -184,7 +197,7 @@ def test_one_gpu_is_shared(capsys):
     assert output.startswith("Fits: the learner and an engine need ")
     needed = layout.plan(load(Path(QUICK)), SHAPES["0.6b"], 1, 60)
     together = memory.both(needed.learner, needed.engine).total / 2**30
-    assert f" need {together:.1f} GiB together; 57.0 GiB of each GPU are planned." in output
+    assert f" need {together:.1f} GiB together; 57.0 GiB of each GPU are usable." in output
     assert "Note: flash attention needs bfloat16" in output
 
 

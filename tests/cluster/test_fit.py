@@ -31,7 +31,7 @@ def test_without_gpus_open_numbers_are_one():
 
 def test_what_the_machine_has_no_memory_for_is_refused_with_each_part():
     config = parse({"cluster": {"engines": 2, "learners": 2}})
-    needed = 2 * memory.learner(config, SHAPE, 2).total + 2 * memory.engine(config, SHAPE, 0).total
+    needed = 2 * memory.learner(config, SHAPE, 2).total + 2 * memory.engine(config, SHAPE).total
     needed += 4 * 596_049_920  # the newest weights, in Ray's store
     fitted(config, SHAPE, nodes(0), needed / GIB + 0.01)
     with pytest.raises(BadInput, match=r"node-0 has 1\.0 GiB free.*a learner rank has.*an engine has") as caught:
@@ -42,7 +42,7 @@ def test_what_the_machine_has_no_memory_for_is_refused_with_each_part():
 
 def test_without_gpus_each_worker_of_an_engine_needs_memory_and_a_core():
     config = parse({"cluster": {"engines": 2, "tensor_parallel": 2}, "engine": {"name": "vllm"}})
-    worker = memory.engine(config, SHAPE, 0)
+    worker = memory.engine(config, SHAPE)
     assert next(line.bytes for line in worker.lines if line.name == "weights") == 2 * 596_049_920  # 4 bytes, halved
     # each engine has a process beside its two workers: 1 GiB, and the largest tensor in memory that they share
     engine = 2 * worker.total + GIB + 4 * 151_936 * 1024
@@ -110,5 +110,5 @@ def test_the_workers_of_an_engine_take_cores_of_one_node():
     assert on(2, 3, 2).engines == 2
     with pytest.raises(BadInput, match=r"7 processes of a core each, the 2 workers of each engine included, are more"):
         on(3, 3, 3)
-    with pytest.raises(BadInput, match=r"3 engines of 2 cores on one node find no room on the nodes: node-0 3, node-1"):
+    with pytest.raises(BadInput, match=r"3 engines of 2 cores on one node cannot be placed .*: node-0 3, node-1"):
         on(3, 3, 3, 1)

@@ -59,7 +59,7 @@ def test_two_gpus_have_one_each():
 def test_a_large_model_takes_the_least_number_of_ranks_that_fits():
     # 20 bytes × 7,615,616,512 (weights, gradients, moments, reference) = 141.9 GiB: over 2 ranks 70.9, over 3 47.3.
     # Gathered: 2 bytes × (2 · 233,057,792 + 1,089,998,336) = 2.9 GiB; 6 bytes × (233,057,792 + 1,089,998,336) = 7.4.
-    # 76 GiB are planned of 80, so that 2 ranks are too few.
+    # 76 GiB are usable of 80, so that 2 ranks are too few.
     layout = plan(config(AUTO, learn=LARGE), SHAPES["7b"], 8, 80)
     assert (len(layout.learners), len(layout.engines)) == (3, 5)
     assert 47.3 + 2.9 + 7.4 < layout.learner.total / memory.GIB < 76
@@ -147,7 +147,7 @@ def test_a_rank_that_does_not_fit_shows_its_lines_and_what_would_fit():
     error = refused(run, SHAPES["4b"], 8)
     assert error.where == "cluster.learners"
     assert error.why.startswith("the learner needs ")
-    assert "of a GPU with 80 GiB 76.0 are planned: weights 14.98 GiB (4 bytes × 4,022,468,096 para" in error.why
+    assert "of a GPU with 80 GiB 76.0 are usable: weights 14.98 GiB (4 bytes × 4,022,468,096 para" in error.why
     assert advice(error)[0] == "cluster.learners = 2 and cluster.engines = 6"
     assert 'LoRA adapters on weights with learn.dtype = "bfloat16"' in advice(error)
     followed = [
@@ -219,7 +219,8 @@ def test_what_does_not_fit_on_one_gpu_may_fit_on_two():
 
 
 def test_engines_of_other_models_need_memory_too():
-    alone, beside = (plan(config(AUTO), SHAPES["0.6b"], 1, 80, others=others) for others in (0, 2))
+    two = [{"source": "smollm2-135m"}, {"source": "qwen3-4b"}]
+    alone, beside = (plan(config(AUTO, opponents=others), SHAPES["0.6b"], 1, 80) for others in ([], two))
     # 2 bytes × 596,049,920 and a cache of 1 GiB each
     assert beside.engine.total - alone.engine.total == 2 * (2 * 596_049_920 + memory.GIB)
 
@@ -233,9 +234,7 @@ def test_nothing_is_advised_that_does_not_help():
 @pytest.mark.parametrize("name, gpus, learners, engines", [("8_gpus", 8, 2, 6), ("32_gpus", 32, 8, 24)])
 def test_the_shipped_configurations_fit_their_gpus(name, gpus, learners, engines):
     run = load(CONFIGS / "omar" / f"werewolf_{name}.toml")
-    layout = plan(run, of_model(run.model.base), gpus, 80, others=run.rollout.past_loaded)
+    layout = plan(run, of_model(run.model.base), gpus, 80)
     assert (len(layout.learners), len(layout.engines), layout.spare) == (learners, engines, ())
-    chosen = plan(
-        run.model_copy(update={"cluster": config(AUTO).cluster}), of_model(run.model.base), gpus, 80, others=1
-    )
+    chosen = plan(run.model_copy(update={"cluster": config(AUTO).cluster}), of_model(run.model.base), gpus, 80)
     assert (chosen.learners, chosen.engines) == (layout.learners, layout.engines)

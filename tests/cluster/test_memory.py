@@ -20,9 +20,10 @@ from training.cluster import host_memory, memory
 from training.cluster.memory import GIB, Line, Memory
 from training.config import parse
 from training.engines.chunks import CHUNK_BYTES
+from training.engines.local import embedding, transformers
 from training.engines.local.attention import Segments
 from training.labels.classifier import Classifier
-from training.learn import models
+from training.learn import critic, models
 from training.learn.policy import Policy
 from training.learn.rows import Layout
 
@@ -31,6 +32,10 @@ FLAT = {"name": "omar", "advantage": "group_relative"}  # without value heads
 
 def sizes(needed):
     return {line.name: line.bytes for line in needed.lines}
+
+
+TWO = [{"source": "smollm2-135m"}, {"source": "qwen3-4b"}]
+"""Opponents with engines of their own."""
 
 
 def config(**sections):
@@ -101,9 +106,9 @@ def test_adapters_of_tiny_by_hand():
             "frozen reference",
             4 * 779_136,
         ),
-        ({"learn": {"lora": False, "epochs": 2}}, "copy to take a step back", 12 * 779_136),
-        ({"learn": {"lora": False, "tokens_per_update": 10_000}}, "copy to take a step back", 12 * 779_136),
-        ({"learn": {"lora": False}}, "copy to take a step back", 0),
+        ({"learn": {"lora": False, "epochs": 2}}, "backup for rolling back a step", 12 * 779_136),
+        ({"learn": {"lora": False, "tokens_per_update": 10_000}}, "backup for rolling back a step", 12 * 779_136),
+        ({"learn": {"lora": False}}, "backup for rolling back a step", 0),
         ({"learn": {"lora": False, "ent_coef": 0.1, "logits_chunk": 10}}, "logits", 10 * 2048 * 4 * 5),
         ({"learn": {"logits_chunk": 10}}, "logits", 10 * 2048 * 4 * 4),
         ({"method": {"name": "omar"}}, "value heads", 2 * 4 * 8 * 128**2),
@@ -131,36 +136,41 @@ def test_activations_that_are_offloaded_are_in_the_memory_of_the_machine():
 
 
 def test_an_engine_by_hand():
-    bytes_of = sizes(
-        memory.engine(config(engine={"dtype": "bfloat16", "cache_gib": 2.5, "max_running": 10}), TINY, others=2)
-    )
+    engine = {"dtype": "bfloat16", "cache_gib": 2.5, "max_running": 10}
+    bytes_of = sizes(memory.engine(config(engine=engine, opponents=TWO), TINY))
     assert bytes_of == {
         "weights": 2 * 779_136,
-        "key-value cache": 5 * GIB // 2,
+        "KV cache": 5 * GIB // 2,
         "engines of other models": 2 * (2 * 779_136 + 5 * GIB // 2),
-        "prompts that are read": 4096 * 2 * (3 * 320 + 4 * 128),
+        "prefill activations": 4096 * 2 * (3 * 320 + 4 * 128),
         "logits": 10 * 2048 * 4 * 4,
         "libraries": 3 * GIB // 2,
         "module that is reloaded": 2 * 2048 * 128,  # the embeddings; gate and up are 2 · 128 · 320 weights
     }
-    halved = sizes(memory.engine(config(cluster={"tensor_parallel": 2}), TINY, others=2))
+    halved = sizes(memory.engine(config(cluster={"tensor_parallel": 2}, opponents=TWO), TINY))
     assert halved["weights"] == 2 * 779_136
-    assert halved["key-value cache"] == GIB
+    assert halved["KV cache"] == GIB
     assert halved["engines of other models"] == 2 * (2 * 779_136 + GIB + 3 * GIB // 2)  # each has workers of its own
+
+
+def test_what_is_counted_is_what_the_code_does():
+    assert memory.LABELLED_TOKENS == embedding.BATCH_TOKENS
+    assert memory.MOST_FEATURES == critic.MOST_FEATURES
+    assert memory.READ_TOKENS == transformers.READ_TOKENS
 
 
 def test_replies_that_are_decoded_by_hand():
     """A token has a key and a value in each of 3 layers."""
     engine = {"name": "transformers", "max_running": 10, "cache_gib": 2.5}
     token = 4 * 2 * 3 * TINY.kv_heads * TINY.head_dim
-    bounded, free = config(engine={**engine, "window": 500}), config(engine=engine)
-    bytes_of = sizes(memory.engine(bounded, TINY, others=2))
-    assert bytes_of["replies that are decoded"] == 10 * 500 * token
+    bounded, free = config(engine={**engine, "window": 500}, opponents=TWO), config(engine=engine)
+    bytes_of = sizes(memory.engine(bounded, TINY))
+    assert bytes_of["KV cache of running requests"] == 10 * 500 * token
     assert bytes_of["engines of other models"] == 2 * (4 * 779_136 + 5 * GIB // 2 + 10 * 500 * token)
-    assert "replies that are decoded" not in sizes(memory.engine(free, TINY))
+    assert "KV cache of running requests" not in sizes(memory.engine(free, TINY))
     note = f"{token:,} bytes for each token of the 10 replies"
     assert [note in " ".join(memory.notes(each, TINY)) for each in (bounded, free)] == [False, True]
-    assert "replies that are decoded" not in sizes(memory.engine(config(engine={"window": 500}), TINY))
+    assert "KV cache of running requests" not in sizes(memory.engine(config(engine={"window": 500}), TINY))
 
 
 def test_the_model_of_classifiers_is_counted_once(tmp_path):
@@ -204,7 +214,7 @@ OF_TINY = {4: 3 * (1024 + 2 * 768 + 1024 + 3 * 1792)}
 )
 def test_adapters_of_other_models_are_counted_by_their_places(name, sections, count):
     run = config(learn={"lora": {"rank": 4}}, engine={"name": name, "dtype": "bfloat16"}, **sections)
-    counted = sizes(memory.engine(run, TINY, run.models_beside)).get("adapters of other models", 0)
+    counted = sizes(memory.engine(run, TINY)).get("adapters of other models", 0)
     assert counted == 2 * count * OF_TINY[4]
 
 
@@ -401,7 +411,7 @@ def test_a_large_vocabulary_needs_what_is_planned_and_little_less(tied, learn, c
         # 4 bytes × 128 × 100,000 = 0.048 GiB
         (
             {"learn": {"autocast": True}, "method": {"name": "omar"}},
-            ["0.05 GiB for every 100,000 places of a step where a value is learned are not counted"],
+            ["0.05 GiB for every 100,000 positions of a step with a value target are not counted"],
         ),
     ],
 )

@@ -20,7 +20,7 @@ UNEVEN = ModelShape("uneven", 2, 96, 252, 12, 4, 8, 100, tied=True, window=64)
         (SHAPES["7b"], 3, "3 does not divide the 28 attention heads of qwen2.5-7b"),
         (SHAPES["7b"], 14, "14 does not divide the 18944 columns of the feed-forward layers of qwen2.5-7b"),
         (SHAPES["0.6b"], 16, ""),  # 16 heads, 8 of keys: each part has one, and two have the same
-        (UNEVEN, 6, "6 neither divides the 4 heads of keys of uneven nor is their multiple"),
+        (UNEVEN, 6, "6 neither divides nor is a multiple of the 4 KV heads of uneven"),
         (UNEVEN, 12, ""),
         (UNEVEN, 1, ""),
     ],

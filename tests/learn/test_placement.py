@@ -138,7 +138,7 @@ def test_a_model_that_gpus_elsewhere_have_no_room_for_is_refused_before_it_is_bu
     monkeypatch.setattr(placement.shapes, "of_model", lambda base: shapes.SHAPES["7b"])
     config = parse({"cluster": {"engines": 4, "learners": 4}, "learn": {"lora": False}})
     monkeypatch.setattr(placement, "gpu_memory_of", lambda cluster, nodes: 8 * GIB)
-    with pytest.raises(BadInput, match=r"of a GPU with 8 GiB 7\.6 are planned"):
+    with pytest.raises(BadInput, match=r"of a GPU with 8 GiB 7\.6 are usable"):
         placement.placed(config, Joined(0, 8), "cpu")
 
 
@@ -147,7 +147,7 @@ def test_a_node_is_asked_in_a_process_of_its_own(monkeypatch):
     """On a Ray that says to have a GPU, although torch sees none."""
     with processes.start(gpus=1) as cluster:
         monkeypatch.setattr(type(cluster), "joined", True)
-        with pytest.raises(BadInput, match="sees none of the 1 GPUs that Ray gives away there"):
+        with pytest.raises(BadInput, match="sees none of the 1 GPUs that Ray reports there"):
             placement.gpu_memory_of(cluster, cluster.nodes())
 
 

@@ -14,6 +14,7 @@ from training.cluster.devices import memory_free
 from training.cluster.memory import GIB, MARGIN, Line, Memory
 from training.cluster.section import AUTO, ClusterSection
 from training.config import RunConfig
+from training.engines import choice
 from training.errors import BadInput
 
 WHEN = {
@@ -30,7 +31,7 @@ GPU_GIB = 80.0
 """Memory of a GPU that is planned for unless another is stated."""
 EXPLAINED = (
     "Of (a), (b) and (c) only the largest counts. (d), the optimizer's step, and (e), sending, loading and saving "
-    "weights, come after forward and backward passes, without what these need."
+    "weights, happen outside forward and backward passes, when what these need is free."
 )
 
 
@@ -42,11 +43,13 @@ def main(arguments: Namespace) -> dict[str, Any]:
     chosen = "cluster" not in config.model_fields_set
     if chosen:
         config = config.model_copy(update={"cluster": ClusterSection(engines=AUTO, learners=AUTO)})
+    config = _with_engine(config, on_gpus=arguments.gpus > 0)
     shape = _shape(config, arguments)
     gib = arguments.memory or (GPU_GIB if arguments.gpus else round(memory_free() / GIB, 1))
     result: dict[str, Any] = {
         "model": shape.name,
         "parameters": shape.parameters,
+        "engine": config.engine.name,
         "gpus": arguments.gpus,
         "gpus_per_node": arguments.gpus_per_node,
         "memory_gib": gib,
@@ -55,7 +58,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     if not arguments.gpus:
         return result | _on_machine(config, shape, gib)
     try:
-        planned = layout.plan(config, shape, arguments.gpus, gib, arguments.gpus_per_node, others=config.models_beside)
+        planned = layout.plan(config, shape, arguments.gpus, gib, arguments.gpus_per_node)
     except layout.DoesNotFit as error:
         return result | _refused(error, error.shortfalls)
     toml = _toml(planned.section) if chosen else ""
@@ -115,6 +118,14 @@ def _shape(config: RunConfig, arguments: Namespace) -> shapes.ModelShape:
         raise BadInput(error.why, "--shape" if error.where == "shape" else error.where) from error
 
 
+def _with_engine(config: RunConfig, *, on_gpus: bool) -> RunConfig:
+    """Return the configuration with the engine that a run would choose here, or on GPUs where vLLM is installed."""
+    if config.engine.name != choice.AUTO:
+        return config
+    name = choice.PREFERRED if on_gpus else choice.choose()
+    return config.model_copy(update={"engine": config.engine.model_copy(update={"name": name})})
+
+
 def _toml(section: ClusterSection) -> str:
     """Return the lines of a configuration that state the numbers that were chosen."""
     return "\n".join(["[cluster]", f"learners = {section.learners}", f"engines = {section.engines}"])
@@ -137,12 +148,12 @@ def show(result: dict[str, Any]) -> str:
     lines += _notes(result["notes"])
     if spare := result.get("spare"):
         names = ", ".join(f"{each['gpu']} of node {each['node']}" for each in spare)
-        lines += ["", f"Left over: GPU {names}"]
+        lines += ["", f"Unused: GPU {names}"]
     return "\n".join([*lines, *(["", "For the configuration:", "", result["toml"]] if result.get("toml") else [])])
 
 
 def _planned(result: Mapping[str, Any]) -> float:
-    """Return the GiB of each GPU that are planned."""
+    """Return the GiB of each GPU that a plan may use."""
     return float(result["memory_gib"] * (1 - MARGIN))
 
 
@@ -151,7 +162,7 @@ def _verdict(result: Mapping[str, Any]) -> str:
     if not result["gpus"]:
         needed = _total(result["memory"]["machine"]) if result["fits"] else result["bytes"]
         return f"the run needs {needed / GIB:.1f} GiB; the machine has {result['memory_gib']:g} GiB"
-    planned = f"{_planned(result):.1f} GiB of each GPU are planned"
+    planned = f"{_planned(result):.1f} GiB of each GPU are usable"
     if not result["fits"]:
         names = " and ".join(f"{each['process']} needs {each['bytes'] / GIB:.1f} GiB" for each in result["shortfalls"])
         return f"{names}; {planned}"
@@ -171,7 +182,8 @@ def _advice(shortfall: Mapping[str, Any]) -> list[str]:
 
 def _heading(result: Mapping[str, Any]) -> list[str]:
     """Return the model, and what it is planned for."""
-    model, gib = f"{result['model']}, {result['parameters']:,} parameters", f"{result['memory_gib']:g} GiB"
+    model = f"{result['model']}, {result['parameters']:,} parameters; engine {result['engine']}"
+    gib = f"{result['memory_gib']:g} GiB"
     if not result["gpus"]:
         cores = f"with fewer than {result['cores']} cores the processes slow each other down"
         where = f"{model}; a machine with {gib} and without GPUs"
@@ -179,14 +191,14 @@ def _heading(result: Mapping[str, Any]) -> list[str]:
     nodes = -(-result["gpus"] // result["gpus_per_node"])
     return [
         f"{model}; {_count(result['gpus'], 'GPU')} of {gib} on {_count(nodes, 'node')}",
-        f"planned of each GPU: {_planned(result):.1f} GiB; {MARGIN:.0%} stay free",
+        f"usable of each GPU: {_planned(result):.1f} GiB; {MARGIN:.0%} are reserved",
     ]
 
 
 def _titles(result: Mapping[str, Any]) -> dict[str, str]:
     """Return what the tables of memory are called, in order."""
     if result["gpus"]:
-        driver, store = "the driver, on its machine", "Ray's store, on the first rank's node"
+        driver, store = "the driver, on its machine", "Ray's object store, on the first rank's node"
         return {
             "learner": "a learner rank",
             "engine": "an engine, on each of its GPUs",
@@ -200,7 +212,7 @@ def _titles(result: Mapping[str, Any]) -> dict[str, str]:
         "engine": f"each of the {parts} workers of an engine" if parts > 1 else "an engine",
         "scheduler": "an engine, beside its workers",
         "driver": "the driver",
-        "store": "Ray's store",
+        "store": "Ray's object store",
     }
 
 
@@ -233,7 +245,7 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     for row in rows:
         when = f"  [{WHEN[row['when']]}]" if WHEN[row["when"]] else ""
         table.append(f"  {row['name']:{width}}{row['bytes'] / GIB:8.2f} GiB{when}  {row['formula']}")
-    table.append(f"  {'at most':{width}}{_total(rows) / GIB:8.2f} GiB")
+    table.append(f"  {'peak':{width}}{_total(rows) / GIB:8.2f} GiB")
     if any(row["when"] != "always" for row in rows):
         table.append(f"  {EXPLAINED}")
     return table

@@ -33,7 +33,7 @@ def fitted(
             why += "cluster.address and RAY_ADDRESS, or join a cluster with a GPU for each process"
             raise BadInput(why, "cluster.address")
         on_node = max(node.gpus for node in nodes)
-        return layout.plan(config, shape, gpus, memory_gib, on_node, others=config.models_beside).section
+        return layout.plan(config, shape, gpus, memory_gib, on_node).section
     machine = on_machine(config, shape, joined=joined)
     _check_cores(machine.section, nodes)
     alone = machine.section.alone and not joined  # which takes less than both, one after the other
@@ -106,7 +106,7 @@ def on_machine(config: RunConfig, shape: ModelShape, *, joined: bool = False) ->
     return Machine(
         chosen,
         rank=memory.learner(config, shape, chosen.learners),
-        worker=memory.engine(config, shape, config.models_beside),
+        worker=memory.engine(config, shape),
         scheduler=host_memory.engine(config, shape),
         driver=Memory(()) if alone else host_memory.driver(config, shape),
         store=Memory(()) if alone else host_memory.store(config, shape),
@@ -130,7 +130,7 @@ def advice(config: RunConfig, shape: ModelShape, memory_gib: float) -> list[str]
 
 
 def _check_cores(section: ClusterSection, nodes: Sequence[Node]) -> None:
-    """Raise `BadInput` for more processes than cores that Ray may give away, where it counts them."""
+    """Raise `BadInput` for more processes than cores that Ray has to allocate, where it counts them."""
     parts, cores = section.tensor_parallel, sum(node.cpus for node in nodes)
     needed = section.learners + section.engines * parts
     if not cores:
@@ -138,9 +138,9 @@ def _check_cores(section: ClusterSection, nodes: Sequence[Node]) -> None:
     each = ", ".join(f"{node.name} {node.cpus}" for node in nodes)
     if needed > cores:
         workers = f", the {parts} workers of each engine included," if parts > 1 else ""
-        why = f"{needed} processes of a core each{workers} are more than Ray may give away on the nodes: {each}. "
+        why = f"{needed} processes of a core each{workers} are more than Ray has to allocate on the nodes: {each}. "
         why += "Lower cluster.engines or cluster.learners, or add nodes"
         raise BadInput(why, "cluster.engines")
     if sum(node.cpus // parts for node in nodes) < section.engines:
-        why = f"{section.engines} engines of {parts} cores on one node find no room on the nodes: {each}"
+        why = f"{section.engines} engines of {parts} cores on one node cannot be placed on the nodes: {each}"
         raise BadInput(f"{why}. Lower cluster.engines or cluster.tensor_parallel", "cluster.engines")

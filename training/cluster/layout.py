@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Gpu = tuple[int, int]
 """A node and the number of a GPU on it, both from 0."""
 GPUS_PER_LEARNER = 4
-"""GPUs for which `auto` takes one learner rank: sampling takes several times as long as learning."""
+"""GPUs for which `auto` takes one learner rank: a rule of thumb for long replies, which take longer to sample."""
 LOWER = 'Lower cluster.engines or cluster.learners, or write "auto"'
 SMALLEST_BATCH = 64
 """Least value of `learn.tokens_per_batch`."""
@@ -83,7 +83,7 @@ class Shortfall:
         )
         return (
             f"{self.process} needs {needed.total / GIB:.1f} GiB, and of a GPU with {gib:g} GiB "
-            f"{gib * (1 - MARGIN):.1f} are planned: {lines}. {fits}"
+            f"{gib * (1 - MARGIN):.1f} are usable: {lines}. {fits}"
         )
 
 
@@ -97,27 +97,20 @@ class DoesNotFit(BadInput):
         self.shortfalls = shortfalls
 
 
-def plan(
-    config: RunConfig, shape: ModelShape, gpus: int, memory_gib: float, gpus_per_node: int = 8, *, others: int = 0
-) -> Layout:
-    """Return the layout of a training run on so many GPUs of `memory_gib` each.
-
-    `others` are models that play beside the learner, each in an engine of its own. Raises `BadInput`, and `DoesNotFit`.
-    """
+def plan(config: RunConfig, shape: ModelShape, gpus: int, memory_gib: float, gpus_per_node: int = 8) -> Layout:
+    """Return the layout of a training run on so many GPUs of `memory_gib` each. Raises `BadInput`, and `DoesNotFit`."""
     section = config.cluster
     _check_tensor_parallel(config, shape, min(gpus, gpus_per_node))
     learner_of = partial(memory.learner, config, shape)
-    engine = memory.engine(config, shape, others)
+    engine = memory.engine(config, shape)
     if section.alone or gpus == 1:
-        return _shared(config, shape, gpus, memory_gib, gpus_per_node, others)
+        return _shared(config, shape, gpus, memory_gib, gpus_per_node)
     learners = _learners(section, learner_of, gpus, memory_gib)
     least = learner_of(learners)
     shortfalls = []
     if not engine.fits(memory_gib):
-        advice = changes_that_fit(
-            config, ENGINE_CHANGES, lambda each: memory.engine(each, shape, others).fits(memory_gib)
-        )
-        advice += _parallel(config, shape, memory_gib, min(gpus, gpus_per_node), others)
+        advice = changes_that_fit(config, ENGINE_CHANGES, lambda each: memory.engine(each, shape).fits(memory_gib))
+        advice += _parallel(config, shape, memory_gib, min(gpus, gpus_per_node))
         shortfalls.append(Shortfall("an engine", engine, "engine", tuple(advice)))
     if not least.fits(memory_gib):
         advice = [*_more_ranks(section, learner_of, learners, gpus, memory_gib)]
@@ -162,7 +155,7 @@ def _check_tensor_parallel(config: RunConfig, shape: ModelShape, on_node: int) -
         )
 
 
-def _shared(config: RunConfig, shape: ModelShape, gpus: int, gib: float, gpus_per_node: int, others: int) -> Layout:
+def _shared(config: RunConfig, shape: ModelShape, gpus: int, gib: float, gpus_per_node: int) -> Layout:
     """Return the layout in which one GPU has everything."""
     section = config.cluster
     for name in ("learners", "engines"):
@@ -170,12 +163,12 @@ def _shared(config: RunConfig, shape: ModelShape, gpus: int, gib: float, gpus_pe
             why = f'{getattr(section, name)} are more than there are GPUs: 1. Set cluster.{name} = 1 or "auto"'
             raise BadInput(why, f"cluster.{name}")
     _check_shared(section, gpus)
-    learner, engine = memory.learner(config, shape, 1), memory.engine(config, shape, others)
+    learner, engine = memory.learner(config, shape, 1), memory.engine(config, shape)
     together = memory.both(learner, engine)
     if not together.fits(gib):
 
         def fits(each: RunConfig) -> bool:
-            return memory.both(memory.learner(each, shape, 1), memory.engine(each, shape, others)).fits(gib)
+            return memory.both(memory.learner(each, shape, 1), memory.engine(each, shape)).fits(gib)
 
         advice = changes_that_fit(config, LEARNER_CHANGES + ENGINE_CHANGES, fits)
         if learner.fits(gib) and engine.fits(gib):
@@ -316,12 +309,12 @@ def _more_ranks(
             return
 
 
-def _parallel(config: RunConfig, shape: ModelShape, gib: float, on_node: int, others: int) -> Iterator[str]:
+def _parallel(config: RunConfig, shape: ModelShape, gib: float, on_node: int) -> Iterator[str]:
     """Yield the least `tensor_parallel` with which an engine fits."""
     for parts in range(config.cluster.tensor_parallel + 1, on_node + 1):
         if on_node % parts == 0 and not splitting.obstacle(shape, parts):
             changed = _changed(config, "cluster", tensor_parallel=parts)
-            if changed is not None and memory.engine(changed, shape, others).fits(gib):
+            if changed is not None and memory.engine(changed, shape).fits(gib):
                 yield f"cluster.tensor_parallel = {parts}"
                 return
 

@@ -1,4 +1,4 @@
-"""The memory that one process of a training run needs on its GPU, line by line, each with its formula in words.
+"""The memory that one process of a training run needs, on a GPU or without, line by line, each with its formula.
 
 It is arithmetic for Transformers' Llama, Qwen2 and Qwen3 layers with flash attention, under AdamW in float32. What a
 layer keeps for the backward pass is counted tensor by tensor; the tests compare it with what PyTorch saves. Sharded
@@ -134,7 +134,7 @@ def _weights(config: RunConfig, shape: ModelShape, ranks: int) -> Iterator[Line]
         yield Line("frozen reference", _share(4 * copies * whole, ranks), f"{words}{over}")
     if _takes_back(config):
         yield Line(
-            "copy to take a step back",
+            "backup for rolling back a step",
             _share(12 * trained, ranks),
             f"weights and optimizer state, 12 bytes × trained{over}",
         )
@@ -264,7 +264,7 @@ def notes(config: RunConfig, shape: ModelShape, *, gpus: bool = True) -> list[st
     if any(part.method.build().needs.critic for part in _phases(config)):
         each = 4 * shape.hidden * 100_000 / GIB
         uncounted.append(
-            f"{each:.2f} GiB for every 100,000 places of a step where a value is learned are not counted: the states "
+            f"{each:.2f} GiB for every 100,000 positions of a step with a value target are not counted: the states "
             "that value heads learn from"
         )
     if (each := _decoded(config, shape)) and not config.engine.window:
@@ -339,25 +339,29 @@ def _critic(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
     yield Line("value heads", len(names) * each, f"{len(names)} × ({words})")
 
 
-def engine(config: RunConfig, shape: ModelShape, others: int = 0) -> Memory:
-    """Return the memory of an engine on each of its GPUs; `others` are engines of other models, such as opponents."""
-    section, parts = config.engine, config.cluster.tensor_parallel
-    size, over = SIZES[section.dtype], f", over {parts} GPUs" if parts > 1 else ""
+def engine(config: RunConfig, shape: ModelShape) -> Memory:
+    """Return the memory of an engine, on each of its GPUs where it has some, with the engines of other models in its
+    process, such as opponents. Where `engine.name` is `auto`, it is vLLM.
+    """
+    section, parts, others = config.engine, config.cluster.tensor_parallel, config.models_beside
+    size, over = SIZES[section.dtype], f", over {parts} parts" if parts > 1 else ""
     weights, cache = _share(size * shape.parameters, parts), round(section.cache_gib * GIB)
     longest = min(section.window or shape.window, shape.window)
     tokens = max(longest, READ_TOKENS)
     width = size * (3 * _share(shape.intermediate, parts) + 4 * shape.hidden)
     running, decoded = section.max_running, _decoded(config, shape)
-    lines = [
+    of_each_model = (
         Line("weights", weights, f"{size} bytes × {shape.parameters:,} parameters{over}"),
-        Line("key-value cache", cache, f"engine.cache_gib = {section.cache_gib:g}, on each GPU"),
+        Line("KV cache", cache, f"engine.cache_gib = {section.cache_gib:g}{', in each part' if parts > 1 else ''}"),
         Line(
-            "replies that are decoded",
+            "KV cache of running requests",
             running * longest * decoded if section.window else 0,
             f"{running:,} replies × {longest:,} tokens (engine.window) × {decoded:,} bytes of keys and values",
         ),
+    )
+    lines = [
         Line(
-            "prompts that are read",
+            "prefill activations",
             tokens * width,
             f"{tokens:,} tokens of a step × {width:,} bytes of one layer",
         ),
@@ -368,12 +372,12 @@ def engine(config: RunConfig, shape: ModelShape, others: int = 0) -> Memory:
         ),
         Line(LIBRARIES, ENGINE_OVERHEAD, "torch, vLLM; on a GPU CUDA's context, graphs, workspaces: 1.5 GiB"),
     ]
-    if others:
-        each, words = sum(line.bytes for line in lines[:3]), "weights + cache"
-        if parts > 1:
-            each, words = each + ENGINE_OVERHEAD, "weights + cache + 1.5 GiB, for they have workers of their own"
-        words = f"{others} × ({words}), as large as the learner's"
-        lines.insert(3, Line("engines of other models", others * each, words))
+    each = sum(line.bytes for line in of_each_model)
+    words = " + ".join(line.name for line in of_each_model if line.bytes)
+    if parts > 1:
+        each, words = each + ENGINE_OVERHEAD, f"{words} + 1.5 GiB, for they have workers of their own"
+    beside = Line("engines of other models", others * each, f"{others} × ({words}), as large as the learner's")
+    lines = [*of_each_model, beside, *lines]
     lines += [*_served_adapters(config, shape), *_labelling(config), *_reloaded(config, shape)]
     return Memory(tuple(line for line in lines if line.bytes))
 
@@ -389,18 +393,18 @@ def _decoded(config: RunConfig, shape: ModelShape) -> int:
 def _served_adapters(config: RunConfig, shape: ModelShape) -> Iterator[Line]:
     """The adapters that an engine of other models serves beside its weights (`training.learn.adapter_opponents`).
 
-    vLLM allocates each place for the largest rank: max_loras × rank × (inputs + outputs) of every linear layer
-    (`create_lora_weights` in vllm/lora/layers), and the engine asks for one place more than there are adapters.
+    vLLM allocates each slot for the largest rank: max_loras × rank × (inputs + outputs) of every linear layer
+    (`create_lora_weights` in vllm/lora/layers), and the engine asks for one slot more than there are adapters.
     """
     count, rank = config.adapters_beside
     if not count:
         return
-    places = count
+    slots = count
     if config.engine.name != "transformers":
-        places, rank = count + 1, served_rank(rank)
+        slots, rank = count + 1, served_rank(rank)
     size, each = SIZES[config.engine.dtype], shape.adapter_parameters(rank)
-    words = f"{size} bytes × {places} places × {each:,} parameters of rank {rank}"
-    yield Line("adapters of other models", size * places * each, words)
+    words = f"{size} bytes × {slots} slots × {each:,} parameters of rank {rank}"
+    yield Line("adapters of other models", size * slots * each, words)
 
 
 def _labelling(config: RunConfig) -> Iterator[Line]:

@@ -50,7 +50,7 @@ _QUIET = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One machine of the cluster: Ray's id of it, its name and address, and the GPUs and CPUs that Ray may give away.
+    """One machine of the cluster: Ray's id of it, its name and address, and the GPUs and CPUs that Ray may allocate.
 
     `cpus` is 0 where processes need not ask for any, on a Ray of the run's own.
     """
@@ -125,7 +125,7 @@ def start(
 ) -> Cluster:
     """Join the Ray at `address`, or else at RAY_ADDRESS; without either, or at "local", start one on this machine.
 
-    `gpus`: how many GPUs a Ray of the run's own may give away; None = all that it finds. Its processes end with the
+    `gpus`: how many GPUs a Ray of the run's own may allocate; None = all that it finds. Its processes end with the
     thread that calls this, which should be the main one. `packages` are distributions whose versions must be the same
     on all nodes, besides those that every run needs. `timeout_s` is how long an operator's cluster may take. A
     cluster that does not answer by then is `ProcessLost` where an earlier attempt had joined it (`again`).

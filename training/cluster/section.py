@@ -54,8 +54,8 @@ class ClusterSection(Record):
         default=0,
         ge=0,
         le=MOST_LAG,
-        description="Training steps by which the sampling weights are behind, so that sampling and learning overlap: "
-        "step n samples with the weights after step n - 1 - lag. 0 = they alternate.",
+        description="Policy lag: steps by which the sampling weights are behind, so that sampling and learning "
+        "overlap: step n samples with the weights after step n - 1 - lag. 0 = they alternate.",
     )
     in_flight_updates: bool = Field(
         default=False,
@@ -81,5 +81,5 @@ class ClusterSection(Record):
 
     @property
     def alone(self) -> bool:
-        """Whether everything stays in one process: one engine, one learner, no cluster, no lag."""
-        return self == ClusterSection()
+        """Whether everything stays in one process: one learner, one engine that is not split, no cluster, no lag."""
+        return (self.learners, self.engines, self.tensor_parallel, self.address, self.lag) == (1, 1, 1, "", 0)

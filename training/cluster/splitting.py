@@ -31,14 +31,14 @@ def check_engine(config: RunConfig) -> None:
 def obstacle(shape: ModelShape, parts: int) -> str:
     """Return why vLLM cannot split a model into so many parts; an empty text if it can.
 
-    Each part has as many attention heads, and as many columns of the feed-forward layers. Heads of keys and values are
-    divided too, or, where there are more parts, repeated.
+    Each part has as many attention heads, and as many columns of the feed-forward layers. KV heads are divided too, or,
+    where there are more parts, repeated.
     """
     for count, noun in ((shape.heads, "attention heads"), (shape.intermediate, "columns of the feed-forward layers")):
         if count % parts:
             return f"{parts} does not divide the {count} {noun} of {shape.name}"
     if shape.kv_heads % parts and parts % shape.kv_heads:
-        return f"{parts} neither divides the {shape.kv_heads} heads of keys of {shape.name} nor is their multiple"
+        return f"{parts} neither divides nor is a multiple of the {shape.kv_heads} KV heads of {shape.name}"
     return ""
 
 

@@ -24,12 +24,15 @@ REGISTRY = {
     "transformers": EngineSpec("training.engines.local.transformers:TransformersEngine", "transformers"),
 }
 """The engines by name. The first whose package is installed is preferred."""
+PREFERRED, FALLBACK = "vllm", "transformers"
+"""The engine that is chosen where it is installed, and the one where none is, which then says what is missing."""
+AUTO = "auto"
 
 
-def choose(name: str = "auto") -> str:
+def choose(name: str = AUTO) -> str:
     """Return the name of the engine to use; `auto` is the first that is installed. Raises `BadInput`."""
-    if name == "auto":
-        return next((engine for engine in REGISTRY if _installed(engine)), [*REGISTRY][-1])
+    if name == AUTO:
+        return next((engine for engine in REGISTRY if _installed(engine)), FALLBACK)
     if name not in REGISTRY:
         raise BadInput(f"unknown engine {name!r}; known: auto, {', '.join(REGISTRY)}", "engine.name")
     if not _installed(name):

@@ -130,8 +130,9 @@ def gpu_memory_of(cluster: Cluster, nodes: Sequence[Node]) -> int:
         except (ray.exceptions.RayError, ray.exceptions.GetTimeoutError) as error:
             raise OutsideError(f"{where} did not say how much memory its GPUs have: {one_line(error)}") from error
         if not size:
-            why = f"torch on {where} sees none of the {node.gpus} GPUs that Ray gives away there"
-            raise BadInput(f'{why}: install a torch for its driver, or set model.device = "cpu"', "model.device")
+            why = f"torch on {where} sees none of the {node.gpus} GPUs that Ray reports there"
+            why += ': install a build of torch for its NVIDIA driver, or set model.device = "cpu"'
+            raise BadInput(why, "model.device")
         sizes.append(size)
     return min(sizes)
 
