@@ -292,6 +292,9 @@ class Trace(Record):
         return self
 
 
+ProcessState = Literal["starting", "serving", "loading", "lost"]
+
+
 class ProcessStatus(Record):
     """What one process of a run does at present; its driver makes this from what it last heard of it.
 
@@ -306,7 +309,7 @@ class ProcessStatus(Record):
     node: str = ""
     pid: int = 0
     device: str = "cpu"
-    state: Literal["starting", "serving", "loading", "lost"] = "starting"
+    state: ProcessState = "starting"
     doing: str = ""
     requests: int | None = None
     waiting_s: float = 0.0

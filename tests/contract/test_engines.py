@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM
 
 from tests.toy_models import write_adapter, write_random_llama
 from training import engines
+from training.cli.parser import build
 from training.cluster import processes
 from training.cluster.supervisor import ProcessOptions
 from training.engines.base import Engine, SampleRequest, Sampling
@@ -98,6 +99,12 @@ def table_case():
     )
 
 
+@pytest.mark.parametrize("name", ["auto", *REGISTRY])
+def test_the_command_of_questions_offers_every_engine(name):
+    parsed = build().parse_args(["questions", "a.jsonl", "--model", "tiny", "--dir", "out", "--engine", name])
+    assert parsed.engine == name
+
+
 @pytest.fixture(scope="module", params=[*MODELS, POOL, "bigram"])
 def case(request, tmp_path_factory):
     name = request.param
@@ -106,8 +113,9 @@ def case(request, tmp_path_factory):
     else:
         if name == "pool":
             cluster = processes.start()
-        if name.startswith("vllm"):
-            pytest.importorskip("vllm", reason="vLLM is not installed: neither its CPU nor its GPU build")
+        if name != "pool":
+            package = REGISTRY[name.partition(",")[0]].package
+            pytest.importorskip(package, reason=f"{package} is not installed")
         built = model_case(name, write_random_llama(tmp_path_factory.mktemp("toy") / "model"))
     yield built
     asyncio.run(built.engine.close())

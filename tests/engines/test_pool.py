@@ -176,9 +176,9 @@ async def test_a_model_that_one_engine_cannot_make_is_left_in_none():
             raise BadInput("no such folder", "model")
         (models[slot.index].add if method == "open_model" else models[slot.index].discard)(key)
 
-    loader = PoolLoader(slots, Affinity(3), LoadedModel(("transformers", "m", {})), call, lambda: None)
+    loader = PoolLoader(slots, Affinity(3), LoadedModel("transformers", "m", {}), call, lambda: None)
     with pytest.raises(BadInput, match="no such folder"):
-        await loader.open_model("1", LoadedModel(("transformers", "other", {})))
+        await loader.open_model("1", LoadedModel("transformers", "other", {}))
     assert models == {0: set(), 1: set(), 2: set()}
     assert [slot.state for slot in slots] == ["serving"] * 3
 
@@ -191,7 +191,7 @@ class Loads:
         self.slots = [Slot(number, "serving", SimpleNamespace()) for number in range(2)]
         self.weights: dict[int, list[str]] = {0: [], 1: []}
         self.failed: list[bool] = []  # of each end whether the load had failed
-        model = LoadedModel(("transformers", "m", {}))
+        model = LoadedModel("transformers", "m", {})
         self.loader = PoolLoader(self.slots, Affinity(2), model, self.call, lambda: None)
 
     async def call(self, slot, process, method, *arguments):

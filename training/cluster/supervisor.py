@@ -1,4 +1,5 @@
-"""The processes of one kind as the driver sees them: started, heard, ended where they hang, and missed where they died.
+"""The processes of one kind as the driver sees them: started, health-checked, killed when they hang, and reported
+when they die.
 
 Ray must be running (`training.cluster.processes`). `training.cluster.worker` is the other side.
 """
@@ -15,13 +16,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from training.cluster import watch
 from training.cluster.nodes import one_line, without_addresses
 from training.cluster.reservation import Bundles
 from training.cluster.worker import Heartbeat, Started, Worker
-from training.records import ProcessStatus
+from training.records import ProcessState, ProcessStatus
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,6 @@ PAUSE_S = 1.0
 MOST_CALLS = 10_000
 """Calls that a process takes at once."""
 EXIT_CODE = re.compile(r"exit code (\d+)")
-State = Literal["starting", "serving", "loading", "lost"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class Process:
             self.progressed = self.heard
 
     def status(
-        self, name: str, state: State, idle: str, *, requests: int | None = None, restarts: int = 0
+        self, name: str, state: ProcessState, idle: str, *, requests: int | None = None, restarts: int = 0
     ) -> ProcessStatus:
         """Return what the process does, from what was last heard of it; `idle` is what it does without work."""
         now, started, heartbeat = time.monotonic(), self.started, self.heartbeat
@@ -116,9 +116,8 @@ class Supervisor:
     """Starts and watches processes; a thread of its own renews their leases.
 
     `ended(process, why)` is called once for each that dies or hangs, or cannot be reached because Ray itself is lost,
-    perhaps from that thread. `noun` is what one is
-    called. `together`: they wait for each other, so that only where none makes progress one hangs: the one that has
-    done least.
+    perhaps from that thread. `noun` is what one is called. `together`: they wait for each other, so that only where
+    none makes progress one hangs: the one that has done least.
     """
 
     def __init__(
@@ -252,7 +251,7 @@ class Supervisor:
 
     def _end_hung(self, process: Process, why: str) -> None:
         process.hung = f"{process} {why}"
-        log.error("%s: it is ended", process.hung)
+        log.error("%s: it is killed", process.hung)
         if self.end(process):
             _kill_stopped(process.started, self._kind)
             self._ended(process, process.hung)

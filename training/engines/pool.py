@@ -1,11 +1,11 @@
 """Several engines as one: each in a process of its own, on one machine or many, behind the protocol of `Engine`.
 
 Ray must be running (`training.cluster.processes`). A request goes to the engine that `affinity` chooses; equal requests
-give equal samples whichever engine that is. The requests of an engine that dies are sent again to another, and it is
-started again with the newest weights, which stay in Ray's store until others come. Each process can have engines of
-other models, too (`EnginePool.open_model`). An engine that makes no progress for too long is ended, and its requests
-fail with a sentence that names it. `BadInput` and `EngineError` of the engines pass through; when the last engine
-cannot be started again, or Ray itself is lost, every call raises `ProcessLost`.
+give equal samples whichever engine that is, up to rounding, which depends on the batch. The requests of an engine that
+dies are sent again to another, and it is started again with the newest weights, which stay in Ray's store until others
+come. Each process can have engines of other models, too (`EnginePool.open_model`). An engine that makes no progress for
+too long is killed, and its requests fail with a sentence that names it. `BadInput` and `EngineError` of the engines
+pass through; when the last engine cannot be started again, or Ray itself is lost, every call raises `ProcessLost`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class EnginePool:
         self, name: str, model: str | Path, options: ProcessOptions | None = None, **engine_options: Any
     ) -> None:
         options = options or ProcessOptions()
-        self._model = LoadedModel((name, model, engine_options))
+        self._model = LoadedModel(name, model, engine_options)
         self._keys = map(str, count(1))
         self._slots = [Slot(index) for index in range(options.count)]
         self._affinity = Affinity(len(self._slots))
@@ -83,9 +83,9 @@ class EnginePool:
         """
         if self._closed:
             raise EngineError("the engine is closed")
-        key, options = next(self._keys), self._model.made_with[2]
+        key, options = next(self._keys), self._model.options
         same = {"device": options.get("device", "cpu"), "tensor_parallel": options.get("tensor_parallel", 1)}
-        opening = self._loader.open_model(key, LoadedModel((name, model, engine_options | same)))
+        opening = self._loader.open_model(key, LoadedModel(name, model, engine_options | same))
         asyncio.run_coroutine_threadsafe(opening, self._loop).result()
         return PoolModel(self, key)
 
@@ -114,7 +114,7 @@ class EnginePool:
 
         Every node must have it; see `training.engines.local.embedding.Embedder.embed`.
         """
-        device = self._model.made_with[2].get("device", "cpu")
+        device = self._model.options.get("device", "cpu")
         return await self._on_loop(self._serve(((), ""), "embed", base, device, texts, pooling, dialogues))
 
     async def load_adapters(self, adapters: Mapping[str, Path], key: str = "") -> None:
@@ -142,7 +142,7 @@ class EnginePool:
 
         An engine loads them once its running requests have ended, so that each sample is of one version.
         """
-        if self._model.made_with[2].get("adapters"):
+        if self._model.options.get("adapters"):
             raise EngineError("an engine with adapters keeps its weights")
         loop = asyncio.get_running_loop()  # on which the chunks are made
 
@@ -295,9 +295,10 @@ class EnginePool:
     async def _launch(self, slot: Slot) -> None:
         """Start an engine's process, make its engine, give it the newest weights, and let it serve."""
         process = slot.process = self._supervisor.launch(slot.index)
-        start_s = self._supervisor.options.start_s
+        model, start_s = self._model, self._supervisor.options.start_s
         try:
-            process.ready(await asyncio.wait_for(self._call(slot, "start", *self._model.made_with), start_s))
+            starting = self._call(slot, "start", model.name, model.model, model.options)
+            process.ready(await asyncio.wait_for(starting, start_s))
             await self._loader.restore(slot, start_s)
         except TimeoutError as error:
             self._end_process(slot)

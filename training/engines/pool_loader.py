@@ -22,9 +22,11 @@ from training.errors import EngineError, ParleyError
 
 @dataclass(slots=True)
 class LoadedModel:
-    """What an engine of a model is made with (name, model, options of `engines.make`), and what it loaded since."""
+    """What an engine of a model is made with, as by `engines.make`, and what it loaded since."""
 
-    made_with: tuple[str, str | Path, dict[str, Any]]
+    name: str
+    model: str | Path
+    options: dict[str, Any]
     folder: Path | None = None
     adapters: dict[str, Path] = field(default_factory=dict)
 
@@ -101,7 +103,7 @@ class PoolLoader:
         """Make a model's engines, also in processes that start later."""
         async with self._loading() as targets:
             try:
-                await self._call_all(targets, "open_model", key, *model.made_with)
+                await self._call_all(targets, "open_model", key, model.name, model.model, model.options)
             except BaseException:  # some may have made it
                 await self._call_all(targets, "close_model", key)
                 raise
@@ -139,7 +141,7 @@ class PoolLoader:
             await self._call(slot, slot.process, "end_weights")
         for key, model in self._models.items():
             if key:
-                await self._call(slot, slot.process, "open_model", key, *model.made_with)
+                await self._call(slot, slot.process, "open_model", key, model.name, model.model, model.options)
             if model.folder:
                 await self._call(slot, slot.process, "load_folder", key, model.folder)
             if model.adapters:

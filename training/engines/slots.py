@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from training.cluster.supervisor import Process, State
-from training.records import ProcessStatus
+from training.cluster.supervisor import Process
+from training.records import ProcessState, ProcessStatus
 
 
 class Gone(Exception):
@@ -17,7 +17,7 @@ class Slot:
     """An engine's place in the pool. `process` is None while none runs; `requests` are in flight."""
 
     index: int
-    state: State = "starting"
+    state: ProcessState = "starting"
     process: Process | None = None
     requests: int = 0
     restarts: int = 0

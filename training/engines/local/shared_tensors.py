@@ -1,7 +1,7 @@
 """Tensors in memory that several processes of this machine read: how the workers of one engine get its weights.
 
-The memory has no name and no place in a file system, and is not limited by the size of /dev/shm: it is free once no
-process has it open or mapped, also if all of them were killed. Importing this imports torch.
+The memory is anonymous (a memfd) and is not limited by the size of /dev/shm: it is freed once no process has it open
+or mapped, also if all of them were killed. Importing this imports torch.
 """
 
 from __future__ import annotations

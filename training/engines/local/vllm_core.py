@@ -160,7 +160,7 @@ class VllmCore:
 
     def _clear(self) -> None:
         if not self._engine.reset_prefix_cache():
-            raise EngineError("the prefix cache could not be emptied, so old weights would shine through")
+            raise EngineError("the prefix cache could not be emptied: it has keys and values of older weights")
 
     def reload(self, weights: Weights, version: int | None = None) -> None:
         """Replace all weights and clear the prefix cache; no request may be running."""
