@@ -101,7 +101,7 @@ class Batch:
     """One forward pass over a packed row. `ids` are (1, T); `at` are the columns of the N scored tokens, in order.
 
     `before` are the columns of the states from which these tokens are predicted. `streams[name]` are (N,) float32
-    tensors; `values[head]` = (columns, targets, weights) of the M places where a value is learned. `items` are what the
+    tensors; `values[head]` = (columns, targets, weights) of the M positions with a value target. `items` are what the
     row was made from, each followed by its branches. `choices` are the allowed ids of those of the N tokens whose
     decoding was limited, None where none was.
     """
@@ -134,7 +134,7 @@ class Batch:
         )
 
     def silenced(self) -> Batch:
-        """Return the batch with weight 0 for every term, without values: it is read for nothing."""
+        """Return the batch with weight 0 for every term, without values: its gradients are zero."""
         streams = {
             name: torch.zeros_like(stream) if name.endswith("_weight") else stream
             for name, stream in self.streams.items()

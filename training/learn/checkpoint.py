@@ -43,8 +43,8 @@ OLDER = "older_{:06d}.safetensors"
 class TrainerState:
     """The state that a trainer needs, besides the model, to resume exactly.
 
-    `older` are merged weights by the step after which they were, with which games of later steps are yet to be played:
-    each call returns their chunks again.
+    `older` are earlier versions of the merged weights, which are still to sample games, by the step after which they
+    were: each call returns their chunks again.
     """
 
     step: int

@@ -70,8 +70,8 @@ class TrainingContext:
     """Everything that one attempt works with.
 
     `make_engine` makes engines of other models, such as opponents, as `engines.make` does: where the learner's are.
-    `step` is the last complete step. `resumed` is the state that it starts from, and `older` the files of weights
-    before that step, with which games are still to be played, until `forget_checkpoint`.
+    `step` is the last complete step. `resumed` is the state that it starts from, and `older` the files of earlier
+    versions of the weights that are still to sample games, until `forget_checkpoint`.
     `place` is the index of the phase, and `active` the configuration by which it trains: `config` without phases.
     """
 

@@ -1,7 +1,7 @@
 """From hidden states to log-probabilities of tokens, a chunk of positions at a time: the only place that sees logits.
 
-Two ways with one result. Where the output layer is frozen, the gradient at the hidden state is worked out on the way
-forward and nothing of a chunk's logits is kept; elsewhere each chunk is computed again on the way back.
+Two ways with one result. Where the output layer is frozen, the gradient at the hidden state is computed in the forward
+pass and nothing of a chunk's logits is kept; elsewhere each chunk is recomputed in the backward pass.
 
 Where decoding was limited to some tokens, both renormalise over these: the other logits of the chunk are overwritten.
 """

@@ -41,7 +41,7 @@ def ppo_clip(
 
 
 def importance_weight(old_logp: Tensor, engine_logp: Tensor, cap: float, outlier: float = 0.0) -> Tensor:
-    """Return min(π_trainer / π_engine, cap), without gradient: what corrects the sampler's policy to the trainer's.
+    """Return min(π_prox / π_behavior, cap), without gradient: what corrects for the policy that sampled.
 
     With an `outlier` o > 0 it is 0 where the ratio is above o or below 1 / o.
     """

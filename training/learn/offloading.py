@@ -1,7 +1,7 @@
 """Activations in the memory of the machine between the forward and the backward pass, instead of on the GPU.
 
-The copies are made while the forward pass goes on, each to memory that the GPU can read directly, and read back when
-the backward pass needs them. Parameters, and copies of them in another number format, stay where they are.
+Each is copied to pinned memory on the stream of the forward pass, and back when the backward pass needs it: the copies
+do not overlap with its kernels. Parameters, and copies of them in another number format, stay where they are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sampling ahead of learning: while step n is learned, the games of steps up to n + lag are played.
 
-The lag is fixed: step m is played with the weights after step m - 1 - lag, neither newer nor older ones, so that a run
-does not depend on which of the two was faster; past selves and the results of a league are those up to the same step.
+The lag is fixed: step m is played with the weights after step m - 1 - lag, neither newer nor older ones, whichever of
+the two was faster; past selves and the results of a league are those up to the same step.
 Nothing is played ahead of a phase, which begins with the weights that it starts from, as a run does. Weights wait in
 Ray's store until their games begin. What has been played and not learned is part of a checkpoint; where a stop leaves
 games of older weights unplayed, these weights are part of it too, so that a resumed run goes on as if it had not
@@ -68,7 +68,7 @@ class RolloutPrefetcher:
         self._task = asyncio.create_task(self._play_all(max(played, default=done) + 1))
 
     def version(self, step: int) -> int:
-        """Return after which step the weights are that play a step."""
+        """Return the version of the weights that sample a step: v are those after step v."""
         return max(self._start, step - 1 - self.lag)
 
     async def take(self, step: int) -> PlayedStep:
@@ -81,11 +81,11 @@ class RolloutPrefetcher:
         return {"lag": float(step - 1 - self.version(step))}
 
     async def settle(self, step: int) -> None:
-        """Wait until every step is played that the weights before those after `step` play."""
+        """Wait until all steps are played that are sampled by versions older than `step`."""
         await self._wait(min(step + self.lag, self._last))
 
     async def learned(self, step: int) -> None:
-        """Drop the games of a step, and let the present weights, which are those after it, wait for theirs."""
+        """Drop the games of a step, and keep the present weights, version `step`, for games that they will sample."""
         if step + 1 + self.lag <= self._last or step == self._start:
             self.staged[step] = await self._learners.stage()
         self.played.pop(step, None)
@@ -104,13 +104,13 @@ class RolloutPrefetcher:
             yield
 
     def older(self, step: int) -> dict[int, Callable[[], Iterator[Chunk]]]:
-        """Return the weights before those after `step` with which games are still to be played, by step, as chunks."""
+        """Return the chunks of the versions older than `step` that are still to sample games, by version."""
         done = max(self.played, default=step)
         versions = {self.version(each) for each in range(done + 1, min(step + self.lag, self._last) + 1)}
         return {each: partial(_fetched, self.staged[each]) for each in sorted(versions) if each < step}
 
     async def load_present(self, step: int) -> bool:
-        """Let the engine load the weights after `step`, if they wait for their games; return whether they do.
+        """Let the engine load version `step`, if it is still to sample games; return whether it is.
 
         Handed out by the ranks once more, they would be in Ray's store twice.
         """

@@ -1,9 +1,9 @@
 """The learner's ranks: processes that each hold a shard of the weights and read a part of every step.
 
 Weights, gradients and optimizer state are sharded by FSDP2 (`torch.distributed.fsdp.fully_shard`), over NCCL on GPUs
-and gloo on CPUs. All ranks get the same items, cut them into the same micro-batches, and read every so many-th. What a
-rank sums over its micro-batches is summed over the ranks, so that one rank and many learn the same. A single process is
-`ALONE`, which shards nothing and for which every sum is its own.
+and gloo on CPUs. All ranks get the same items and cut them into the same micro-batches, of which rank r takes r,
+r + world and so on. What a rank sums over its micro-batches is summed over the ranks, so that one rank and many compute
+the same update. A single process is `ALONE`, which shards nothing and has nobody to sum with.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class DistContext:
     def deal(self, batches: Sequence[T]) -> list[tuple[T, bool]]:
         """Return this rank's micro-batches, as many as every other rank's: (micro-batch, whether it counts).
 
-        Each gathers weights from all ranks, so a rank without work of its own repeats the last one for nothing.
+        Each gathers weights from all ranks, so a rank without work of its own computes the last one, which does not
+        count, so that the collectives match.
         """
         rounds = -(-len(batches) // self.world)
         mine = [number * self.world + self.rank for number in range(rounds)]

@@ -277,6 +277,6 @@ class RayLearners(Learners):
             if first:
                 self._broken = error
         if first:
-            log.error("%s: the learner's ranks are ended", error)
+            log.error("%s: all learner ranks are killed", error)
             self._supervisor.close()
         return self._error()

@@ -445,8 +445,8 @@ def _lag_notice(config: RunConfig) -> str:
         )
     dropped = f", and left out beyond a factor of {learn.importance_outlier:g}" if learn.importance_outlier else ""
     return (
-        f"{weights}: its tokens are weighted by the learner's probability over the sampler's, at most "
-        f"{learn.importance_cap:g}{dropped}"
+        f"{weights}: its tokens are weighted by π_prox / π_behavior, of the present policy and the one that sampled, "
+        f"at most {learn.importance_cap:g}{dropped}"
     )
 
 
