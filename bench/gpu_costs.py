@@ -16,7 +16,10 @@ PCIE = 25e9
 STORE = 5e9
 BETWEEN_STORES = 2.5e9
 READS, COMPUTES, LAUNCH = 0.6, 0.4, 0.002
-LEARNED = 27_400 / 8
+TRAINED = 27_440 / 8
+"""Tokens per second and GPU of prime-rl's RL row."""
+TRAINED_FASTER = 53_140 / 8
+"""Those of its row for supervised training: how far the tables depend on that number."""
 
 SOURCES = {
     "memory of an H200, 4.8 TB/s": "NVIDIA's data sheet",
@@ -27,7 +30,9 @@ SOURCES = {
     "copying into Ray's store, 5 GB/s": "assumed: one core that copies",
     "from store to store, 2.5 GB/s": "assumed: Ray's object manager over TCP",
     "60 % of the memory's speed, 40 % of the peak, 2 ms for a decoding step": "assumed",
-    "learning, 3,425 tokens per second and GPU": "prime-rl's benchmark: Qwen3-4B, all weights, 27.4k on 8 × H200",
+    "learning, 3,430 tokens per second and GPU": "prime-rl's benchmark of 2026-02-07: Qwen3-4B, RL of all weights, "
+    "sequences of 16,384 tokens, activations recomputed, 27.44k on 8 × H200 (MFU 14.7 %)",
+    "learning in the last table, 6,642": "the same benchmark, supervised training of all weights, 53.14k (MFU 28.4 %)",
     "turns of the driver": "measured on this machine: games with a scripted engine, requests to an engine's process",
     "credit and records": "measured on this machine with shorter traces, in proportion to their tokens",
 }
@@ -37,8 +42,11 @@ WORK = Work(conversations=512, turns=32, sampled=4096, read=4096, learned=8192, 
 has half as many again as the mean."""
 
 
-def costs(shape: ModelShape, *, turn: float, credit: float, context: float = 4096) -> Costs:
-    """Return the costs of a 4B model, trained with all weights, on H200s; `context` is the mean length in decoding."""
+def costs(shape: ModelShape, *, turn: float, credit: float, trained: float = TRAINED, context: float = 4096) -> Costs:
+    """Return the costs of a 4B model, trained with all weights, on H200s.
+
+    A GPU trains on `trained` tokens per second; `context` is the mean length in decoding.
+    """
     weights, cache = shape.parameters, 2 * 2 * shape.key * shape.layers
     each = 2 * weights / (COMPUTES * PEAK)
     return Costs(
@@ -46,7 +54,7 @@ def costs(shape: ModelShape, *, turn: float, credit: float, context: float = 409
         decode_token=cache * context / (READS * MEMORY) + each,
         read_token=each,
         running=256,
-        learn_token=1 / LEARNED,
+        learn_token=1 / trained,
         batch=16384,
         collective_bytes=(2 * 2 + 4) * weights,
         within=1 / NVLINK,

@@ -49,7 +49,7 @@ def _compared(parts: Raw) -> Iterator[str]:
             rows[name] = part
         if name == "ranks":
             rows["independent learners"] = part["independent"]
-    yield "| part | A | B | A | B | A / B | by round |"
+    yield "| comparison | A | B | rate of A | rate of B | A / B | by round |"
     yield "|---|---|---|---|---|---|---|"
     for title, row in rows.items():
         low, high = min(row["ratios"]), max(row["ratios"])
@@ -109,9 +109,13 @@ def _model(part: Raw) -> Iterator[str]:
     yield ""
     yield step_tables.facts(costs)
     yield ""
-    yield from _scaling(step_tables.strong(costs), "the same work")
+    yield from _scaling(step_tables.strong(costs), "strong scaling")
     yield ""
-    yield from _scaling(step_tables.weak(costs), "as much work for each GPU")
+    yield from _scaling(step_tables.weak(costs), "weak scaling")
+    yield ""
+    faster = step_tables.costs(driver, gpu_costs.TRAINED_FASTER)
+    title = f"strong scaling, training at {gpu_costs.TRAINED_FASTER:,.0f} tokens per second and GPU"
+    yield from _scaling(step_tables.strong(faster), title)
     yield ""
     yield "| number | source |"
     yield "|---|---|"
@@ -121,7 +125,7 @@ def _model(part: Raw) -> Iterator[str]:
 def _scaling(table: Scaling, title: str) -> Iterator[str]:
     yield (
         f"| GPUs, {title} | ranks | engines | sampling | driver | learning | sync | credit | step, lag 0 | lag 1 | "
-        "conversations per hour | limit | without it |"
+        "conversations per hour, lag 1 | bottleneck | without it |"
     )
     yield "|" + "---|" * 13
     for row in table.rows:
@@ -132,19 +136,19 @@ def _scaling(table: Scaling, title: str) -> Iterator[str]:
         yield f"| {counts} | {parts} | {steps} | {row.rate:,.0f} | {row.limit} | {row.unlimited_rate:,.0f} |"
     yield ""
     if table.knee is None:
-        yield f"With {title}, doubling the GPUs adds at least half of the throughput, up to 512."
+        yield f"In {title}, doubling the GPUs adds at least half of the throughput, up to 512."
         return
     most = max(table.rows, key=lambda row: row.rate)
     enough = next(row for row in table.rows if row.rate > 0.99 * most.rate)
     falls = table.rows[-1].rate < 0.99 * most.rate
     yield (
-        f"With {title}, doubling the GPUs from {table.knee} on adds less than half. "
+        f"In {title}, doubling the GPUs from {table.knee} on adds less than half. "
         f"More than {enough.gpus} are {'slower' if falls else 'no faster'}."
     )
 
 
 def _memory(part: Raw) -> Iterator[str]:
-    yield "| process | loaded | beside the plan | peak | beside the plan |"
+    yield "| process | loaded | against the plan | peak | against the plan |"
     yield "|---|---|---|---|---|"
     for row in part["rows"]:
         sizes = (f"{row[at] / 1e6:,.0f} MB | {100 * (row[f'{at}_ratio'] - 1):+.0f} %" for at in ("loaded", "peak"))

@@ -54,10 +54,14 @@ class Scaling:
     knee: int | None
 
 
-def costs(driver: Mapping[str, Any]) -> Costs:
-    """Return the costs with a driver that was measured; what it does for a trace grows with the trace's tokens."""
+def costs(driver: Mapping[str, Any], trained: float = gpu_costs.TRAINED) -> Costs:
+    """Return the costs with a driver that was measured; what it does for a trace grows with the trace's tokens.
+
+    A GPU trains on `trained` tokens per second.
+    """
     credit = driver["credit_s"] / driver["work"]["trace_tokens"] * gpu_costs.WORK.learned
-    return gpu_costs.costs(gpu_costs.FOUR_B, turn=driver["turn_s"] + driver["request_s"], credit=credit)
+    turn = driver["turn_s"] + driver["request_s"]
+    return gpu_costs.costs(gpu_costs.FOUR_B, turn=turn, credit=credit, trained=trained)
 
 
 def strong(costs: Costs) -> Scaling:
@@ -90,12 +94,12 @@ def facts(costs: Costs) -> str:
     milli = {name: 1000 * cost[name] for name in ("decode_step", "decode_token", "read_token", "learn_token", "turn")}
     return (
         f"A step of the first table, and of 8 GPUs of the second, has {work.conversations} conversations of "
-        f"{work.turns} turns; each has {work.sampled:,} sampled and {work.read:,} read tokens, and traces of "
+        f"{work.turns} turns; each has {work.sampled:,} sampled and {work.read:,} prompt tokens, and traces of "
         f"{work.learned:,}; the longest has {work.longest} times as many. "
-        f"The model is Qwen3-4B with {gpu_costs.FOUR_B.parameters:,} weights, all of which learn; for a micro-batch "
+        f"The model is Qwen3-4B with {gpu_costs.FOUR_B.parameters:,} weights, all trained; for a micro-batch "
         f"of {costs.batch:,} tokens FSDP moves 8 bytes of each weight, and engines get 2. "
         f"A decoding step of an engine, of at most {costs.running} sequences, takes {milli['decode_step']:.2f} ms and "
-        f"{milli['decode_token']:.3f} ms for each sequence, a read token {milli['read_token']:.3f} ms, a learned token "
-        f"{milli['learn_token']:.3f} ms, and the driver {milli['turn']:.2f} ms for a turn and "
+        f"{milli['decode_token']:.3f} ms for each sequence, a prompt token {milli['read_token']:.3f} ms, a trained "
+        f"token {milli['learn_token']:.3f} ms, and the driver {milli['turn']:.2f} ms for a turn and "
         f"{1000 * costs.credit:.1f} ms for the credit of a conversation."
     )

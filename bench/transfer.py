@@ -49,7 +49,7 @@ def measure(arguments: Namespace) -> dict[str, Any]:
         raise RuntimeError(f"the engines have other weights: {replies}")
     return {
         "unit": "MB per second",
-        "sides": {"a": "chunks in Ray's store", "b": "vLLM's interface, over gloo"},
+        "sides": {"a": "chunks in Ray's store", "b": "vLLM's interface with a gloo backend, tensor by tensor"},
         **compared,
         "bytes": size,
         "seed": arguments.seed,

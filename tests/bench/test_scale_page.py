@@ -122,8 +122,13 @@ def test_the_model_has_checks_tables_and_sources():
     made = lines(model=MODEL)
     assert "| 1 engine, lag 0, 12 conversations | 1.10 s | 1.00 s | +10 % |" in made
     assert "| 2 engines, lag 0, 12 conversations | | not measured: 3 processes need a core each | |" in made
-    assert sum(line.startswith("| 512 | ") for line in made) == 2
-    assert sum(line.startswith("With ") for line in made) == 2
+    assert sum(line.startswith("| 512 | ") for line in made) == 3
+    assert [line.partition(",")[0] for line in made if line.startswith("In ")] == [
+        "In strong scaling", "In weak scaling", "In strong scaling",
+    ]  # fmt: skip
+    alone = [line.split(" | ") for line in made if line.startswith("| 1 | 1 | 1 | ")]
+    assert float(alone[0][5][:-2]) == pytest.approx(512 * 8192 / (27_440 / 8), rel=0.01)  # prime-rl's RL and its SFT
+    assert float(alone[2][5][:-2]) == pytest.approx(512 * 8192 / (53_140 / 8), rel=0.01)
     assert "| NVLink, 450 GB/s in each direction | NVIDIA's data sheet |" in made
     assert any("the driver 1.50 ms for a turn and 81.9 ms for the credit" in line for line in made)  # 20 · 8192 / 2000
 
@@ -149,8 +154,8 @@ def test_where_a_step_stops_scaling_is_said(seconds, said):
         )
         for gpus, s in zip((8, 32, 64, 128), (1, *(1 / each for each in seconds)), strict=True)
     ]
-    *_, last = scale_page._scaling(Scaling(tuple(rows), 32), "the same work")
-    assert last == f"With the same work, doubling the GPUs from 32 on adds less than half. {said}"
+    *_, last = scale_page._scaling(Scaling(tuple(rows), 32), "strong scaling")
+    assert last == f"In strong scaling, doubling the GPUs from 32 on adds less than half. {said}"
 
 
 def test_gpu_parts_stand_beside_what_others_published():
