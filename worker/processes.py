@@ -6,6 +6,7 @@
 import contextlib
 import logging
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
@@ -79,8 +80,9 @@ def start(command: list[str], log: Path, env: Mapping[str, str]) -> Child:
 
 
 def last_line(output: str) -> str:
-    """The last line of a process's output that is not empty; empty if there is none."""
-    return next((line for line in reversed(output.splitlines()) if line.strip()), "")
+    """The last line of a process's output that is not empty, without the command that prints it; empty if none is."""
+    last = next((line for line in reversed(output.splitlines()) if line.strip()), "")
+    return re.sub(r"^python -m training \w+: ", "", last)
 
 
 def meanwhile(work: Callable[[], T], renew: Callable[[], None], every_s: float) -> T:

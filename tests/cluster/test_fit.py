@@ -34,10 +34,14 @@ def test_what_the_machine_has_no_memory_for_is_refused_with_each_part():
     needed = 2 * memory.learner(config, SHAPE, 2).total + 2 * memory.engine(config, SHAPE).total
     needed += 4 * 596_049_920  # the newest weights, in Ray's store
     fitted(config, SHAPE, nodes(0), needed / GIB + 0.01)
-    with pytest.raises(BadInput, match=r"node-0 has 1\.0 GiB free.*a learner rank has.*an engine has") as caught:
+    with pytest.raises(BadInput, match=r"node-0 has 1\.0 GiB free.*A learner rank has.*an engine has") as caught:
         fitted(config, SHAPE, nodes(0), 1.0)
     assert caught.value.where == "cluster"
+    assert caught.value.why.startswith("2 learner ranks and 2 engines of ")
     assert f"need {needed / GIB:.1f} GiB" in caught.value.why
+    assert " 0.00" not in caught.value.why
+    with pytest.raises(BadInput, match=r"It would fit with cluster\.engines = 1, or with ") as caught:
+        fitted(config, SHAPE, nodes(0), needed / GIB - 0.01)
 
 
 def test_without_gpus_each_worker_of_an_engine_needs_memory_and_a_core():
@@ -51,7 +55,7 @@ def test_without_gpus_each_worker_of_an_engine_needs_memory_and_a_core():
     assert (chosen.learners, chosen.engines, chosen.tensor_parallel) == (1, 2, 2)
     with pytest.raises(BadInput, match=r"each of its 2 workers has .*an engine itself has Python") as caught:
         fitted(config, SHAPE, nodes(0), needed / GIB - 0.01)
-    assert f"2 engines of {engine / GIB:.1f} GiB" in caught.value.why
+    assert f" and {engine / GIB:.1f} GiB each need" in caught.value.why
 
 
 def test_a_model_that_does_not_divide_is_refused_without_gpus_too():

@@ -55,7 +55,7 @@ def test_configurations_of_earlier_releases_have_no_such_section():
 @pytest.mark.parametrize(
     "changes, where, why",
     [
-        ({"engines": "many"}, "cluster.engines", "valid integer"),
+        ({"engines": "many"}, "cluster.engines", "a whole number or"),
         ({"engines": -1}, "cluster.engines", "at least 0"),
         ({"learners": 1.0}, "cluster.learners", "valid integer"),
         ({"tensor_parallel": "auto"}, "cluster.tensor_parallel", "valid integer"),

@@ -195,6 +195,10 @@ def test_the_last_line_is_the_last_that_is_not_empty():
     assert processes.last_line("\n") == processes.last_line("") == ""
 
 
+def test_the_last_line_is_without_the_command_that_prints_it():
+    assert processes.last_line("python -m training resume: cluster: too few cores") == "cluster: too few cores"
+
+
 def test_a_lease_is_renewed_while_work_goes_on_in_a_thread():
     renewed, enough = [], threading.Event()
 

@@ -18,21 +18,16 @@ from training.engines import choice
 from training.errors import BadInput
 
 WHEN = {
-    "always": "",
     "forward-backward": "forward and backward",
-    "logits": "forward and backward, (a)",
-    "head": "forward and backward, (b)",
-    "layer": "forward and backward, (c)",
-    "step": "(d)",
-    "load": "(e)",
+    "logits": "forward and backward, a",
+    "head": "forward and backward, b",
+    "layer": "forward and backward, c",
+    "step": "optimizer's step",
+    "load": "sending, loading, saving",
 }
-"""What the table says about lines that are not always there."""
+"""When a line is there, if not all the time. Of phases, and of a, b and c within one, only the largest counts."""
 GPU_GIB = 80.0
 """Memory of a GPU that is planned for unless another is stated."""
-EXPLAINED = (
-    "Of (a), (b) and (c) only the largest counts. (d), the optimizer's step, and (e), sending, loading and saving "
-    "weights, happen outside forward and backward passes, when what these need is free."
-)
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -85,9 +80,10 @@ def _on_machine(config: RunConfig, shape: shapes.ModelShape, gib: float) -> dict
     lines = {name: layout.lines(each) for name, each in parts.items() if each.lines}
     if whole.total <= gib * GIB:
         return {"fits": True, **planned, "memory": {"machine": layout.lines(whole), **lines}}
-    shortfall = layout.Shortfall("the machine", whole, "cluster", tuple(fit.advice(config, shape, gib)))
+    helps = fit.advice(config, shape, gib)
+    shortfall = layout.Shortfall("the machine", whole, "cluster", tuple(helps))
     of_driver = f", of which the driver needs {machine.driver.total / GIB:.1f}" if machine.driver.lines else ""
-    why = machine.refusal(f"the machine has {gib:g} GiB{of_driver}")
+    why = machine.refusal(f"the machine has {gib:g} GiB{of_driver}", helps)
     refused = _refused(BadInput(why, "cluster"), [shortfall])
     return {**planned, **refused, "parts": lines}
 
@@ -243,9 +239,16 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     width = max(len(row["name"]) for row in rows) + 2
     table = [f"Memory of {title}:"]
     for row in rows:
-        when = f"  [{WHEN[row['when']]}]" if WHEN[row["when"]] else ""
-        table.append(f"  {row['name']:{width}}{row['bytes'] / GIB:8.2f} GiB{when}  {row['formula']}")
-    table.append(f"  {'peak':{width}}{_total(rows) / GIB:8.2f} GiB")
-    if any(row["when"] != "always" for row in rows):
-        table.append(f"  {EXPLAINED}")
+        when = f"  [{WHEN[row['when']]}]" if row["when"] in WHEN else ""
+        table.append(f"  {row['name']:{width}}{_size(row['bytes'])}{when}  {row['formula']}")
+    table.append(f"  {'peak':{width}}{_size(_total(rows))}")
+    phases = {words.partition(", ")[0] for when, words in WHEN.items() if when in {row["when"] for row in rows}}
+    if len(phases) > 1:
+        one = ", and of a, b and c only the largest" if "forward and backward" in phases else ""
+        table.append(f"  What is in brackets is there in that phase alone: the peak has the largest phase{one}.")
     return table
+
+
+def _size(count: int) -> str:
+    """Return bytes in GiB, or small ones in MiB, in a column."""
+    return f"{count / GIB:8.2f} GiB" if count >= GIB / 10 else f"{count / 2**20:8.2f} MiB"

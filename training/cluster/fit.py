@@ -13,6 +13,9 @@ from training.cluster.section import ClusterSection
 from training.cluster.shapes import ModelShape
 from training.errors import BadInput
 
+SMALL = GIB // 20
+"""Smaller lines are left out of a refusal."""
+
 if TYPE_CHECKING:
     from training.config import RunConfig
 
@@ -38,7 +41,8 @@ def fitted(
     _check_cores(machine.section, nodes)
     alone = machine.section.alone and not joined  # which takes less than both, one after the other
     if len(nodes) == 1 and not alone and machine.needed > memory_gib * GIB:
-        raise BadInput(machine.refusal(f"{nodes[0].name} has {memory_gib:.1f} GiB free"), "cluster")
+        helps = advice(config, shape, memory_gib + machine.driver.total / GIB)  # the driver has taken its part
+        raise BadInput(machine.refusal(f"{nodes[0].name} has {memory_gib:.1f} GiB free", helps), "cluster")
     return machine.section
 
 
@@ -77,22 +81,26 @@ class Machine:
         lines += [Line("driver", self.driver.total, "its process"), Line("Ray's store", store, "weights for engines")]
         return Memory(tuple(line for line in lines if line.bytes))
 
-    def refusal(self, available: str) -> str:
-        """Return the arithmetic in words, beside what is `available`."""
-        section, parts = self.section, self.section.tensor_parallel
+    def refusal(self, available: str, helps: Sequence[str]) -> str:
+        """Return the arithmetic in words, beside what is `available`, and the changes with which it would fit."""
+        parts, stored = self.section.tensor_parallel, self.store.total
         of_worker = "an engine" if parts == 1 else f"each of its {parts} workers"
         named = (("a learner rank", self.rank), (of_worker, self.worker), ("an engine itself", self.scheduler))
-        lines = "; ".join(
-            f"{name} has {', '.join(f'{line.name} {line.bytes / GIB:.2f}' for line in each.lines)} (GiB)"
-            for name, each in named
-            if each.lines
+        lines = "; ".join(f"{name} has {_large(each)} (GiB)" for name, each in named if each.lines)
+        each = f"{self.rank.total / GIB:.1f} and {self.engine / GIB:.1f} GiB each"
+        with_store = f", with {stored / GIB:.1f} GiB of weights in Ray's object store" if stored >= SMALL else ""
+        fits = (
+            f"It would fit with {', or with '.join(helps)}" if helps else "No setting that is tried here makes it fit"
         )
-        stored = f", and {self.store.total / GIB:.1f} GiB of weights in Ray's store," if self.store.lines else ""
         return (
-            f"{section.learners} learner ranks of {self.rank.total / GIB:.1f} GiB, {section.engines} engines of "
-            f"{self.engine / GIB:.1f} GiB{stored} need {self.needed / GIB:.1f} GiB; {available}. "
-            f"{lines}. Lower cluster.engines, engine.cache_gib or learn.tokens_per_batch"
+            f"{self.section.counts} of {each} need {self.needed / GIB:.1f} GiB{with_store}; {available}. {fits}. "
+            f"{lines[0].upper()}{lines[1:]}"
         )
+
+
+def _large(needed: Memory) -> str:
+    """Return the lines that matter, in GiB; the libraries of a process are always among them."""
+    return ", ".join(f"{line.name} {line.bytes / GIB:.2f}" for line in needed.lines if line.bytes >= SMALL)
 
 
 def on_machine(config: RunConfig, shape: ModelShape, *, joined: bool = False) -> Machine:

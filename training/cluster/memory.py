@@ -33,8 +33,8 @@ LIBRARIES = "libraries"
 LEARNER_OVERHEAD = GIB
 """CUDA's context with torch's kernels (about 0.5 GiB), workspaces of matrix products and buffers of NCCL."""
 ENGINE_OVERHEAD = 3 * GIB // 2
-"""CUDA's context (about 0.5 GiB), and what vLLM logs as memory outside of torch (0.2 to 0.4 GiB) and of its CUDA
-graphs (0.1 to 0.4 GiB), rounded up."""
+"""vLLM: CUDA's context (about 0.5 GiB), and what it logs as memory outside of torch (0.2 to 0.4 GiB) and of its CUDA
+graphs (0.1 to 0.4 GiB), rounded up. The engine `transformers` has what a learner rank has."""
 READ_TOKENS = 4096
 """Least number of tokens that the engine reads in one step (`training.engines.local.vllm_core`)."""
 LABELLED_TOKENS = 2048
@@ -370,7 +370,9 @@ def engine(config: RunConfig, shape: ModelShape) -> Memory:
             running * shape.vocabulary * 4 * 4,
             f"{running:,} replies × {shape.vocabulary:,} tokens × 4 bytes × 4: logits, log-probabilities, sorting",
         ),
-        Line(LIBRARIES, ENGINE_OVERHEAD, "torch, vLLM; on a GPU CUDA's context, graphs, workspaces: 1.5 GiB"),
+        Line(LIBRARIES, ENGINE_OVERHEAD, "torch, vLLM; on a GPU CUDA's context, graphs, workspaces: 1.5 GiB")
+        if section.name != "transformers"
+        else Line(LIBRARIES, LEARNER_OVERHEAD, "torch; on a GPU CUDA's context, workspaces: 1 GiB"),
     ]
     each = sum(line.bytes for line in of_each_model)
     words = " + ".join(line.name for line in of_each_model if line.bytes)

@@ -17,6 +17,8 @@ MOST_LAG = 4
 
 
 def _automatic(value: object) -> object:
+    if isinstance(value, str) and value != "auto" and not value.lstrip("-").isdigit():
+        raise ValueError('must be a whole number or "auto"')
     return AUTO if value == "auto" else value
 
 
