@@ -9,6 +9,7 @@ from bench.step_model import Costs, Work
 from training.cluster.shapes import SHAPES, ModelShape
 
 MEMORY = 4.8e12
+CAPACITY, USED = 141e9, 0.9
 PEAK = 989e12
 NVLINK = 450e9
 NETWORK = 50e9
@@ -22,7 +23,9 @@ TRAINED_FASTER = 53_140 / 8
 """Those of its row for supervised training: how far the tables depend on that number."""
 
 SOURCES = {
-    "memory of an H200, 4.8 TB/s": "NVIDIA's data sheet",
+    "memory of an H200, 141 GB, 4.8 TB/s": "NVIDIA's data sheet",
+    "90 % of it for an engine's weights and KV cache, which bounds its sequences": "assumed",
+    "a prompt token is read once": "assumed: every engine finds a conversation's earlier turns in its prefix cache",
     "bfloat16 without sparsity, 989 TFLOP/s": "NVIDIA's data sheet",
     "NVLink, 450 GB/s in each direction": "NVIDIA's data sheet",
     "network between nodes, 50 GB/s for each GPU": "assumed: 400 Gbit/s InfiniBand",
@@ -33,7 +36,8 @@ SOURCES = {
     "learning, 3,430 tokens per second and GPU": "prime-rl's benchmark of 2026-02-07: Qwen3-4B, RL of all weights, "
     "sequences of 16,384 tokens, activations recomputed, 27.44k on 8 × H200 (MFU 14.7 %)",
     "learning in the last table, 6,642": "the same benchmark, supervised training of all weights, 53.14k (MFU 28.4 %)",
-    "turns of the driver": "measured on this machine: games with a scripted engine, requests to an engine's process",
+    "turns of the driver": "measured on this machine: games with a scripted engine, requests to an engine's process "
+    "with prompts of 512 tokens",
     "credit and records": "measured on this machine with shorter traces, in proportion to their tokens",
 }
 
@@ -53,7 +57,7 @@ def costs(shape: ModelShape, *, turn: float, credit: float, trained: float = TRA
         decode_step=LAUNCH + 2 * weights / (READS * MEMORY),
         decode_token=cache * context / (READS * MEMORY) + each,
         read_token=each,
-        running=256,
+        running=int((USED * CAPACITY - 2 * weights) / (cache * context)),
         learn_token=1 / trained,
         batch=16384,
         collective_bytes=(2 * 2 + 4) * weights,

@@ -49,7 +49,7 @@ def measure(arguments: Namespace) -> dict[str, Any]:
     chat = ChatTokenizer(load_tokenizer(bases.resolve(arguments.model)))
     played = [trace for episode in games(arguments.games, arguments.seed) for trace in traces(episode, chat)]
     return {
-        "unit": "tokens per second",
+        "unit": "tokens per second of CPU time" if not torch.cuda.is_available() else "tokens per second",
         "sides": {"a": "one packed row", "b": "padded rows, sorted by length"},
         "traces": side.compared([item(trace, number) for number, trace in enumerate(played)], arguments.rounds),
         "branches": side.compared(

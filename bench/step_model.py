@@ -159,7 +159,10 @@ def best(work: Work, costs: Costs, gpus: int, *, lag: bool) -> tuple[Layout, Ste
 
 
 def limit(work: Work, costs: Costs, gpus: int, *, lag: bool) -> tuple[str, float]:
-    """Return what a step would be fastest without, if the GPUs were then divided anew, and its seconds without it."""
+    """Return what a step would be fastest without, if the GPUs were then divided anew, and its seconds without it.
+
+    Of several parts that would gain as much, to a thousandth, all are named.
+    """
     without = {
         "the longest conversation": replace(costs, decode_step=0.0),
         "decoding": replace(costs, decode_token=0.0, read_token=0.0),
@@ -171,8 +174,15 @@ def limit(work: Work, costs: Costs, gpus: int, *, lag: bool) -> tuple[str, float
     }
     fastest = {name: best(work, changed, gpus, lag=lag) for name, changed in without.items()}
     times = {name: seconds(parts, layout, lag=lag) for name, (layout, parts) in fastest.items()}
-    name = min(times, key=times.__getitem__)
-    return name, times[name]
+    least = min(times.values())
+    return " or ".join(name for name, each in times.items() if each <= 1.001 * least), least
+
+
+def enough(rate: Callable[[int], float], most: int = 512) -> int:
+    """Return the least number of GPUs whose rate is within 1 % of the highest up to `most`."""
+    rates = {gpus: rate(gpus) for gpus in range(1, most + 1)}
+    highest = max(rates.values())
+    return next(gpus for gpus, each in rates.items() if each >= 0.99 * highest)
 
 
 def knee(rate: Callable[[int], float], least: int = 8, most: int = 512) -> int | None:

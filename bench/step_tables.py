@@ -48,10 +48,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Rows by the number of GPUs, and the number whose doubling adds less than half."""
+    """Rows by the number of GPUs, the number whose doubling adds less than half, and the least number of all whose
+    rate is within 1 % of the highest.
+    """
 
     rows: tuple[Row, ...]
     knee: int | None
+    enough: int
 
 
 def costs(driver: Mapping[str, Any], trained: float = gpu_costs.TRAINED) -> Costs:
@@ -76,16 +79,17 @@ def weak(costs: Costs) -> Scaling:
 
 
 def _scaling(work_on: Callable[[int], Work], costs: Costs) -> Scaling:
-    def row_of(gpus: int) -> Row:
-        return row(work_on(gpus), costs, gpus)
+    def row(gpus: int) -> Row:
+        work = work_on(gpus)
+        layout, parts = step_model.best(work, costs, gpus, lag=True)
+        return Row(gpus, work, layout, parts, *step_model.limit(work, costs, gpus, lag=True))
 
-    return Scaling(tuple(map(row_of, GPUS)), step_model.knee(lambda gpus: row_of(gpus).rate))
+    def rate(gpus: int) -> float:
+        work = work_on(gpus)
+        layout, parts = step_model.best(work, costs, gpus, lag=True)
+        return 3600 * work.conversations / step_model.seconds(parts, layout, lag=True)
 
-
-def row(work: Work, costs: Costs, gpus: int) -> Row:
-    """Return the row of a number of GPUs."""
-    layout, parts = step_model.best(work, costs, gpus, lag=True)
-    return Row(gpus, work, layout, parts, *step_model.limit(work, costs, gpus, lag=True))
+    return Scaling(tuple(map(row, GPUS)), step_model.knee(rate), step_model.enough(rate))
 
 
 def facts(costs: Costs) -> str:

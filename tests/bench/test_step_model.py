@@ -66,6 +66,8 @@ def test_what_limits_a_step_is_what_it_gains_most_from():
     assert limit() == ("the longest conversation", pytest.approx(18 + 2))
     assert limit(decode_step=0.2) == ("decoding", pytest.approx(7 + 2 + 4 + 1))  # 3 + 18 + 2 become as long as learning
     assert limit(turn=5) == ("driver", pytest.approx(48 + 2))  # 80 + 4
+    # a driver of 36 + 4 s is next, without either
+    assert limit(turn=2.25) == ("the longest conversation or decoding", pytest.approx(40))
     assert limit(gpus=24, send=100)[0] == "sync"
     # two engines and two ranks, 54 + 2; without it one of the ranks is an engine
     assert limit(learn_token=0.02) == ("micro-batches", pytest.approx(48 + 2))
@@ -85,6 +87,10 @@ def test_layouts_leave_an_engine_and_a_lag_needs_two_gpus():
 )
 def test_the_number_from_which_another_gpu_gives_less_than_half(rate, gpus):
     assert step_model.knee(rate) == gpus
+
+
+def test_the_least_number_within_a_hundredth_of_the_highest_rate():
+    assert step_model.enough(lambda gpus: min(gpus, 100), most=200) == 99
 
 
 def test_costs_are_recovered_from_steps_that_they_make():
