@@ -32,6 +32,7 @@ KEYS = (
     Key(("←", "→"), "The next value of the row that has the focus", "[data-scale]", "scale.js"),
     Key(("←", "→"), "The next step of a replay", "#scrub", "replay.js"),
     Key(("←", "→"), "The token before the chosen one, the next one", "#token-bar", "tokens.js"),
+    Key(("Shift", "←", "→"), "The start of a turn before the chosen token, after it", "#token-bar", "tokens.js"),
     Key(("J", "K"), "The next turn, the turn before", ".specimen", "annotatable.js"),
     Key(("Enter",), "Take the value that is written for a label", "[data-annotatable]", "label-tools.js"),
     Key(("Esc",), "Close what puts something aside", "#judging", "judging.js"),

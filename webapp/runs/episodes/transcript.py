@@ -11,16 +11,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from training import games
 from training.errors import ParleyError
 from training.records import Scenario
 from webapp.core import files
+from webapp.core.templatetags.parley import figure
 from webapp.runs.episodes.replaying import Course
 from webapp.runs.models import Checkpoint, Run
 
 TINTS = 4  # classes of colour on each side of zero
+MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,14 @@ class Stretch:
     advantage: float | None
     step: int | None = None
     tokens: list[Token] = field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        """The lines of the margin; none beside what was only read."""
+        if self.turn is None:
+            return []
+        advantage = [f"advantage {short(self.advantage)}"] if self.advantage is not None else []
+        return [f"turn {self.turn}", *advantage, *([f"weights: step {self.step}"] if self.step is not None else [])]
 
 
 def seat_name(episode: Mapping[str, Any], seat: int) -> str:
@@ -140,7 +150,10 @@ def _turn_advantages(record: Mapping[str, Any]) -> dict[int, float]:
 
 
 def traces(record: Mapping[str, Any], run: Run) -> list[dict[str, Any]]:
-    """Each trace as stretches of tokens, with its title."""
+    """Each trace as stretches of tokens, with its title.
+
+    `prompt` is what was read before the first sampled token; None if nothing was read before it, or nothing sampled.
+    """
     tokenizer = tokenizer_of(run)
     episode, credits_by_trace = record["episode"], record.get("credit") or []
     rows = []
@@ -150,7 +163,9 @@ def traces(record: Mapping[str, Any], run: Run) -> list[dict[str, Any]]:
         if trace.get("prefix"):
             branch = f", probe after {trace['prefix'][1]} tokens of trace {trace['prefix'][0]}"
         title = f"{seat_name(episode, trace['seat'])} ({_policy(trace)}{branch})"
-        rows.append({"title": title, "stretches": stretches(trace, credit, tokenizer), "credited": bool(credit)})
+        cut = stretches(trace, credit, tokenizer)
+        prompt = cut.pop(0) if len(cut) > 1 and cut[0].turn is None else None
+        rows.append({"title": title, "prompt": prompt, "stretches": cut, "credited": bool(credit)})
     return rows
 
 
@@ -197,15 +212,26 @@ def _allowed(trace: Mapping[str, Any], place: int) -> int:
 
 
 def _facts(trace: Mapping[str, Any], credit: Mapping[str, Any], place: int, advantage: float | None) -> str:
-    facts = [f"advantage {advantage:+.3f}"] if advantage is not None else []
-    facts.append(f"log-prob {trace['logprobs'][place]:.3f}")
+    facts = [f"advantage {decimal(advantage, sign='+')}"] if advantage is not None else []
+    facts.append(f"log-prob {decimal(trace['logprobs'][place])}")
     if allowed := _allowed(trace, place):
         facts.append("forced: the only token allowed" if allowed == 1 else f"one of {allowed} tokens allowed")
     for name, title in (("logprobs", "trainer"), ("reference", "reference"), ("entropy", "entropy")):
         if credit.get(name):
-            facts.append(f"{title} {credit[name][place]:.3f}")
-    facts += [f"value ({head}) {values[place]:.3f}" for head, values in (credit.get("values") or {}).items()]
+            facts.append(f"{title} {decimal(credit[name][place])}")
+    facts += [f"value ({head}) {decimal(values[place])}" for head, values in (credit.get("values") or {}).items()]
     return " · ".join([*facts, f"id {trace['tokens'][place]}"])
+
+
+def decimal(value: float, sign: Literal["", "+"] = "") -> str:
+    """A number with three decimals and a minus sign; what rounds to zero has no sign."""
+    shown = f"{value:{sign}z.3f}"
+    return shown.replace("-", MINUS) if float(shown) else shown.removeprefix("+")
+
+
+def short(value: float | None) -> str:
+    """A number as `figure` writes it, with a minus sign; zero has no sign."""
+    return figure(None if value is None else value + 0.0).replace("-", MINUS)
 
 
 def _text(tokenizer: Any, token: int) -> str:
