@@ -90,7 +90,7 @@ def _hold_leases() -> None:
     Attempt.objects.live().filter(worker="").update(lease_until=Now() + timedelta(hours=9))
 
 
-def _attempt(run: object, status: dict[str, object], silent_s: float, number: int = 1, log: str = "") -> None:
+def _attempt(run: object, status: dict[str, object], silent_s: float, number: int = 1, **fields: object) -> None:
     """An attempt that reported this status so many seconds ago; nobody takes its lease away."""
     from django.db.models.functions import Now
 
@@ -98,7 +98,7 @@ def _attempt(run: object, status: dict[str, object], silent_s: float, number: in
 
     attempt = {"worker": "nobody", "host": "elsewhere", "lease_until": Now() + timedelta(hours=1)}
     progress = {"phase": status["phase"], "status": status, "progressed_at": Now() - timedelta(seconds=silent_s)}
-    Attempt.objects.create(run=run, number=number, fence=number, state="running", log=log, **attempt, **progress)
+    Attempt.objects.create(run=run, number=number, fence=number, state="running", **attempt, **progress, **fields)
 
 
 def deduction() -> dict[str, str]:
@@ -225,7 +225,7 @@ def spread_run() -> int:
     processes = [each.to_dict() for each in (*ranks, *engines, starting)]
     late = ["the clock of node gpu-node-02.cluster.example is 12 s behind this machine's"]
     status = {"phase": "sampling", "at": time.time(), "processes": processes, "warnings": late}
-    _attempt(run, status, silent_s=0)
+    _attempt(run, status, silent_s=0, pid=30_000)
     return run.pk
 
 

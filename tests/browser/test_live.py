@@ -1,9 +1,11 @@
 """A run's page stays correct without a reload: silence, stopping, an unavailable site."""
 
+import io
 import re
 from itertools import pairwise
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 from tests.browser.test_pages import SMALL
@@ -50,8 +52,25 @@ def test_what_is_read_stays_scrolled_while_it_is_replaced(visit, site):
     assert abs(lefts[0] - lefts[1]) <= 1
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_edge_beyond_which_a_table_goes_on_has_a_shadow(visit, site, scheme):
+    page = visit("rosa", viewport=SMALL, color_scheme=scheme).page
+    page.goto(f"/runs/{site.seed('spread_run')}/")
+    table = page.locator("[data-scrolled=processes]")
+
+    def edges():
+        """The colours of the first and last pixels of the head, above its words; the name covers the first ones."""
+        image = Image.open(io.BytesIO(table.screenshot())).convert("RGB")
+        return image.getpixel((1, 4)), image.getpixel((image.width - 2, 4))
+
+    background, shadow = edges()
+    assert shadow != background
+    table.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    assert edges() == (background, background)
+
+
 def test_the_columns_of_the_processes_keep_their_widths(visit, site):
-    page = visit("rosa").page
+    page = visit("rosa", viewport={"width": 1600, "height": 860}).page
     page.goto(f"/runs/{site.seed('spread_run')}/")
     heads = page.locator(".processes thead th")
     before = heads.evaluate_all("all => all.map((each) => each.offsetWidth)")
@@ -60,6 +79,8 @@ def test_the_columns_of_the_processes_keep_their_widths(visit, site):
         cell = page.locator(f".processes tbody td:nth-child({place})").last
         cell.evaluate("(cell, text) => { cell.textContent = text; }", text)
     assert heads.evaluate_all("all => all.map((each) => each.offsetWidth)") == before
+    page.locator(".processes tbody td").evaluate_all("all => { for (const cell of all) cell.textContent = '—'; }")
+    assert heads.evaluate_all("all => all.map((each) => each.offsetWidth)") == before, "as while all are starting"
 
 
 def test_a_log_begins_at_its_end_and_stays_where_it_is_read(visit, site):

@@ -3,12 +3,15 @@
 import io
 import json
 import re
+import time
 import zipfile
+from urllib.parse import quote
 
 import pytest
 from django.urls import reverse
 
 from tests.webapp.runs.making import RECORD, make_checkpoint, make_episode, make_run
+from training.config import RunConfig
 from training.errors import BadInput
 from training.event_files import TO_WANDB
 from webapp.runs import attempts, batches, services
@@ -41,8 +44,6 @@ def live_run(researcher):
     run = make_run(researcher, state="queued", steps=20)
     attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
     attempts.started(attempt=attempt, pid=1, pid_started=1.0, start_step=0, code_version="abc")
-    import time
-
     now = time.time()
     lines = [
         {
@@ -189,6 +190,55 @@ def test_processes_that_the_configuration_states_are_listed_before_they_run(page
     assert "Processes" not in body(page("live", live_run.pk)), "the number is chosen when they start"
 
 
+def test_a_resumed_run_shows_nothing_of_the_attempt_that_has_ended(page, live_run):
+    live_run.attempts.update(state="ended")
+    Run.objects.filter(pk=live_run.pk).update(state="stopped")
+    over = body(page("live", live_run.pk))
+    assert "<dd>100</dd>" in over, "the speed of a run that is over is its last one"
+    services.resume_run(run=live_run)
+    for state, step in (("queued", "queued"), ("starting", "claimed"), ("running", "with a heartbeat")):
+        if step == "claimed":
+            second = attempts.claim(run_id=live_run.pk, worker="w:2:2", host="here")
+        if step == "with a heartbeat":
+            attempts.started(attempt=second, pid=2, pid_started=1.0, start_step=4, code_version="")
+            attempts.beat(attempt=second, status={"phase": "sampling", "at": time.time(), "steps": 20})
+        shown = body(page("live", live_run.pk))
+        assert f'state-{state}"' in shown
+        assert "No progress" not in shown
+        assert shown.count(UNKNOWN.format("no step yet")) == 2, "tokens per second, time left"
+        assert shown.count(UNKNOWN.format("not reported yet")) == (0 if state == "running" else 2), "phase, progress"
+    line = {"step": 5, "at": time.time(), "learning_tokens_per_s": 70.0}
+    attempts.record(attempt=second, batch=batches.Batch(metrics=[line], offsets={}))
+    assert "<dd>70</dd>" in body(page("live", live_run.pk))
+
+
+def test_columns_of_gpus_are_left_out_once_every_process_has_reported_another_device(page, live_run):
+    attempt = live_run.attempts.get()
+    unknown = {"name": "engine 0", "requests": 0}
+    cpu = {"name": "learner 0", "node": "n1", "pid": 7, "state": "serving"}
+    for processes, shown in (
+        ([unknown, cpu], True),
+        ([unknown | {"node": "n1", "pid": 8}, cpu], False),
+        ([unknown | {"restarts": 1}, cpu], False),
+        ([unknown | {"state": "lost"}, cpu], False),
+        ([unknown | {"pid": 8, "device": "cuda:0"}, cpu], True),
+    ):
+        attempt.status |= {"processes": processes}
+        attempt.save(update_fields=["status"])
+        table = body(page("live", live_run.pk))
+        cells = table.split("<tbody>")[1].split("</tbody>")[0].count("<td")
+        assert ("GPU memory" in table, cells) == (shown, 2 * (9 if shown else 7)), processes
+
+
+def test_the_table_of_processes_says_where_the_driver_is(page, live_run):
+    attempt = live_run.attempts.get()
+    attempt.status |= {"processes": [{"name": "engine 0"}]}
+    attempt.save(update_fields=["status"])
+    assert "The driver is process 1 on here." in body(page("live", live_run.pk))
+    live_run.attempts.update(pid=None)
+    assert "The driver is starting." in body(page("live", live_run.pk))
+
+
 def test_the_header_and_the_curves_name_the_phases(page, live_run):
     assert "<dt>Training phase</dt>" not in body(page("detail", live_run.pk))
     phases = [{"name": "<b>L", "steps": 2}, {"name": "RL", "steps": 3}, {"name": "turns", "steps": 15}]
@@ -303,11 +353,11 @@ def test_tokens_are_tinted_by_advantage(page, researcher):
     shown = body(page("tokens", episode.run_id, 1, 0))
     assert 'class="tk masked" title="read, not sampled · id 1"' in shown
     assert (
-        'class="tk up-4" title="advantage +0.800 · log-prob -0.250 · trainer -0.260 · value (token) 0.500 · id 2"'
+        'class="tk up-4" title="advantage +0.800 · log-prob −0.250 · trainer −0.260 · value (token) 0.500 · id 2"'
         in shown
     )
-    assert 'class="tk down-2" title="advantage -0.400' in shown
-    assert "turn 0<br>advantage 0.8" in shown
+    assert 'class="tk down-2" title="advantage −0.400' in shown
+    assert "<span>turn 0</span> <span>advantage 0.8</span>" in shown
 
 
 def test_a_strategy_stands_before_what_its_seat_said(page, researcher):
@@ -411,6 +461,18 @@ def test_a_checkpoint_that_was_deleted_meanwhile_stays_so(researcher):
 def test_the_configuration_says_what_each_field_means(page, researcher):
     shown = body(page("configuration", make_run(researcher).pk))
     assert "Peak learning rate of the policy." in shown
+
+
+def test_the_configuration_is_in_the_order_of_the_schema(page, researcher):
+    made = RunConfig(name="made", model={"base": "tiny"}, method={"name": "mars"}).to_dict()
+    unknown = {"a": 1, **made, "method": {"a": 2, **made["method"]}}
+    run = make_run(researcher, config=unknown)
+    run.refresh_from_db()
+    assert list(run.config) != list(made), "the database has an order of its own"
+    shown = body(page("configuration", run.pk)).split("Started by")[1]
+    assert re.findall("<h3>(.*)</h3>", shown) == [*made, "a"]
+    (method,) = re.findall("<h3>method</h3>(.*?)</table>", shown, re.DOTALL)
+    assert re.findall("<code>(.*?)</code>", method) == [*made["method"], "a"]
 
 
 def test_a_comparison_shows_where_configurations_differ(page, researcher):
@@ -810,6 +872,31 @@ def test_a_run_that_is_alive_is_not_deleted(page, live_run):
     response = page.client.post(reverse("runs:delete", args=[live_run.pk]), follow=True)
     assert "stop it first" in response.content.decode()
     assert Run.objects.filter(pk=live_run.pk).exists()
+
+
+ACTIONS = ("stop", "resume", "pin", "archive")
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_button_returns_to_the_tab_on_which_it_was_pressed(page, researcher, action):
+    run = make_run(researcher, state="failed")
+    address = {name: reverse(f"runs:{name}", args=[run.pk]) for name in ("detail", "log", "evaluation", action)}
+    log = f"{address['log']}?attempt=2"
+    for opened, tab in (
+        (log, log),
+        (address["evaluation"], address["evaluation"]),
+        (f"{address['detail']}?tab=curves", f"{address['detail']}?tab=curves"),
+        (address["detail"], address["log"]),  # a run that has failed opens on its log, and another one does not
+    ):
+        Run.objects.filter(pk=run.pk).update(state="failed")
+        shown = page.client.get(opened).content.decode()
+        fields = re.findall(r'action="([^"]*)">.*?name="back" value="([^"]*)"', shown)
+        assert fields == [(reverse(f"runs:{name}", args=[run.pk]), tab) for name in ACTIONS]
+        polled = page("live", run.pk, query=f"?back={quote(tab, safe='')}")
+        assert polled.content.decode().count(f'name="back" value="{tab}"') == 4, "the buttons of another state"
+        assert page.client.post(address[action], {"back": tab})["Location"] == tab
+    for other in ("", "//elsewhere.example/", "https://elsewhere.example/", "/accounts/"):
+        assert page.client.post(address[action], {"back": other})["Location"] == address["detail"]
 
 
 def test_resuming_a_run_that_succeeded_is_refused(page, researcher):

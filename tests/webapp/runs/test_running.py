@@ -133,6 +133,12 @@ def test_the_time_left_of_a_head_to_head_is_shown_where_it_is_known(researcher, 
     assert f"<dt>Time left</dt><dd>{left}</dd>" in header or not left
 
 
+def time_left(response):
+    """What the header says of the time left, read aloud."""
+    (words,) = re.findall(r"<dt>Time left</dt><dd>(.*?)</dd>", text(response), re.DOTALL)
+    return re.sub(r"<[^>]*>|\n", "", words)
+
+
 def metrics(attempt, *times):
     """One training step at each of these seconds."""
     lines = [{"step": step, "at": at, "reward": 0.5} for step, at in times]
@@ -153,16 +159,18 @@ def test_the_parent_of_a_checkpoint_is_the_one_that_its_phase_began_with(researc
 def test_the_time_left_of_training_counts_from_this_attempt(researcher, get):
     run, attempt = begun(researcher, steps=20)
     said(attempt)
-    assert "<dt>Time left</dt>" not in text(get("live", run))
+    assert time_left(get("live", run)) == "—no step yet"
     metrics(attempt, (1, 1000.0), (2, 1120.0))
     assert "<dd>about 36 min</dd>" in text(get("live", run)), "18 steps of 120 s"
     Run.objects.filter(pk=run.pk).update(state="queued")
     run.attempts.update(state="lapsed")
     second = attempts.claim(run_id=run.pk, worker="w:2:2", host="here")
+    assert time_left(get("live", run)) == "—no step yet", "the speed of an attempt that has ended is not shown"
     attempts.started(attempt=second, pid=2, pid_started=1.0, start_step=2, code_version="")
     said(second)
+    assert time_left(get("live", run)) == "—no step yet"
     metrics(second, (3, 90_000.0))
-    assert "<dt>Time left</dt>" not in text(get("live", run)), "the night between two attempts is not a step's time"
+    assert time_left(get("live", run)) == "—no estimate", "the night between two attempts is not a step's time"
     metrics(second, (4, 90_060.0))
     assert "<dd>about 16 min</dd>" in text(get("live", run)), "16 steps of 60 s"
 

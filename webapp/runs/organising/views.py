@@ -16,6 +16,7 @@ from webapp.runs.models import Run
 from webapp.runs.organising import columns, services
 from webapp.runs.organising.columns import ColumnChoices
 from webapp.runs.preferences import services as preferences
+from webapp.runs.views import tabs
 
 
 class AboutForm(forms.Form):
@@ -75,7 +76,7 @@ def archive(request: HttpRequest, run_id: int) -> HttpResponse:
     """Hide a run from lists, or show it again (`archived=0`)."""
     run = _changeable(request, run_id)
     accepted(request, partial(services.archive, run=run, archived=request.POST.get("archived") != "0"))
-    return redirect("runs:detail", run_id)
+    return tabs.back(request, run_id)
 
 
 @require_POST
@@ -85,7 +86,7 @@ def pin(request: HttpRequest, run_id: int) -> HttpResponse:
     user = current_user(request)
     run = get_or_404(Run.objects.visible_to(user).without_servers(), pk=run_id)
     services.pin(run=run, user=user, pinned=request.POST.get("pinned") != "0")
-    return redirect("runs:detail", run_id)
+    return tabs.back(request, run_id)
 
 
 @require_http_methods(["GET", "POST"])

@@ -80,29 +80,38 @@ def meaning(part: Mapping[str, Any]) -> str:
 
 
 def described(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any, str]]]]:
-    """A configuration as sections of (field, value, meaning)."""
+    """A configuration as sections of (field, value, meaning), in the order of the schema."""
     schema = presets.schema()
     sections = []
-    for name, value in config.items():
+    for name, value in _in_order(config, schema["properties"]):
         part = schema["properties"].get(name, {})
         rows = list(_rows(value, part, schema, ""))
         sections.append((name, rows))
     return sections
 
 
+def _in_order(values: Mapping[str, Any], properties: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Fields in the order of the schema, unknown ones last: the database returns keys sorted by their length."""
+    names = list(dict.fromkeys([*properties, *values]))
+    return [(name, values[name]) for name in names if name in values]
+
+
 def _rows(value: Any, part: Mapping[str, Any], schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any, str]]:
-    definition = _definition(part, schema)
+    definition = _definition(part, schema, value)
     if isinstance(value, dict) and value and "properties" in definition:
-        for name, inner in value.items():
+        for name, inner in _in_order(value, definition["properties"]):
             below = definition["properties"].get(name, {})
             yield from _rows(inner, below, schema, f"{path}.{name}" if path else name)
     else:
         yield path, value, part.get("description", "")
 
 
-def _definition(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The definition that a part of the schema refers to, else the part itself."""
-    options = [part, *part.get("anyOf", []), *part.get("oneOf", []), *part.get("allOf", [])]
+def _definition(part: Mapping[str, Any], schema: Mapping[str, Any], value: Any = None) -> Mapping[str, Any]:
+    """The definition that a part of the schema refers to, else the part itself; of several, the value's own."""
+    choice = part.get("discriminator")
+    named = choice["mapping"].get(value.get(choice["propertyName"])) if choice and isinstance(value, dict) else None
+    chosen = [{"$ref": named}] if named else []
+    options = [*chosen, part, *part.get("anyOf", []), *part.get("oneOf", []), *part.get("allOf", [])]
     for option in options:
         if "$ref" in option:
             definition: Mapping[str, Any] = schema["$defs"][option["$ref"].rsplit("/", 1)[-1]]

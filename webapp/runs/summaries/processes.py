@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,11 +54,24 @@ class ProcessRow:
         return "no GPU" if self.status.pid else self.status.state  # the device is known once it has started
 
     @property
+    def may_use_gpu(self) -> bool:
+        """Whether its device is a GPU, or is not known yet. One that is started again, or lost, has reported it before:
+        the columns of GPUs do not come and go with it.
+        """
+        has_reported = self.status.pid or self.status.restarts or self.status.state == "lost"
+        return self.status.device != "cpu" or not has_reported
+
+    @property
     def no_requests(self) -> str:
         """Why it has no number of requests; empty if it has."""
         if self.status.requests is None:
             return "not an engine"
         return "" if self.status.pid else self.status.state
+
+
+def may_use_gpus(rows: Iterable[ProcessRow]) -> bool:
+    """Whether any process has a GPU, as far as their devices are known."""
+    return any(row.may_use_gpu for row in rows)
 
 
 def listed(status: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[ProcessRow, ...]:

@@ -11,14 +11,15 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from webapp.accounts.models import User
+from webapp.runs.attempts import LIVE
 from webapp.runs.models import Attempt, Event, Run
 from webapp.runs.querysets import ALIVE
 from webapp.runs.summaries.curves import phases
-from webapp.runs.summaries.processes import ProcessRow, listed
+from webapp.runs.summaries.processes import ProcessRow, listed, may_use_gpus
 
 QUIET_SECONDS = 20.0  # without progress for longer than this, the page says so
-WORKING = ("starting", "running", "stopping")  # states in which an attempt has processes
 LAST_STEPS = 4  # whose three intervals give the time left: a run's steps grow longer with its replies
+STEPPING = (Run.Kind.TRAIN, Run.Kind.SFT)
 SPEEDS = ("sampling_tokens_per_s", "learning_tokens_per_s")  # the first that a step has is shown
 
 
@@ -26,10 +27,11 @@ SPEEDS = ("sampling_tokens_per_s", "learning_tokens_per_s")  # the first that a 
 class Pulse:
     """The current status of a run. Ages are in seconds by the database's clock; None if unknown.
 
+    Those of a run that is not over are of the attempt that a worker holds: phase and speed of an ended one are history.
     `done` of `total` are the parts of the current phase, such as conversations; `eta` is the estimated rest in seconds.
     `training` names the phase of training, of a run that trains in several. `processes` are the engines and ranks of a
     run that has them in processes of their own; `warnings` are about their nodes. `interrupted` is what ended the last
-    attempt, until this one has made a step.
+    attempt, until this one has made a step; `no_step` says until then why figures of a step are unknown.
     """
 
     attempt: Attempt | None
@@ -43,22 +45,30 @@ class Pulse:
     processes: tuple[ProcessRow, ...] = ()
     warnings: tuple[str, ...] = ()
     interrupted: Event | None = None
+    no_step: str = ""
 
     @property
     def quiet(self) -> bool:
         """Whether there was no progress for so long that the page shows a warning."""
         return self.progress_age is not None and self.progress_age > QUIET_SECONDS
 
+    @property
+    def gpus(self) -> bool:
+        """Whether the table of processes has columns about GPUs."""
+        return may_use_gpus(self.processes)
+
 
 def pulse(run: Run) -> Pulse:
     """Read a run's pulse in two queries, and a third where an earlier attempt may have been interrupted."""
     attempt = run.attempts.order_by("-number").annotate(progress_age=Now() - F("progressed_at")).defer("log").first()
-    rows = list(run.metrics.order_by("-step").values_list("step", "at", "values", "fence")[:LAST_STEPS])
-    speeds = [values[name] for _, _, values, _ in rows[:1] for name in SPEEDS if values.get(name)]
     alive = run.state in ALIVE
-    status: dict[str, Any] = attempt.status if attempt and alive else {}
+    current = attempt if attempt and alive and attempt.state in LIVE else None
+    rows = list(run.metrics.order_by("-step").values_list("step", "at", "values", "fence")[:LAST_STEPS])
+    rows = _of_attempt(rows, current) if alive else rows
+    speeds = [values[name] for _, _, values, _ in rows[:1] for name in SPEEDS if values.get(name)]
+    status: dict[str, Any] = current.status if current else {}
     done, total = _parts(status)
-    age = attempt.progress_age.total_seconds() if alive and attempt and attempt.progress_age is not None else None
+    age = current.progress_age.total_seconds() if current and current.progress_age is not None else None
     return Pulse(
         attempt=attempt,
         phase=str(status.get("phase", "")),
@@ -68,9 +78,10 @@ def pulse(run: Run) -> Pulse:
         tokens_per_s=float(speeds[0]) if speeds else None,
         eta=_time_left(run, status, rows) if run.state in {"running", "starting"} else None,
         training=_training(run),
-        processes=listed(status, run.config) if attempt and run.state in WORKING else (),
+        processes=listed(status, run.config) if current else (),
         warnings=tuple(str(why) for why in status.get("warnings", ())),
-        interrupted=_interrupted(run, attempt, rows) if attempt and alive else None,
+        interrupted=interruption(run, current.number - 1) if current and not rows else None,
+        no_step="" if rows or run.kind not in STEPPING else "no step yet",
     )
 
 
@@ -80,12 +91,6 @@ def interruption(run: Run, number: int) -> Event | None:
         return None
     events = run.events.filter(kind="interrupted", attempt__number=number).select_related("attempt")
     return events.order_by("-pk").first()
-
-
-def _interrupted(run: Run, attempt: Attempt, rows: Sequence[Row]) -> Event | None:
-    """What interrupted the attempt before this one; None once this one has made a training step."""
-    has_step = bool(rows) and rows[0][3] == attempt.fence
-    return None if has_step else interruption(run, attempt.number - 1)
 
 
 def _training(run: Run) -> str:
@@ -98,17 +103,21 @@ Row = tuple[int, datetime, dict[str, Any], int]
 """Step, time, values and fence of one training step's metrics."""
 
 
+def _of_attempt(rows: Sequence[Row], attempt: Attempt | None) -> list[Row]:
+    """The steps that the attempt has made itself; none without an attempt."""
+    return [row for row in rows if attempt and row[3] == attempt.fence and row[0] > attempt.start_step]
+
+
 def _time_left(run: Run, status: Mapping[str, Any], rows: Sequence[Row]) -> float | None:
     """Estimated seconds for the remaining training steps or, where none is left to train, of the head-to-head."""
     return _steps_left(run, rows) if run.step < run.steps else _phase_left(run, status)
 
 
 def _steps_left(run: Run, rows: Sequence[Row]) -> float | None:
-    """Seconds for the remaining steps at the speed of this attempt's last three; time between attempts is left out."""
-    of_attempt = [row for row in rows if row[3] == rows[0][3]]
-    if len(of_attempt) < 2:
+    """Seconds for the remaining steps at the speed of the attempt's last three; time between attempts is left out."""
+    if len(rows) < 2:
         return None
-    (newest, last, *_), (oldest, first, *_) = of_attempt[0], of_attempt[-1]
+    (newest, last, *_), (oldest, first, *_) = rows[0], rows[-1]
     return (run.steps - run.step) * (last - first).total_seconds() / (newest - oldest)
 
 

@@ -22,6 +22,7 @@ from webapp.runs.models import Checkpoint, Run, RunCorpus
 from webapp.runs.querysets import OVER
 from webapp.runs.summaries import by_role, chart_page, comparing, curves, lineage, pulse, suite_charts, suites
 from webapp.runs.summaries import evaluation as summaries
+from webapp.runs.views import tabs
 
 
 def visible(request: HttpRequest, run_id: int) -> Run:
@@ -46,7 +47,8 @@ def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> H
     asked = bool(run.config.get("calibration", {}).get("sets"))
     header["calibrates"] = run.kind == Run.Kind.TRAIN and (asked or run.game == services.QUESTIONS)
     verdict = "" if tab == "evaluation" else summaries.verdict(run)  # that tab begins with it
-    return render(request, f"runs/{tab}.html", {**context, **header, "verdict": verdict, "tab": tab})
+    shown = {"verdict": verdict, "tab": tab, "back": tabs.address(request, run, tab)}
+    return render(request, f"runs/{tab}.html", {**context, **header, **shown})
 
 
 @require_GET
@@ -101,7 +103,7 @@ def live(request: HttpRequest, run_id: int) -> HttpResponse:
     verdict = "" if request.GET.get("tab") == "evaluation" else summaries.verdict(run)  # as `page` shows it
     header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user), "verdict": verdict}
     changed = request.GET.get("state") != run.state  # the buttons are replaced only then, to keep the focus
-    context = {**header, "over": over, "changed": changed}
+    context = {**header, "over": over, "changed": changed, "back": request.GET.get("back", "")}
     return render_block(request, "runs/detail.html", "header", context, status=STOP_ASKING if over else 200)
 
 
@@ -232,7 +234,7 @@ def _tools_of(run: Run, record: RunCorpus) -> str:
 def stop(request: HttpRequest, run_id: int) -> HttpResponse:
     """Ask the run to stop."""
     accepted(request, partial(services.stop_run, run=changeable(request, run_id)))
-    return redirect("runs:detail", run_id)
+    return tabs.back(request, run_id)
 
 
 @require_POST
@@ -240,7 +242,7 @@ def stop(request: HttpRequest, run_id: int) -> HttpResponse:
 def resume(request: HttpRequest, run_id: int) -> HttpResponse:
     """Resume from the last checkpoint."""
     accepted(request, partial(services.resume_run, run=changeable(request, run_id)))
-    return redirect("runs:detail", run_id)
+    return tabs.back(request, run_id)
 
 
 @require_POST
