@@ -49,7 +49,7 @@ def measure(arguments: Namespace) -> dict[str, Any]:
     rows = []
     for tokens, (name, learn), ranks in product((arguments.tokens, arguments.tokens // 2), CASES.items(), RANKS):
         config = _config(folder, arguments.engine, tokens, learn)
-        planned = memory.learner(config, shape, ranks)
+        planned = memory.learner_on_cpu(config, shape, ranks)
         loaded = sum(line.bytes for line in planned.lines if line.name in LOADED)
         with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
             measured = _processes(ranks, _learner, (str(Path(scratch) / "ranks"), folder, config.learn.to_dict()))

@@ -31,7 +31,7 @@ def test_without_gpus_open_numbers_are_one():
 
 def test_what_the_machine_has_no_memory_for_is_refused_with_each_part():
     config = parse({"cluster": {"engines": 2, "learners": 2}})
-    needed = 2 * memory.learner(config, SHAPE, 2).total + 2 * memory.engine(config, SHAPE).total
+    needed = 2 * memory.learner_on_cpu(config, SHAPE, 2).total + 2 * memory.engine(config, SHAPE).total
     needed += 4 * 596_049_920  # the newest weights, in Ray's store
     fitted(config, SHAPE, nodes(0), needed / GIB + 0.01)
     with pytest.raises(BadInput, match=r"node-0 has 1\.0 GiB free.*A learner rank has.*an engine has") as caught:
@@ -50,7 +50,7 @@ def test_without_gpus_each_worker_of_an_engine_needs_memory_and_a_core():
     assert next(line.bytes for line in worker.lines if line.name == "weights") == 2 * 596_049_920  # 4 bytes, halved
     # each engine has a process beside its two workers: 1 GiB, and the largest tensor in memory that they share
     engine = 2 * worker.total + GIB + 4 * 151_936 * 1024
-    needed = memory.learner(config, SHAPE, 1).total + 2 * engine + 4 * 596_049_920
+    needed = memory.learner_on_cpu(config, SHAPE, 1).total + 2 * engine + 4 * 596_049_920
     chosen = fitted(config, SHAPE, nodes(0), needed / GIB + 0.01)
     assert (chosen.learners, chosen.engines, chosen.tensor_parallel) == (1, 2, 2)
     with pytest.raises(BadInput, match=r"each of its 2 workers has .*an engine itself has Python") as caught:

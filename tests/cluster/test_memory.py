@@ -135,6 +135,13 @@ def test_activations_that_are_offloaded_are_in_the_memory_of_the_machine():
     assert f"every rank keeps {gib:.2f} GiB of activations in the memory of its machine" in memory.notes(away, TINY)
 
 
+def test_without_a_gpu_a_rank_with_adapters_has_gaps_in_its_heap():
+    for lora in ({"rank": 8}, False):
+        run = config(learn={"lora": lora, "tokens_per_batch": 1000})
+        on_gpu, on_cpu = (sizes(count(run, TINY, 2)) for count in (memory.learner, memory.learner_on_cpu))
+        assert on_cpu == on_gpu | ({"gaps of the heap": on_gpu["activations"] // 4} if lora else {})
+
+
 def test_an_engine_by_hand():
     engine = {"dtype": "bfloat16", "cache_gib": 2.5, "max_running": 10}
     bytes_of = sizes(memory.engine(config(engine=engine, opponents=TWO), TINY))

@@ -113,7 +113,7 @@ def on_machine(config: RunConfig, shape: ModelShape, *, joined: bool = False) ->
     alone = chosen.alone and not joined
     return Machine(
         chosen,
-        rank=memory.learner(config, shape, chosen.learners),
+        rank=memory.learner_on_cpu(config, shape, chosen.learners),
         worker=memory.engine(config, shape),
         scheduler=host_memory.engine(config, shape),
         driver=Memory(()) if alone else host_memory.driver(config, shape),
