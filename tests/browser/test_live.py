@@ -1,11 +1,9 @@
 """A run's page stays correct without a reload: silence, stopping, an unavailable site."""
 
-import io
 import re
 from itertools import pairwise
 
 import pytest
-from PIL import Image
 from playwright.sync_api import expect
 
 from tests.browser.test_pages import SMALL
@@ -59,9 +57,10 @@ def test_an_edge_beyond_which_a_table_goes_on_has_a_shadow(visit, site, scheme):
     table = page.locator("[data-scrolled=processes]")
 
     def edges():
-        """The colours of the first and last pixels of the head, above its words; the name covers the first ones."""
-        image = Image.open(io.BytesIO(table.screenshot())).convert("RGB")
-        return image.getpixel((1, 4)), image.getpixel((image.width - 2, 4))
+        """Pictures of the first and of the last pixel of the head, above its words; the name covers the first ones."""
+        box = table.bounding_box()
+        places = (box["x"] + 1, box["x"] + box["width"] - 2)
+        return tuple(page.screenshot(clip={"x": x, "y": box["y"] + 4, "width": 1, "height": 1}) for x in places)
 
     background, shadow = edges()
     assert shadow != background

@@ -519,9 +519,11 @@ def test_what_is_wrong_with_the_nodes_of_a_cluster_is_in_the_heartbeat(tmp_path)
         progress.phase("sampling")
         return "succeeded", progress.attempt.status.read_text()
 
-    context = SimpleNamespace(place=0, labels=(), cluster=cluster, processes=list, close=close)
+    config = RunConfig(model={"base": "tiny"})
+    parts = {"config": config, "place": 0, "labels": (), "resumed": None, "processes": list}
+    context = SimpleNamespace(**parts, cluster=cluster, close=close)
     progress = Progress(AttemptDir(tmp_path / "0001"), 1)
-    learner = SimpleNamespace(config=RunConfig(model={"base": "tiny"}), context=context, step=0, loop=loop)
+    learner = SimpleNamespace(config=config, context=context, step=0, loop=loop)
     _, status = trainer._go(learner, progress)
     assert json.loads(status)["warnings"] == cluster.warnings
 

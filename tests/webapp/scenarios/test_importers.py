@@ -142,7 +142,7 @@ def test_a_huge_id_names_its_file(tmp_path):
 
     (error,) = read_text("casino", tmp_path, files.casino(huge)).errors
     assert error == {
-        "where": "data.json, dialogue 0, scenario.id", "why": "String should have at most 200 characters"
+        "where": "data.json, dialogue 0, scenario.id", "why": "must have at most 200 characters"
     }  # fmt: skip
 
 
