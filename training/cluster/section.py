@@ -29,7 +29,8 @@ class ClusterSection(Record):
         default=1,
         ge=0,
         le=MOST_PROCESSES,
-        description="Engines, which sample the replies; 0 (auto) = on all GPUs that the learner ranks leave.",
+        description="Engines, which sample the replies; 0 (auto) = on all GPUs that the learner ranks leave. One "
+        "engine and one learner rank without a lag are one process.",
     )
     learners: Annotated[int, BeforeValidator(_automatic)] = Field(
         default=1,
