@@ -3,7 +3,7 @@
 import pytest
 
 from training.cluster import layout, memory, shapes
-from training.cluster.fit import fitted
+from training.cluster.fit import fitted, refuse_cpu_beside_cluster
 from training.cluster.memory import GIB
 from training.cluster.processes import Node
 from training.config import parse
@@ -116,3 +116,21 @@ def test_the_workers_of_an_engine_take_cores_of_one_node():
         on(3, 3, 3)
     with pytest.raises(BadInput, match=r"3 engines of 2 cores on one node cannot be placed .*: node-0 3, node-1"):
         on(3, 3, 3, 1)
+
+
+@pytest.mark.parametrize(
+    "kind, where, advice",
+    [("train", "cluster", "to train there"), ("sft", "model.device", "a machine with a GPU"),
+     ("eval", "model.device", "a machine with a GPU")],
+)  # fmt: skip
+def test_one_process_does_not_work_on_the_cpu_beside_a_cluster(monkeypatch, kind, where, advice):
+    def config(device):
+        return parse({"kind": kind, "model": {"device": device}})
+
+    refuse_cpu_beside_cluster(config("auto"), "cpu")
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.5:6379")
+    for device, picked in (("cpu", "cpu"), ("auto", "cuda")):
+        refuse_cpu_beside_cluster(config(device), picked)
+    with pytest.raises(BadInput, match=f"has no GPU.*{advice}") as caught:
+        refuse_cpu_beside_cluster(config("auto"), "cpu")
+    assert caught.value.where == where

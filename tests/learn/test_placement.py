@@ -198,21 +198,3 @@ def test_the_cores_of_a_machine_are_shared_among_ranks_and_workers(monkeypatch, 
     config = parse({"cluster": {"learners": 1, "engines": engines, "tensor_parallel": parts}})
     assert placement.cores_of_processes(config, "cpu") == expected
     assert placement.cores_of_processes(config, "cuda") == [()] * (1 + engines)
-
-
-@pytest.mark.parametrize(
-    "kind, where, advice",
-    [("train", "cluster", "to train there"), ("sft", "model.device", "a machine with a GPU"),
-     ("eval", "model.device", "a machine with a GPU")],
-)  # fmt: skip
-def test_one_process_does_not_work_on_the_cpu_beside_a_cluster(monkeypatch, kind, where, advice):
-    def config(device):
-        return parse({"kind": kind, "model": {"device": device}})
-
-    placement.refuse_cpu_beside_cluster(config("auto"), "cpu")
-    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.5:6379")
-    for device, picked in (("cpu", "cpu"), ("auto", "cuda")):
-        placement.refuse_cpu_beside_cluster(config(device), picked)
-    with pytest.raises(BadInput, match=f"has no GPU.*{advice}") as caught:
-        placement.refuse_cpu_beside_cluster(config("auto"), "cpu")
-    assert caught.value.where == where

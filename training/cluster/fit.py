@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from training.cluster import host_memory, layout, memory, splitting
 from training.cluster.memory import GIB, Line, Memory
-from training.cluster.processes import Node
+from training.cluster.processes import Node, joined_address
 from training.cluster.section import ClusterSection
 from training.cluster.shapes import ModelShape
 from training.errors import BadInput
@@ -44,6 +44,18 @@ def fitted(
         helps = advice(config, shape, memory_gib + machine.driver.total / GIB)  # the driver has taken its part
         raise BadInput(machine.refusal(f"{nodes[0].name} has {memory_gib:.1f} GiB free", helps), "cluster")
     return machine.section
+
+
+def refuse_cpu_beside_cluster(config: RunConfig, device: str) -> None:
+    """Raise `BadInput` for one process that would work on the CPU of a machine whose GPUs are those of a cluster."""
+    if device != "cpu" or config.model.device != "auto" or not joined_address(config.cluster.address):
+        return
+    why = "this machine has no GPU, and a run {} does not use the cluster that RAY_ADDRESS names: {}"
+    if config.kind != "train":
+        where = 'start it on a machine with a GPU, or set model.device = "cpu"'
+        raise BadInput(why.format(f"of kind {config.kind!r}", where), "model.device")
+    there = 'set cluster.engines and cluster.learners to "auto" to train there, or model.device = "cpu" to train here'
+    raise BadInput(why.format("in one process", there), "cluster")
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def place(config: RunConfig, device: str, failing: ExitStack, *, again: bool = F
     `placed` for `again` and what is raised.
     """
     if config.cluster.alone:
-        refuse_cpu_beside_cluster(config, device)
+        fit.refuse_cpu_beside_cluster(config, device)
         return Placement(config, device)
     packages = (REGISTRY[choose(config.engine.name)].package,)
     cluster = processes.start(config.cluster.address, packages=packages, again=again)
@@ -64,18 +64,6 @@ def place(config: RunConfig, device: str, failing: ExitStack, *, again: bool = F
     reservation = reserve(cluster, learners=section.learners, engines=section.engines, gpus=gpus, parts=parts)
     failing.callback(reservation.close)
     return Placement(config, device, cluster, reservation)
-
-
-def refuse_cpu_beside_cluster(config: RunConfig, device: str) -> None:
-    """Raise `BadInput` for one process that would work on the CPU of a machine whose GPUs are those of a cluster."""
-    if device != "cpu" or config.model.device != "auto" or not processes.joined_address(config.cluster.address):
-        return
-    why = "this machine has no GPU, and a run {} does not use the cluster that RAY_ADDRESS names: {}"
-    if config.kind != "train":
-        where = 'start it on a machine with a GPU, or set model.device = "cpu"'
-        raise BadInput(why.format(f"of kind {config.kind!r}", where), "model.device")
-    there = 'set cluster.engines and cluster.learners to "auto" to train there, or model.device = "cpu" to train here'
-    raise BadInput(why.format("in one process", there), "cluster")
 
 
 def placed(config: RunConfig, cluster: Cluster, device: str, *, again: bool = False) -> tuple[RunConfig, str]:
