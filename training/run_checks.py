@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from training import games, phases, players, suites
-from training.cluster import splitting
+from training.engines.choice import check_parts
 from training.errors import BadInput
 from training.games.log import check_settings
 from training.opponent_sections import MIRROR, SPEAKER, of_learner
@@ -63,7 +63,7 @@ def check_cluster(config: RunConfig) -> None:
         return
     if config.kind != "train":
         raise BadInput("only training has several processes: leave the section out", "cluster")
-    splitting.check_engine(config)
+    check_parts(config.engine.name, section.tensor_parallel)
 
 
 def _check_games(config: RunConfig) -> None:

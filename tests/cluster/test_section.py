@@ -35,7 +35,7 @@ def test_whatever_needs_more_is_not_alone(changes):
 
 def test_an_engine_that_splits_no_model_is_refused_at_the_start(tmp_path):
     config = parse({"cluster": {"engines": 2, "tensor_parallel": 2}, "engine": {"name": "transformers"}})
-    with pytest.raises(BadInput, match="only vLLM splits a model") as caught:
+    with pytest.raises(BadInput, match="transformers does not split a model") as caught:
         start(config, RunDir(tmp_path / "run"), tmp_path)
     assert caught.value.where == "cluster.tensor_parallel"
     assert not (tmp_path / "run").exists()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from training import bases
 from training.cluster import shapes
-from training.engines.choice import REGISTRY
+from training.engines.choice import check_parts
 from training.errors import BadInput
 
 if TYPE_CHECKING:
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from training.config import RunConfig
 
 FIELD = "cluster.tensor_parallel"
-
-
-def check_engine(config: RunConfig) -> None:
-    """Raise `BadInput` for an engine that splits no model."""
-    spec = REGISTRY.get(config.engine.name)  # auto has none yet
-    if config.cluster.tensor_parallel > 1 and spec is not None and not spec.splits:
-        raise BadInput("only vLLM splits a model over GPUs: set engine.name = vllm, or 1 here", FIELD)
 
 
 def obstacle(shape: ModelShape, parts: int) -> str:
@@ -47,7 +40,7 @@ def check(config: RunConfig, shape: ModelShape) -> None:
 
     `shape` is the learner's. Engines of other models are split into as many parts.
     """
-    check_engine(config)
+    check_parts(config.engine.name, config.cluster.tensor_parallel)
     parts = config.cluster.tensor_parallel
     if why := obstacle(shape, parts):
         raise BadInput(f"{why}: set a number that does", FIELD)

@@ -11,8 +11,7 @@ from typing import Any
 
 from training.engines.adapters import AdapterEngine
 from training.engines.base import EngineOptions
-from training.engines.choice import REGISTRY, choose
-from training.errors import BadInput
+from training.engines.choice import REGISTRY, check_parts, choose
 
 
 def make(name: str, model: str | Path, **options: Any) -> AdapterEngine:
@@ -22,7 +21,6 @@ def make(name: str, model: str | Path, **options: Any) -> AdapterEngine:
     Raises `BadInput` for an unknown engine or model, or one that cannot be split.
     """
     name, made_with = choose(name), EngineOptions(**options)
-    if made_with.tensor_parallel > 1 and not REGISTRY[name].splits:
-        raise BadInput(f"only vLLM splits a model, and this engine is {name}", "cluster.tensor_parallel")
+    check_parts(name, made_with.tensor_parallel)
     engine: AdapterEngine = resolve_name(REGISTRY[name].location)(model, made_with)
     return engine

@@ -40,5 +40,12 @@ def choose(name: str = AUTO) -> str:
     return name
 
 
+def check_parts(name: str, parts: int) -> None:
+    """Raise `BadInput` for a model in several parts on an engine that splits none; `auto` has chosen none yet."""
+    if parts > 1 and name in REGISTRY and not REGISTRY[name].splits:
+        able = " or ".join(engine for engine, spec in REGISTRY.items() if spec.splits)
+        raise BadInput(f"{name} does not split a model: set engine.name = {able}, or 1 here", "cluster.tensor_parallel")
+
+
 def _installed(name: str) -> bool:
     return importlib.util.find_spec(REGISTRY[name].package) is not None

@@ -129,7 +129,7 @@ def test_the_form_has_the_processes_of_a_run_but_no_address(client, base):
     split = {'config-["cluster", "tensor_parallel"]': "2", 'config-["engine", "name"]': "transformers"}
     response = send(client, {**data, **split})
     assert response.status_code == 400
-    assert "only vLLM splits a model over GPUs" in str(errors(response))
+    assert "transformers does not split a model" in str(errors(response))
     assert Run.objects.count() == 0
 
 
