@@ -1,7 +1,7 @@
 """Which of several engines gets a request: the one that holds most of its prompt, unless that one is busy.
 
-A pure rule about tokens and numbers. It follows consistent hashing with bounded loads (Mirrokni, Thorup and
-Zadimoghaddam 2018): an engine may have at most 1.25 times its equal share of the requests in flight, this one included.
+A pure rule about tokens and numbers. An engine may have at most 1.25 times its equal share of the requests in flight,
+this one included: the bound of consistent hashing with bounded loads (Mirrokni, Thorup and Zadimoghaddam 2018).
 Of the engines below that bound, the request goes to the one that has read the longest prefix of its prompt, in whole
 blocks; of equals, to the one with fewest requests in flight; of equals, to the first.
 """
