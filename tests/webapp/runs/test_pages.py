@@ -353,10 +353,10 @@ def test_tokens_are_tinted_by_advantage(page, researcher):
     shown = body(page("tokens", episode.run_id, 1, 0))
     assert 'class="tk masked" title="read, not sampled · id 1"' in shown
     assert (
-        'class="tk up-4" title="advantage +0.800 · log-prob −0.250 · trainer −0.260 · value (token) 0.500 · id 2"'
+        'class="tk up-4" title="advantage +0.800 · log-prob -0.250 · trainer -0.260 · value (token) 0.500 · id 2"'
         in shown
     )
-    assert 'class="tk down-2" title="advantage −0.400' in shown
+    assert 'class="tk down-2" title="advantage -0.400' in shown
     assert "<span>turn 0</span> <span>advantage 0.8</span>" in shown
 
 

@@ -86,9 +86,9 @@ def test_a_token_says_among_how_many_it_was_sampled():
     }
     read, turn = transcript.stretches(trace, {"advantages": [0.0, 1.0, 1.0, 1.0]}, None)
     assert [token.facts for token in turn.tokens] == [
-        "advantage +1.000 · log-prob −0.500 · one of 3 tokens allowed · id 2",
+        "advantage +1.000 · log-prob -0.500 · one of 3 tokens allowed · id 2",
         "log-prob 0.000 · forced: the only token allowed · id 3",
-        "advantage +1.000 · log-prob −2.000 · id 4",
+        "advantage +1.000 · log-prob -2.000 · id 4",
     ]
     assert [token.css for token in turn.tokens] == ["up-4", "plain", "up-4"]  # nothing is learned from the forced one
     assert read.tokens[0].css == "masked"

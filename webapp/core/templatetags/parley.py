@@ -53,7 +53,7 @@ def figure(value: float | str | None, digits: int = 3) -> str:
         return value or "—"
     if isinstance(value, int):
         return str(value)
-    short = f"{value:.{digits}g}"
+    short = f"{value:z.{digits}g}"
     return short if abs(float(short)) < 10**digits else f"{value:.0f}"
 
 

@@ -11,18 +11,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from training import games
 from training.errors import ParleyError
 from training.records import Scenario
 from webapp.core import files
-from webapp.core.templatetags.parley import figure
+from webapp.core.templatetags.parley import figure, signed
 from webapp.runs.episodes.replaying import Course
 from webapp.runs.models import Checkpoint, Run
 
 TINTS = 4  # classes of colour on each side of zero
-MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Stretch:
         """The lines of the margin; none beside what was only read."""
         if self.turn is None:
             return []
-        advantage = [f"advantage {short(self.advantage)}"] if self.advantage is not None else []
+        advantage = [f"advantage {figure(self.advantage)}"] if self.advantage is not None else []
         return [f"turn {self.turn}", *advantage, *([f"weights: step {self.step}"] if self.step is not None else [])]
 
 
@@ -212,26 +211,15 @@ def _allowed(trace: Mapping[str, Any], place: int) -> int:
 
 
 def _facts(trace: Mapping[str, Any], credit: Mapping[str, Any], place: int, advantage: float | None) -> str:
-    facts = [f"advantage {decimal(advantage, sign='+')}"] if advantage is not None else []
-    facts.append(f"log-prob {decimal(trace['logprobs'][place])}")
+    facts = [f"advantage {signed(advantage, 3)}"] if advantage is not None else []
+    facts.append(f"log-prob {trace['logprobs'][place]:z.3f}")
     if allowed := _allowed(trace, place):
         facts.append("forced: the only token allowed" if allowed == 1 else f"one of {allowed} tokens allowed")
     for name, title in (("logprobs", "trainer"), ("reference", "reference"), ("entropy", "entropy")):
         if credit.get(name):
-            facts.append(f"{title} {decimal(credit[name][place])}")
-    facts += [f"value ({head}) {decimal(values[place])}" for head, values in (credit.get("values") or {}).items()]
+            facts.append(f"{title} {credit[name][place]:z.3f}")
+    facts += [f"value ({head}) {values[place]:z.3f}" for head, values in (credit.get("values") or {}).items()]
     return " · ".join([*facts, f"id {trace['tokens'][place]}"])
-
-
-def decimal(value: float, sign: Literal["", "+"] = "") -> str:
-    """A number with three decimals and a minus sign; what rounds to zero has no sign."""
-    shown = f"{value:{sign}z.3f}"
-    return shown.replace("-", MINUS) if float(shown) else shown.removeprefix("+")
-
-
-def short(value: float | None) -> str:
-    """A number as `figure` writes it, with a minus sign; zero has no sign."""
-    return figure(None if value is None else value + 0.0).replace("-", MINUS)
 
 
 def _text(tokenizer: Any, token: int) -> str:

@@ -129,8 +129,7 @@ def tokens(request: HttpRequest, run_id: int, step: int, number: int) -> HttpRes
     """One conversation token by token."""
     run, episode = _episode(request, run_id, step, number)
     record = _record(episode)
-    returns = [(name, transcript.short(value)) for name, value in _returns(record)]
-    context = {"episode": episode, "returns": returns, "traces": transcript.traces(record, run)}
+    context = {"episode": episode, "returns": _returns(record), "traces": transcript.traces(record, run)}
     return page(request, run, "tokens", context)
 
 
