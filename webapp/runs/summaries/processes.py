@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,11 +67,6 @@ class ProcessRow:
         if self.status.requests is None:
             return "not an engine"
         return "" if self.status.pid else self.status.state
-
-
-def may_use_gpus(rows: Iterable[ProcessRow]) -> bool:
-    """Whether any process has a GPU, as far as their devices are known."""
-    return any(row.may_use_gpu for row in rows)
 
 
 def listed(status: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[ProcessRow, ...]:

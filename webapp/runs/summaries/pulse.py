@@ -15,7 +15,7 @@ from webapp.runs.attempts import LIVE
 from webapp.runs.models import Attempt, Event, Run
 from webapp.runs.querysets import ALIVE
 from webapp.runs.summaries.curves import phases
-from webapp.runs.summaries.processes import ProcessRow, listed, may_use_gpus
+from webapp.runs.summaries.processes import ProcessRow, listed
 
 QUIET_SECONDS = 20.0  # without progress for longer than this, the page says so
 LAST_STEPS = 4  # whose three intervals give the time left: a run's steps grow longer with its replies
@@ -54,8 +54,8 @@ class Pulse:
 
     @property
     def gpus(self) -> bool:
-        """Whether the table of processes has columns about GPUs."""
-        return may_use_gpus(self.processes)
+        """Whether any process has a GPU, as far as their devices are known."""
+        return any(row.may_use_gpu for row in self.processes)
 
 
 def pulse(run: Run) -> Pulse:
