@@ -47,8 +47,7 @@ def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> H
     asked = bool(run.config.get("calibration", {}).get("sets"))
     header["calibrates"] = run.kind == Run.Kind.TRAIN and (asked or run.game == services.QUESTIONS)
     verdict = "" if tab == "evaluation" else summaries.verdict(run)  # that tab begins with it
-    shown = {"verdict": verdict, "tab": tab, "back": tabs.address(request, run, tab)}
-    return render(request, f"runs/{tab}.html", {**context, **header, **shown})
+    return render(request, f"runs/{tab}.html", {**context, **header, "verdict": verdict, "tab": tab})
 
 
 @require_GET
@@ -103,7 +102,7 @@ def live(request: HttpRequest, run_id: int) -> HttpResponse:
     verdict = "" if request.GET.get("tab") == "evaluation" else summaries.verdict(run)  # as `page` shows it
     header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user), "verdict": verdict}
     changed = request.GET.get("state") != run.state  # the buttons are replaced only then, to keep the focus
-    context = {**header, "over": over, "changed": changed, "back": request.GET.get("back", "")}
+    context = {**header, "over": over, "changed": changed}
     return render_block(request, "runs/detail.html", "header", context, status=STOP_ASKING if over else 200)
 
 
@@ -195,7 +194,7 @@ def log(request: HttpRequest, run_id: int) -> HttpResponse:
     number = integer(request, "attempt", attempts[0].number if attempts else 0)
     attempt = next((attempt for attempt in attempts if attempt.number == number), None)
     context = {"run": run, "attempts": attempts, "shown": attempt, "over": run.state in OVER}
-    context["interrupted"] = pulse.interruption(run, number)
+    context["interrupted"] = pulse.interruption(attempt)
     if request.htmx:  # type: ignore[attr-defined]
         return render_block(request, "runs/log.html", "log", context, status=STOP_ASKING if context["over"] else 200)
     return page(request, run, "log", context)

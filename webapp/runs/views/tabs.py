@@ -1,24 +1,21 @@
-"""The tabs of a run's page: the address of each, to which the buttons above them return."""
+"""The page of a run to which the buttons above its tabs return."""
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
-
-from webapp.runs.models import Run
-
-
-def address(request: HttpRequest, run: Run, tab: str) -> str:
-    """The address of the tab that a request shows; that of the run's page opens other tabs in other states."""
-    if request.resolver_match is None or request.resolver_match.url_name != "detail":
-        return request.get_full_path()
-    page = reverse("runs:detail", args=[run.pk])
-    return f"{page}?tab=curves" if tab == "curves" else reverse(f"runs:{tab}", args=[run.pk])
+from django.urls import Resolver404, resolve
 
 
 def back(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Return to the tab on which a button was pressed, by its field `back`; to the run's page if that names another."""
-    page = reverse("runs:detail", args=[run_id])
-    tab = request.POST.get("back", "")
-    return redirect(tab if tab.startswith(page) else page)
+    """Return to the page of the run on which a button was pressed, by the browser's Referer; without one to its first
+    tab, which depends on the run's state.
+    """
+    try:
+        page = urlsplit(request.headers.get("referer", ""))._replace(scheme="", netloc="")
+        of_run = resolve(page.path).kwargs.get("run_id") == run_id
+    except (ValueError, Resolver404):
+        of_run = False
+    return redirect(page.geturl()) if of_run else redirect("runs:detail", run_id)
