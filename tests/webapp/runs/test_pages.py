@@ -5,7 +5,6 @@ import json
 import re
 import time
 import zipfile
-from urllib.parse import quote
 
 import pytest
 from django.urls import reverse
@@ -463,6 +462,18 @@ def test_the_configuration_says_what_each_field_means(page, researcher):
     assert "Peak learning rate of the policy." in shown
 
 
+def test_a_method_that_is_not_installed_has_the_meanings_of_no_other(page, researcher):
+    run = make_run(researcher)
+    for name in ("gone", ["mars"]):
+        run.config = {**run.config, "method": {"name": name, "gamma": 0.5}}
+        run.save()
+        shown = body(page("configuration", run.pk))
+        section = shown[shown.index("<h3>method</h3>") :].split("</table>")[0]
+        assert re.findall(r"<code>(.*?)</code>", section) == ["method"]
+        assert "0.5" in section
+        assert re.findall(r'<td class="quiet">(.*?)</td>', section) == ["How outcomes become credit."]
+
+
 def test_the_configuration_is_in_the_order_of_the_schema(page, researcher):
     made = RunConfig(name="made", model={"base": "tiny"}, method={"name": "mars"}).to_dict()
     unknown = {"a": 1, **made, "method": {"a": 2, **made["method"]}}
@@ -874,29 +885,26 @@ def test_a_run_that_is_alive_is_not_deleted(page, live_run):
     assert Run.objects.filter(pk=live_run.pk).exists()
 
 
-ACTIONS = ("stop", "resume", "pin", "archive")
+@pytest.mark.parametrize("action", ["stop", "resume", "pin", "archive"])
+def test_a_button_returns_to_the_page_on_which_it_was_pressed(page, researcher, action):
+    run, other = make_run(researcher, state="failed"), make_run(researcher, state="failed")
+    first, button = reverse("runs:detail", args=[run.pk]), reverse(f"runs:{action}", args=[run.pk])
 
+    def after(came):
+        return page.client.post(button, headers={"referer": came} if came else {})["Location"]
 
-@pytest.mark.parametrize("action", ACTIONS)
-def test_a_button_returns_to_the_tab_on_which_it_was_pressed(page, researcher, action):
-    run = make_run(researcher, state="failed")
-    address = {name: reverse(f"runs:{name}", args=[run.pk]) for name in ("detail", "log", "evaluation", action)}
-    log = f"{address['log']}?attempt=2"
-    for opened, tab in (
-        (log, log),
-        (address["evaluation"], address["evaluation"]),
-        (f"{address['detail']}?tab=curves", f"{address['detail']}?tab=curves"),
-        (address["detail"], address["log"]),  # a run that has failed opens on its log, and another one does not
+    for tab in (reverse("runs:log", args=[run.pk]) + "?attempt=2", f"{first}?tab=curves", first):
+        assert after(f"http://testserver{tab}") == tab
+    for elsewhere in (
+        "",
+        "http://[",
+        "http://testserver/runs/",
+        f"http://testserver{first}../{other.pk}/",
+        f"http://testserver{reverse('runs:detail', args=[other.pk])}",
+        f"http://testserver//elsewhere.example{first}",
     ):
-        Run.objects.filter(pk=run.pk).update(state="failed")
-        shown = page.client.get(opened).content.decode()
-        fields = re.findall(r'action="([^"]*)">.*?name="back" value="([^"]*)"', shown)
-        assert fields == [(reverse(f"runs:{name}", args=[run.pk]), tab) for name in ACTIONS]
-        polled = page("live", run.pk, query=f"?back={quote(tab, safe='')}")
-        assert polled.content.decode().count(f'name="back" value="{tab}"') == 4, "the buttons of another state"
-        assert page.client.post(address[action], {"back": tab})["Location"] == tab
-    for other in ("", "//elsewhere.example/", "https://elsewhere.example/", "/accounts/"):
-        assert page.client.post(address[action], {"back": other})["Location"] == address["detail"]
+        assert after(elsewhere) == first
+    assert after(f"https://elsewhere.example{first}?tab=curves") == f"{first}?tab=curves", "on this site"
 
 
 def test_resuming_a_run_that_succeeded_is_refused(page, researcher):

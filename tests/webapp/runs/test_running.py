@@ -8,7 +8,8 @@ from django.urls import reverse
 
 from tests.webapp.runs.making import in_turns, make_checkpoint, make_run
 from webapp.runs import attempts, batches
-from webapp.runs.models import Run
+from webapp.runs.models import Attempt, Run
+from webapp.runs.summaries import pulse
 
 pytestmark = pytest.mark.django_db
 ESTIMATE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 10}
@@ -180,6 +181,59 @@ def test_after_the_last_step_the_time_left_is_that_of_the_head_to_head(researche
     metrics(attempt, (1, 1000.0), (2, 1120.0))
     said(attempt, "evaluating", done=2, of=8)
     assert "<dd>about 3 min</dd>" in text(get("live", run)), "6 of 30 s each"
+
+
+def test_a_head_to_head_after_the_last_step_waits_for_no_step(researcher, get):
+    run, attempt = begun(researcher, steps=3)
+    metrics(attempt, (1, 1000.0), (2, 1120.0), (3, 1240.0))
+    attempts.give_back(attempt=attempt, exit_code=1, why="it crashed")
+    second = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
+    attempts.started(attempt=second, pid=2, pid_started=1.0, start_step=3, code_version="")
+    said(second, "evaluating", done=0, of=8)
+    assert time_left(get("live", run)) == "—no estimate"
+    assert "no step yet" not in text(get("live", run))
+
+
+def lapse(attempt):
+    Attempt.objects.filter(pk=attempt.pk).update(lease_until="2026-01-01T00:00:00Z")
+    assert attempts.lapse_overdue() == 1
+
+
+@pytest.mark.parametrize(
+    "end, why",
+    [(lambda attempt: attempts.give_back(attempt=attempt, exit_code=1, why="it crashed"), "it crashed"),
+     (lapse, "the worker w:1:1 was silent for ")],
+)  # fmt: skip
+@pytest.mark.parametrize("number", [2, 3])
+def test_an_attempt_says_what_ended_the_last_one_and_where_it_continues(researcher, get, end, why, number):
+    run, attempt = begun(researcher, steps=20)
+    metrics(attempt, (1, 1000.0), (2, 1120.0), (3, 1240.0))
+    end(attempt)
+    second = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
+    if number > 2:
+        attempts.renumber(attempt=second, number=number)
+    note = f"<strong>Attempt 1 was interrupted</strong>: {why}"
+    waiting = text(get("live", run))
+    assert note in waiting
+    assert f"Attempt {number} is starting." in waiting
+    attempts.started(attempt=second, pid=2, pid_started=1.0, start_step=2, code_version="")
+    waiting = text(get("live", run))
+    assert note in waiting
+    assert f"Attempt {number} continues from step 2." in waiting
+    metrics(second, (3, 2000.0))
+    assert "was interrupted" not in text(get("live", run))
+
+
+def test_steps_that_are_read_after_an_attempt_are_not_taken_for_its_own(researcher):
+    """Between the two reads the process starts at step 3 and its attempt gets steps 1 to 3 of the one before."""
+    run, attempt = begun(researcher, steps=20)
+    attempts.give_back(attempt=attempt, exit_code=1, why="it crashed")
+    second = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
+    before = Attempt.objects.get(pk=second.pk)
+    attempts.started(attempt=second, pid=2, pid_started=1.0, start_step=3, code_version="")
+    metrics(second, (1, 1000.0), (2, 1120.0), (3, 1240.0))
+    rows = list(run.metrics.values_list("step", "at", "values", "fence"))
+    assert pulse.of_attempt(rows, before) == []
 
 
 def test_the_empty_evaluation_leads_to_the_setting_and_to_a_head_to_head(researcher, get, client_of):

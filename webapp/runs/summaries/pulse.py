@@ -60,11 +60,12 @@ class Pulse:
 
 def pulse(run: Run) -> Pulse:
     """Read a run's pulse in two queries, and a third where an earlier attempt may have been interrupted."""
-    attempt = run.attempts.order_by("-number").annotate(progress_age=Now() - F("progressed_at")).defer("log").first()
+    newest = list(run.attempts.order_by("-number").annotate(progress_age=Now() - F("progressed_at")).defer("log")[:2])
+    attempt, before = next(iter(newest), None), next(iter(newest[1:]), None)
     alive = run.state in ALIVE
     current = attempt if attempt and alive and attempt.state in LIVE else None
     rows = list(run.metrics.order_by("-step").values_list("step", "at", "values", "fence")[:LAST_STEPS])
-    rows = _of_attempt(rows, current) if alive else rows
+    rows = of_attempt(rows, current) if alive else rows
     speeds = [values[name] for _, _, values, _ in rows[:1] for name in SPEEDS if values.get(name)]
     status: dict[str, Any] = current.status if current else {}
     done, total = _parts(status)
@@ -80,16 +81,16 @@ def pulse(run: Run) -> Pulse:
         training=_training(run),
         processes=listed(status, run.config) if current else (),
         warnings=tuple(str(why) for why in status.get("warnings", ())),
-        interrupted=interruption(run, current.number - 1) if current and not rows else None,
-        no_step="" if rows or run.kind not in STEPPING else "no step yet",
+        interrupted=interruption(before) if current and not rows else None,
+        no_step="no step yet" if run.kind in STEPPING and not rows and not 0 < run.steps <= run.step else "",
     )
 
 
-def interruption(run: Run, number: int) -> Event | None:
-    """What interrupted an attempt of a run; None if nothing did."""
-    if number < 1:
+def interruption(attempt: Attempt | None) -> Event | None:
+    """What interrupted an attempt; None if nothing did, or without an attempt."""
+    if attempt is None:
         return None
-    events = run.events.filter(kind="interrupted", attempt__number=number).select_related("attempt")
+    events = attempt.events.filter(kind__in=("interrupted", "lapsed")).select_related("attempt")
     return events.order_by("-pk").first()
 
 
@@ -103,9 +104,11 @@ Row = tuple[int, datetime, dict[str, Any], int]
 """Step, time, values and fence of one training step's metrics."""
 
 
-def _of_attempt(rows: Sequence[Row], attempt: Attempt | None) -> list[Row]:
-    """The steps that the attempt has made itself; none without an attempt."""
-    return [row for row in rows if attempt and row[3] == attempt.fence and row[0] > attempt.start_step]
+def of_attempt(rows: Sequence[Row], attempt: Attempt | None) -> list[Row]:
+    """The steps that the attempt has made itself; none without an attempt, or before its process has started."""
+    if attempt is None or attempt.pid is None:
+        return []
+    return [row for row in rows if row[3] == attempt.fence and row[0] > attempt.start_step]
 
 
 def _time_left(run: Run, status: Mapping[str, Any], rows: Sequence[Row]) -> float | None:
