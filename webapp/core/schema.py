@@ -57,41 +57,40 @@ def leaves(document: Any, schema: Mapping[str, Any], root: Mapping[str, Any], pa
     """Yield every leaf of `document` in order. Empty containers, and objects of whose values the schema says nothing,
     are leaves, too: they are edited as JSON.
     """
-    resolved = _resolved(schema, root, document)
-    has_fields = bool(resolved.get("properties")) or isinstance(resolved.get("additionalProperties"), dict)
+    part = resolved(schema, root, document)
+    has_fields = bool(part.get("properties")) or isinstance(part.get("additionalProperties"), dict)
     if isinstance(document, dict) and document and has_fields:
         for key, value in document.items():
-            inner = resolved.get("properties", {}).get(key) or resolved.get("additionalProperties") or {}
+            inner = part.get("properties", {}).get(key) or part.get("additionalProperties") or {}
             yield from leaves(value, inner if isinstance(inner, dict) else {}, root, (*path, key))
-    elif isinstance(document, list) and document and WORD not in resolved:
+    elif isinstance(document, list) and document and WORD not in part:
         for index, value in enumerate(document):
-            prefix = resolved.get("prefixItems", [])
-            inner = prefix[index] if index < len(prefix) else resolved.get("items", {})
+            prefix = part.get("prefixItems", [])
+            inner = prefix[index] if index < len(prefix) else part.get("items", {})
             described = {"description": schema["description"]} if "description" in schema else {}
             yield from leaves(
                 value, {**described, **inner} if isinstance(inner, dict) else described, root, (*path, index)
             )
     else:
         stated = {name: value for name, value in schema.items() if name in {"description", "title", "label"}}
-        yield Leaf(path, document, {**resolved, **stated})
+        yield Leaf(path, document, {**part, **stated})
 
 
-def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
-    """Follow references and pick the variant of a union that fits `value`."""
+def resolved(schema: Mapping[str, Any], root: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
+    """Follow references and pick the variant of a union that fits `value`; the union itself if none has its name."""
     if reference := schema.get("$ref"):
         target: Any = root
         for part in reference.removeprefix("#/").split("/"):
             target = target[part]
-        return _resolved(target, root, value)
+        return resolved(target, root, value)
     variants = schema.get("oneOf") or schema.get("anyOf")
     if not variants:
         return schema
     if mapping := schema.get("discriminator", {}).get("mapping"):
-        definition = (
-            mapping.get(value.get(schema["discriminator"]["propertyName"])) if isinstance(value, dict) else None
-        )
-        return _resolved({"$ref": definition}, root, value) if definition else schema
-    concrete = [_resolved(variant, root, value) for variant in variants]
+        name = value.get(schema["discriminator"]["propertyName"]) if isinstance(value, dict) else None
+        definition = mapping.get(name) if isinstance(name, str) else None
+        return resolved({"$ref": definition}, root, value) if definition else schema
+    concrete = [resolved(variant, root, value) for variant in variants]
     plain = [variant for variant in concrete if variant.get("type") != "null"]
     nullable = len(plain) < len(concrete)
     word = next((variant["const"] for variant in plain if "const" in variant), None)
@@ -164,8 +163,8 @@ def _words(schema: Mapping[str, Any]) -> Sequence[str]:
 
 def takes_one_field(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
     """Whether it is a number, a choice, yes or no, or a list of known words."""
-    resolved = _resolved(schema, root, None)
-    return "enum" in resolved or resolved.get("type") in {"boolean", "integer", "number"} or bool(_words(resolved))
+    part = resolved(schema, root, None)
+    return "enum" in part or part.get("type") in {"boolean", "integer", "number"} or bool(_words(part))
 
 
 BOUNDS = {

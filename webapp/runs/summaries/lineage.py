@@ -11,6 +11,7 @@ from django.db import connection
 
 from training import bases
 from training.errors import BadInput
+from webapp.core.schema import resolved
 from webapp.runs import presets
 from webapp.runs.models import Checkpoint
 
@@ -76,7 +77,7 @@ def note(base: str) -> str:
 
 def meaning(part: Mapping[str, Any]) -> str:
     """The description of a part of the schema, else the first line of its definition's description."""
-    return str(part.get("description") or _definition(part, presets.schema()).get("description", "")).split("\n")[0]
+    return str(part.get("description") or resolved(part, presets.schema(), None).get("description", "")).split("\n")[0]
 
 
 def described(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any, str]]]]:
@@ -97,23 +98,10 @@ def _in_order(values: Mapping[str, Any], properties: Mapping[str, Any]) -> list[
 
 
 def _rows(value: Any, part: Mapping[str, Any], schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any, str]]:
-    definition = _definition(part, schema, value)
+    definition = resolved(part, schema, value)
     if isinstance(value, dict) and value and "properties" in definition:
         for name, inner in _in_order(value, definition["properties"]):
             below = definition["properties"].get(name, {})
             yield from _rows(inner, below, schema, f"{path}.{name}" if path else name)
     else:
         yield path, value, part.get("description", "")
-
-
-def _definition(part: Mapping[str, Any], schema: Mapping[str, Any], value: Any = None) -> Mapping[str, Any]:
-    """The definition that a part of the schema refers to, else the part itself; of several, the value's own."""
-    choice = part.get("discriminator")
-    named = choice["mapping"].get(value.get(choice["propertyName"])) if choice and isinstance(value, dict) else None
-    chosen = [{"$ref": named}] if named else []
-    options = [*chosen, part, *part.get("anyOf", []), *part.get("oneOf", []), *part.get("allOf", [])]
-    for option in options:
-        if "$ref" in option:
-            definition: Mapping[str, Any] = schema["$defs"][option["$ref"].rsplit("/", 1)[-1]]
-            return definition
-    return part
