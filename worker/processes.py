@@ -82,7 +82,7 @@ def start(command: list[str], log: Path, env: Mapping[str, str]) -> Child:
 def last_line(output: str) -> str:
     """The last line of a process's output that is not empty, without the command that prints it; empty if none is."""
     last = next((line for line in reversed(output.splitlines()) if line.strip()), "")
-    return re.sub(r"^python -m training \w+: ", "", last)
+    return re.sub(r"^python -m training [\w -]+: ", "", last)
 
 
 def meanwhile(work: Callable[[], T], renew: Callable[[], None], every_s: float) -> T:

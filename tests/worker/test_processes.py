@@ -197,6 +197,8 @@ def test_the_last_line_is_the_last_that_is_not_empty():
 
 def test_the_last_line_is_without_the_command_that_prints_it():
     assert processes.last_line("python -m training resume: cluster: too few cores") == "cluster: too few cores"
+    assert processes.last_line("python -m training labels import: error: no file") == "error: no file"
+    assert processes.last_line("python -m training export-metrics: no file") == "no file"
 
 
 def test_a_lease_is_renewed_while_work_goes_on_in_a_thread():
