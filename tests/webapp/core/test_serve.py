@@ -9,6 +9,7 @@ from webapp.core.management.commands import serve
 @pytest.fixture
 def served(monkeypatch):
     uvicorn_options = {}
+    monkeypatch.setattr(serve.tempfile, "tempdir", None)  # which the command sets for the whole process
     monkeypatch.setattr(serve.uvicorn, "run", lambda app, **options: uvicorn_options.update(options, app=app))
     return uvicorn_options
 
