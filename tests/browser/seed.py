@@ -256,7 +256,8 @@ def chatty_run() -> int:
     why = "learner rank 0 (process 5754 on gpu-node-01) died while learning"
     Event.objects.create(run=run, attempt=first, at=now(), kind="interrupted", data={"why": why, "died": True})
     log = "\n".join(f"step {number} of 200: reward 0.1" for number in range(1, 201))
-    _attempt(run, {"phase": "starting", "at": time.time()}, silent_s=0, number=2, log=log)
+    status = {"phase": "starting", "at": time.time()}
+    _attempt(run, status, silent_s=0, number=2, pid=30_000, start_step=4, log=log)
     return run.pk
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_pages import SMALL
+from tests.browser.test_pages import SMALL, WIDE
 from tests.browser.wire import wire
 
 pytestmark = pytest.mark.slow
@@ -93,6 +93,19 @@ def test_a_log_begins_at_its_end_and_stays_where_it_is_read(visit, site):
     log.evaluate("box => { box.scrollTop = 50; window.before = box; }")
     page.wait_for_function("() => !window.before.isConnected")
     expect(log).to_have_js_property("scrollTop", 50)
+
+
+def test_a_button_returns_to_the_address_that_a_filter_has_pushed(visit, site):
+    page = visit("rosa", viewport=WIDE).page
+    log = f"{site.address}/runs/{site.seed('chatty_run')}/log/"
+    page.goto(f"{log}?attempt=1")
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.get_by_role("button", name="Unpin")).to_be_visible()
+    expect(page).to_have_url(f"{log}?attempt=1")
+    page.evaluate("history.pushState(null, '', '?attempt=2')")
+    page.get_by_role("button", name="Unpin").click()
+    expect(page.get_by_role("button", name="Pin", exact=True)).to_be_visible()
+    expect(page).to_have_url(f"{log}?attempt=2")
 
 
 def test_a_page_whose_site_is_away_says_that_it_is_stale(visit, site, silent):
