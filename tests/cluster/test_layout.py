@@ -1,5 +1,8 @@
 """Layouts: which process gets which GPU, what is chosen, and refusals with the field and the arithmetic."""
 
+import json
+from contextlib import suppress
+
 import pytest
 
 from tests.cluster.decoders import TINY
@@ -125,7 +128,7 @@ def test_what_has_no_room_is_refused_by_its_field(cluster, gpus, where, why):
 
 
 def test_only_vllm_splits_a_model():
-    with pytest.raises(BadInput, match="only vLLM") as caught:
+    with pytest.raises(BadInput, match="transformers does not split a model") as caught:
         plan(config({**AUTO, "tensor_parallel": 2}, engine={"name": "transformers"}), TINY, 8, 80)
     assert caught.value.where == "cluster.tensor_parallel"
 
@@ -187,7 +190,7 @@ def test_an_engine_that_does_not_fit():
     assert error.where == "engine"
     assert error.why.startswith("an engine needs ")
     assert advice(error)[0] == 'engine.dtype = "bfloat16"'
-    assert "cluster.tensor_parallel = 2" in advice(error)  # 28 heads
+    assert "cluster.tensor_parallel = 2 and cluster.engines = 2" in advice(error)  # 28 heads, and 4 GPUs are left
     assert error.shortfalls[0].memory.total > 38 * memory.GIB
 
 
@@ -203,10 +206,13 @@ def test_an_engine_and_a_rank_that_do_not_fit_are_both_refused():
     ]
     assert engine.memory.total > 28.3 * memory.GIB
     assert rank.memory.total > 28.3 * memory.GIB
-    assert engine.advice == ("cluster.tensor_parallel = 4",)
+    assert engine.advice == ("cluster.tensor_parallel = 4 and cluster.engines = 1",)
     assert 'LoRA adapters on weights with learn.dtype = "bfloat16"' in " ".join(rank.advice)
     assert error.why.startswith("an engine needs ")
-    assert "would fit with cluster.tensor_parallel = 4. Each of 4 learner ranks needs " in error.why
+    assert (
+        "would fit with cluster.tensor_parallel = 4 and cluster.engines = 1. Each of 4 learner ranks needs "
+        in error.why
+    )
 
 
 def test_what_does_not_fit_on_one_gpu_may_fit_on_two():
@@ -223,6 +229,50 @@ def test_engines_of_other_models_need_memory_too():
     alone, beside = (plan(config(AUTO, opponents=others), SHAPES["0.6b"], 1, 80) for others in ([], two))
     # 2 bytes × 596,049,920 and a cache of 1 GiB each
     assert beside.engine.total - alone.engine.total == 2 * (2 * 596_049_920 + memory.GIB)
+
+
+def followed(run, words, gpus):
+    """The configuration and the GPUs that advice names."""
+    if words.startswith("2 GPUs"):
+        return run, 2
+    words, _, enough = words.partition(" on at least ")
+    changes = run.to_dict()
+    for change in words.split(" and "):
+        if change.startswith("LoRA"):
+            changes["learn"] |= {"lora": changes["learn"]["lora"] or {}, "dtype": "bfloat16"}
+        else:
+            section, (name, value) = change.split(".")[0], change.split(".", 1)[1].split(" = ")
+            changes[section][name] = json.loads(value)
+    return parse(changes), int(enough.split()[0]) if enough else gpus
+
+
+def shortfalls(run, *machines):
+    """The processes that do not fit."""
+    try:
+        plan(run, SHAPES["7b"], *machines)
+    except DoesNotFit as error:
+        return error.shortfalls
+    return ()
+
+
+@pytest.mark.parametrize("gpus, per_node", [(1, 8), (2, 8), (3, 8), (8, 8), (8, 4)])
+@pytest.mark.parametrize("gib", [12, 24, 48])
+@pytest.mark.parametrize(
+    "section",
+    [AUTO, {"learners": 2, "engines": "auto"}, {"learners": "auto", "engines": 2}, AUTO | {"tensor_parallel": 2}],
+    ids=str,
+)
+def test_what_is_advised_helps(section, gib, gpus, per_node):
+    """It is not refused, but for another process, whose advice is another line."""
+    run = config(section, learn={"lora": False}, engine={"name": "vllm", "dtype": "float32", "cache_gib": 8.0})
+    first = ()
+    with suppress(BadInput):  # numbers for which there are too few GPUs, which is said without advice
+        first = shortfalls(run, gpus, gib, per_node)
+    for shortfall in first:
+        for words in shortfall.advice:
+            changed, enough = followed(run, words, gpus)
+            left = shortfalls(changed, enough, gib, per_node)
+            assert shortfall.where not in {each.where for each in left}, words
 
 
 def test_nothing_is_advised_that_does_not_help():

@@ -39,7 +39,7 @@ def test_heads_and_columns_are_divided(shape, parts, why):
 
 def test_only_vllm_splits_a_model():
     config = parse({"cluster": {"tensor_parallel": 2}, "engine": {"name": "transformers"}})
-    with pytest.raises(BadInput, match="only vLLM") as caught:
+    with pytest.raises(BadInput, match="transformers does not split a model") as caught:
         splitting.check(config, SHAPES["7b"])
     assert caught.value.where == "cluster.tensor_parallel"
 

@@ -110,10 +110,10 @@ def plan(config: RunConfig, shape: ModelShape, gpus: int, memory_gib: float, gpu
     shortfalls = []
     if not engine.fits(memory_gib):
         advice = changes_that_fit(config, ENGINE_CHANGES, lambda each: memory.engine(each, shape).fits(memory_gib))
-        advice += _parallel(config, shape, memory_gib, min(gpus, gpus_per_node))
+        advice += _parallel(config, shape, memory_gib, gpus, gpus_per_node)
         shortfalls.append(Shortfall("an engine", engine, "engine", tuple(advice)))
     if not least.fits(memory_gib):
-        advice = [*_more_ranks(section, learner_of, learners, gpus, memory_gib)]
+        advice = [*_more_ranks(section, learner_of, learners, memory_gib, gpus, gpus_per_node)]
         advice += changes_that_fit(
             config, LEARNER_CHANGES, lambda each: memory.learner(each, shape, learners).fits(memory_gib)
         )
@@ -210,13 +210,8 @@ def _learners(section: ClusterSection, learner_of: Callable[[int], Memory], gpus
 
 
 def _engines(section: ClusterSection, learners: int, gpus: int, gpus_per_node: int) -> list[tuple[Gpu, ...]]:
-    """Return the GPUs of each engine: what the learners leave of each node, in groups that lie on one node."""
-    groups: list[tuple[Gpu, ...]] = []
-    for first in range(0, gpus, gpus_per_node):
-        free = range(max(first, learners), min(first + gpus_per_node, gpus))
-        for place in range(0, len(free) - section.tensor_parallel + 1, section.tensor_parallel):
-            numbers = free[place : place + section.tensor_parallel]
-            groups.append(tuple(divmod(number, gpus_per_node) for number in numbers))
+    """Return the GPUs of each engine; raise `BadInput` if there are too few."""
+    groups = _groups(learners, section.tensor_parallel, gpus, gpus_per_node)
     wanted = section.engines
     if len(groups) < max(wanted, 1):
         raise BadInput(
@@ -226,6 +221,16 @@ def _engines(section: ClusterSection, learners: int, gpus: int, gpus_per_node: i
             "cluster.engines",
         )
     return groups[: wanted or len(groups)]
+
+
+def _groups(learners: int, parts: int, gpus: int, gpus_per_node: int) -> list[tuple[Gpu, ...]]:
+    """Return what the learners leave of each node, in groups of so many GPUs that lie on one node."""
+    groups: list[tuple[Gpu, ...]] = []
+    for first in range(0, gpus, gpus_per_node):
+        free = range(max(first, learners), min(first + gpus_per_node, gpus))
+        on_node = [divmod(number, gpus_per_node) for number in free]
+        groups += [tuple(on_node[place : place + parts]) for place in range(0, len(free) - parts + 1, parts)]
+    return groups
 
 
 Change = tuple[str, Callable[["RunConfig"], "RunConfig | None"]]
@@ -293,30 +298,43 @@ def _smaller_batch(config: RunConfig, fits: Callable[[RunConfig], bool]) -> str:
 
 
 def _more_ranks(
-    section: ClusterSection, learner_of: Callable[[int], Memory], ranks: int, gpus: int, gib: float
+    section: ClusterSection, learner_of: Callable[[int], Memory], ranks: int, gib: float, gpus: int, gpus_per_node: int
 ) -> Iterator[str]:
     """Yield the least number of further ranks with which a rank fits, and what else must change for them."""
-    parts = section.tensor_parallel
     for more in range(ranks + 1, MOST_PROCESSES + 1):
         if learner_of(more).fits(gib):
-            words = f"cluster.learners = {more}"
-            if more + parts > gpus:
-                yield f"{words} on at least {more + parts} GPUs"
-            elif more + section.engines * parts > gpus:
-                yield f"{words} and cluster.engines = {(gpus - more) // parts}"
-            else:
-                yield words
+            changed = section.model_copy(update={"learners": more})
+            yield from _with_room(f"cluster.learners = {more}", changed, gpus, gpus_per_node)
             return
 
 
-def _parallel(config: RunConfig, shape: ModelShape, gib: float, on_node: int) -> Iterator[str]:
-    """Yield the least `tensor_parallel` with which an engine fits."""
-    for parts in range(config.cluster.tensor_parallel + 1, on_node + 1):
-        if on_node % parts == 0 and not splitting.obstacle(shape, parts):
+def _parallel(config: RunConfig, shape: ModelShape, gib: float, gpus: int, gpus_per_node: int) -> Iterator[str]:
+    """Yield the least `tensor_parallel` with which an engine fits, and what else must change for it."""
+    for parts in range(config.cluster.tensor_parallel + 1, gpus_per_node + 1):
+        if not splitting.obstacle(shape, parts):
             changed = _changed(config, "cluster", tensor_parallel=parts)
             if changed is not None and memory.engine(changed, shape).fits(gib):
-                yield f"cluster.tensor_parallel = {parts}"
-                return
+                words = list(_with_room(f"cluster.tensor_parallel = {parts}", changed.cluster, gpus, gpus_per_node))
+                if words:
+                    yield from words
+                    return
+
+
+def _with_room(words: str, section: ClusterSection, gpus: int, gpus_per_node: int) -> Iterator[str]:
+    """Yield advice with the number of engines, or else of GPUs, for which there is room; nothing if there is none."""
+    learners, engines, parts = max(section.learners, 1), max(section.engines, 1), section.tensor_parallel
+
+    def room(count: int) -> int:
+        divided = min(count, gpus_per_node) % parts == 0
+        return len(_groups(learners, parts, count, gpus_per_node)) if divided else 0
+
+    if here := room(gpus):
+        yield words if here >= engines else f"{words} and cluster.engines = {here}"
+        return
+    least = learners + engines * parts
+    enough = next((count for count in range(least, least + 2 * gpus_per_node) if room(count) >= engines), None)
+    if enough is not None:
+        yield f"{words} on at least {enough} GPUs"
 
 
 def as_dict(layout: Layout) -> Mapping[str, Any]:
