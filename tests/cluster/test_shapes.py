@@ -128,5 +128,6 @@ def test_a_shape_is_named_or_a_file(tmp_path):
         with pytest.raises(BadInput, match=r"neither one of 0\.6b, 4b, 7b nor a config\.json"):
             shapes.named(text)
     file.write_text("{")
-    with pytest.raises(BadInput, match="not valid JSON"):
+    with pytest.raises(BadInput, match="not valid JSON") as caught:
         shapes.named(str(file))
+    assert caught.value.where == str(file)

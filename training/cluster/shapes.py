@@ -140,8 +140,9 @@ def of_model(base: str, folder: Path | None = None) -> ModelShape:
 
 def read(file: Path, name: str = "") -> ModelShape:
     """Return the shape in a Hugging Face `config.json`; raise `BadInput` naming the field that does not fit."""
+    config = _mapping(file)
     try:
-        return _shape(_mapping(file), name or file.absolute().parent.name)
+        return _shape(config, name or file.absolute().parent.name)
     except BadInput as error:
         raise BadInput(error.why, f"{file}: {error.where}") from error
 
