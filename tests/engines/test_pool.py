@@ -248,6 +248,41 @@ async def test_a_cancelled_load_is_not_taken_for_complete_where_its_engines_are_
     assert engines_of.loader._weights == []
 
 
+async def test_incomplete_weights_stay_so_while_an_engine_starts_again():
+    engines_of = Loads("open_model")
+
+    async def lost():
+        raise ProcessLost("a rank died")
+
+    with pytest.raises(ProcessLost):
+        await engines_of.loader.load_weights(lost, 1)
+    engines_of.loader._models["other"] = LoadedModel("transformers", "m", {})
+    restoring = asyncio.create_task(engines_of.loader.restore(engines_of.slots[1], 5.0))
+    await asyncio.sleep(0.05)
+    assert engines_of.loader.incomplete, "the other engine serves meanwhile, with half of the weights"
+    engines_of.open.set()
+    await restoring
+    await engines_of.load("a")
+    assert not engines_of.loader.incomplete
+
+
+async def test_an_engine_that_dies_while_others_load_does_not_serve():
+    """It has nothing to load itself, and so hears of its end from no call."""
+    engines_of = Loads("open_model")
+    slot = Slot(2, "starting", SimpleNamespace())
+    opening = asyncio.create_task(engines_of.loader.open_model("1", LoadedModel("transformers", "m", {})))
+    await asyncio.sleep(0.05)
+    restoring = asyncio.create_task(engines_of.loader.restore(slot, 5.0))
+    await asyncio.sleep(0.05)
+    slot.process = None
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    with pytest.raises(Gone):
+        await restoring
+    assert slot.state == "starting"
+
+
 async def test_what_follows_a_load_that_is_cancelled_when_it_has_just_begun_does_not_wait_for_it(ray_of_its_own, toy):
     """The pool's thread has begun it, and this one has not heard of that."""
     pool = pool_of(toy)

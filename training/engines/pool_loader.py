@@ -55,14 +55,15 @@ class PoolLoader:
         self._lock = asyncio.Lock()
         self._weights: list[Any] = []  # references to the chunks of the newest weights
         self._incomplete = ""
+        self._filling = False  # while weights arrive, for which requests wait
         self._ending: asyncio.Future[None] | None = None  # kept here, since the loop itself keeps no task alive
         self.version: int | None = None
         """The version of the newest weights, also while the engines load them; None = the model's own, or not named."""
 
     @property
     def incomplete(self) -> str:
-        """Why the weights of the engines are incomplete; empty if they are complete, or while engines load."""
-        return "" if self._lock.locked() else self._incomplete
+        """Why the weights of the engines are incomplete; empty if they are complete, or while new ones arrive."""
+        return "" if self._filling else self._incomplete
 
     async def load_weights(self, next_chunk: Callable[[], Awaitable[Any]], version: int | None) -> None:
         """Let the engines load new weights by references to their chunks, the last of which is followed by None.
@@ -74,7 +75,7 @@ class PoolLoader:
         try:
             self._weights.clear()
             self.version = version
-            self._incomplete = "the weights are incomplete"
+            self._incomplete, self._filling = "the weights are incomplete", True
             await self._call_all(targets, "begin_weights", version)
             while (chunk := await next_chunk()) is not None:
                 self._weights.append(chunk)
@@ -97,6 +98,7 @@ class PoolLoader:
             if failure is None:
                 raise
         finally:
+            self._filling = False
             self._release(targets)
 
     async def open_model(self, key: str, model: LoadedModel) -> None:
@@ -128,9 +130,15 @@ class PoolLoader:
             self._models[key].folder = folder
 
     async def restore(self, slot: Slot, limit_s: float) -> None:
-        """Load into a process that has started what the others have, and let it serve; `TimeoutError` after a limit."""
+        """Load into a process that has started what the others have, and let it serve; `TimeoutError` after a limit.
+
+        Raises `Gone` if the process has ended, also while others were loading.
+        """
+        process = slot.process
         async with self._lock:
             await asyncio.wait_for(self._restore(slot), limit_s)
+            if process is None or slot.process is not process:
+                raise Gone(f"{slot} is gone")
             slot.state = "serving"
 
     async def _restore(self, slot: Slot) -> None:
