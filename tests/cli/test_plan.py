@@ -46,6 +46,14 @@ def test_a_configuration_without_the_section_gets_its_lines(capsys, large):
     assert again["processes"] == reported["processes"]
 
 
+def test_the_lines_for_a_gpu_each_are_planned_again_as_they_are(capsys, large):
+    words = (str(large), "--gpus", "2", "--shape", "0.6b")
+    reported = planned(capsys, *words)
+    assert reported["toml"] == '[cluster]\nlearners = 1\nengines = 1\naddress = "local"'
+    large.write_text(large.read_text() + reported["toml"])
+    assert planned(capsys, *words)["processes"] == reported["processes"]
+
+
 def test_the_tables_have_every_process_and_line(capsys, large):
     assert main(["plan", str(large), "--gpus", "16", "--gpus-per-node", "4", "--shape", "7b"]) == 0
     lines = capsys.readouterr().out.splitlines()

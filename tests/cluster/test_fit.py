@@ -1,7 +1,10 @@
 """Whether a run fits where it starts: numbers are chosen, and what does not fit is refused with the arithmetic."""
 
+import re
+
 import pytest
 
+from tests.cluster.advice import followed
 from training.cluster import layout, memory, shapes
 from training.cluster.fit import fitted, refuse_cpu_beside_cluster
 from training.cluster.memory import GIB
@@ -116,6 +119,34 @@ def test_the_workers_of_an_engine_take_cores_of_one_node():
         on(3, 3, 3)
     with pytest.raises(BadInput, match=r"3 engines of 2 cores on one node cannot be placed .*: node-0 3, node-1"):
         on(3, 3, 3, 1)
+
+
+def test_one_engine_and_one_rank_on_two_gpus_are_processes_of_their_own():
+    config = parse({"cluster": {"engines": "auto", "learners": "auto"}})
+    assert fitted(config, SHAPE, nodes(2), 80.0).address == "local"
+    assert fitted(config, SHAPE, nodes(1, 1), 80.0, joined=True).address == "", "that of the cluster it has joined"
+
+
+def test_engines_of_several_gpus_need_nodes_that_have_as_many():
+    config = parse({"cluster": {"engines": "auto", "learners": 2, "tensor_parallel": 8}, "engine": {"name": "vllm"}})
+    with pytest.raises(BadInput, match="on the nodes: node-0 8, node-1 4, node-2 4, node-3 4, node-4 4") as caught:
+        fitted(config, SHAPE, nodes(8, 4, 4, 4, 4), 80.0)
+    assert caught.value.where == "cluster.engines"
+
+
+@pytest.mark.parametrize(
+    "cluster, joined",
+    [({}, True), ({"engines": "auto", "learners": "auto"}, True), ({"engines": 2, "learners": 2}, True),
+     ({"engines": 2, "learners": 2}, False)],
+)  # fmt: skip
+@pytest.mark.parametrize("gib", [8.0, 10.0, 12.0])
+def test_what_is_advised_without_gpus_fits(cluster, gib, joined):
+    config = parse({"cluster": cluster, "learn": {"tokens_per_batch": 1024, "lora": False}})
+    with pytest.raises(BadInput) as caught:
+        fitted(config, SHAPE, nodes(0), gib, joined=joined)
+    words = re.search(r"would fit with (.*?)\. A learner", caught.value.why)
+    for each in words[1].split(", or with ") if words else []:
+        fitted(followed(config, each), SHAPE, nodes(0), gib, joined=joined)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """Layouts: which process gets which GPU, what is chosen, and refusals with the field and the arithmetic."""
 
-import json
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
+from tests.cluster.advice import followed
 from tests.cluster.decoders import TINY
 from training.cluster import memory
 from training.cluster.layout import DoesNotFit, as_dict, plan
@@ -111,7 +112,7 @@ def test_an_engine_of_several_gpus_lies_on_one_node():
             "2 learner ranks and 4 engines of 2 GPUs each are more than there are GPUs: 8",
         ),
         ({**AUTO, "tensor_parallel": 3}, 8, "cluster.tensor_parallel", "does not divide the 4 attention heads of tiny"),
-        ({**AUTO, "tensor_parallel": 4}, 6, "cluster.tensor_parallel", "4 does not divide the 6 GPUs of a node"),
+        ({**AUTO, "tensor_parallel": 4}, 2, "cluster.tensor_parallel", "4 GPUs are more than the 2 of a node"),
         (
             {"learners": 9, "engines": 2, "tensor_parallel": 4},
             17,
@@ -231,21 +232,6 @@ def test_engines_of_other_models_need_memory_too():
     assert beside.engine.total - alone.engine.total == 2 * (2 * 596_049_920 + memory.GIB)
 
 
-def followed(run, words, gpus):
-    """The configuration and the GPUs that advice names."""
-    if words.startswith("2 GPUs"):
-        return run, 2
-    words, _, enough = words.partition(" on at least ")
-    changes = run.to_dict()
-    for change in words.split(" and "):
-        if change.startswith("LoRA"):
-            changes["learn"] |= {"lora": changes["learn"]["lora"] or {}, "dtype": "bfloat16"}
-        else:
-            section, (name, value) = change.split(".")[0], change.split(".", 1)[1].split(" = ")
-            changes[section][name] = json.loads(value)
-    return parse(changes), int(enough.split()[0]) if enough else gpus
-
-
 def shortfalls(run, *machines):
     """The processes that do not fit."""
     try:
@@ -255,23 +241,31 @@ def shortfalls(run, *machines):
     return ()
 
 
-@pytest.mark.parametrize("gpus, per_node", [(1, 8), (2, 8), (3, 8), (8, 8), (8, 4)])
+@pytest.mark.parametrize("gpus, per_node", [(1, 8), (2, 8), (3, 8), (7, 8), (8, 8), (8, 4)])
 @pytest.mark.parametrize("gib", [12, 24, 48])
 @pytest.mark.parametrize(
     "section",
-    [AUTO, {"learners": 2, "engines": "auto"}, {"learners": "auto", "engines": 2}, AUTO | {"tensor_parallel": 2}],
+    [AUTO, {}, {"learners": 2, "engines": "auto"}, {"learners": "auto", "engines": 2}, AUTO | {"tensor_parallel": 2}],
     ids=str,
 )
-def test_what_is_advised_helps(section, gib, gpus, per_node):
+@pytest.mark.parametrize(
+    "other", [{}, {"engine": {"name": "transformers"}}, {"opponents": [{"source": "smollm2-135m"}]}]
+)
+def test_what_is_advised_helps(section, other, gib, gpus, per_node):
     """It is not refused, but for another process, whose advice is another line."""
-    run = config(section, learn={"lora": False}, engine={"name": "vllm", "dtype": "float32", "cache_gib": 8.0})
+    engine = {"name": "vllm", "dtype": "float32", "cache_gib": 8.0} | other.get("engine", {})
+    run = config(section, learn={"lora": False}, **other | {"engine": engine})
     first = ()
     with suppress(BadInput):  # numbers for which there are too few GPUs, which is said without advice
         first = shortfalls(run, gpus, gib, per_node)
     for shortfall in first:
         for words in shortfall.advice:
-            changed, enough = followed(run, words, gpus)
-            left = shortfalls(changed, enough, gib, per_node)
+            if words.startswith("2 GPUs"):
+                changed, enough = run, 2
+            else:
+                change, _, least = words.partition(" on at least ")
+                changed, enough = followed(run, change), int(least.split()[0]) if least else gpus
+            left = shortfalls(changed, enough, gib, per_node)  # which raises for numbers that have no room
             assert shortfall.where not in {each.where for each in left}, words
 
 
@@ -288,3 +282,39 @@ def test_the_shipped_configurations_fit_their_gpus(name, gpus, learners, engines
     assert (len(layout.learners), len(layout.engines), layout.spare) == (learners, engines, ())
     chosen = plan(run.model_copy(update={"cluster": config(AUTO).cluster}), of_model(run.model.base), gpus, 80)
     assert (chosen.learners, chosen.engines) == (layout.learners, layout.engines)
+
+
+def test_one_engine_and_one_rank_on_a_gpu_each_are_no_single_process():
+    """Each fits its GPU; together they would not fit one."""
+    run = config(AUTO, learn={"lora": False, "dtype": "bfloat16"}, engine={"dtype": "bfloat16", "cache_gib": 40.0})
+    layout = plan(run, SHAPES["0.6b"], 2, 48)
+    assert (layout.section.learners, layout.section.engines, layout.shared) == (1, 1, False)
+    assert (layout.section.address, layout.section.alone) == ("local", False)
+    again = plan(run.model_copy(update={"cluster": layout.section}), SHAPES["0.6b"], 2, 48)
+    assert places(again) == places(layout)
+    alone = refused(config({}, learn=run.learn.to_dict(), engine=run.engine.to_dict()), SHAPES["0.6b"], 2, 48)
+    assert advice(alone)[0] == 'cluster.address = "local" on at least 2 GPUs'
+
+
+def test_no_more_processes_are_chosen_than_a_configuration_may_state():
+    section = plan(config(AUTO), SHAPES["0.6b"], 8192, 80).section
+    assert (section.learners, section.engines) == (1024, 1024)
+
+
+def test_ranks_that_would_need_more_than_fewer_of_them_are_not_chosen():
+    """Several ranks gather embeddings and head, of which a single one has no copy."""
+    wide = replace(TINY, layers=2, hidden=512, intermediate=512, vocabulary=256_000)
+    small = {"dtype": "bfloat16", "max_running": 4, "cache_gib": 0.1}
+    run = config(AUTO, learn={"lora": {"rank": 8}, "dtype": "bfloat16", "tokens_per_batch": 256}, engine=small)
+    one, two = (memory.learner(run, wide, ranks).total for ranks in (1, 2))
+    assert one < two
+    gib = (one + two) / 2 / memory.GIB / 0.95
+    assert plan(run, wide, 8, gib).section.learners == 1
+
+
+def test_a_rank_and_an_engine_that_is_split_fill_the_gpus_of_a_node():
+    layout = plan(config(AUTO | {"tensor_parallel": 2}), SHAPES["0.6b"], 7, 80)
+    assert places(layout) == {
+        "driver": (0, ()), "learner 0": (0, (0,)),
+        "engine 0": (0, (1, 2)), "engine 1": (0, (3, 4)), "engine 2": (0, (5, 6)),
+    }  # fmt: skip

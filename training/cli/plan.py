@@ -124,7 +124,8 @@ def _with_engine(config: RunConfig, *, on_gpus: bool) -> RunConfig:
 
 def _toml(section: ClusterSection) -> str:
     """Return the lines of a configuration that state the numbers that were chosen."""
-    return "\n".join(["[cluster]", f"learners = {section.learners}", f"engines = {section.engines}"])
+    address = [f'address = "{section.address}"'] if section.address else []
+    return "\n".join(["[cluster]", f"learners = {section.learners}", f"engines = {section.engines}", *address])
 
 
 def show(result: dict[str, Any]) -> str:

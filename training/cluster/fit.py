@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from training import engines
 from training.cluster import host_memory, layout, memory, splitting
 from training.cluster.memory import GIB, Line, Memory
 from training.cluster.processes import Node, joined_address
@@ -18,6 +19,7 @@ SMALL = GIB // 20
 
 if TYPE_CHECKING:
     from training.config import RunConfig
+    from training.engines.adapters import AdapterEngine
 
 
 def fitted(
@@ -36,12 +38,15 @@ def fitted(
             why += "cluster.address and RAY_ADDRESS, or join a cluster with a GPU for each process"
             raise BadInput(why, "cluster.address")
         on_node = max(node.gpus for node in nodes)
-        return layout.plan(config, shape, gpus, memory_gib, on_node).section
+        section = layout.plan(config, shape, gpus, memory_gib, on_node).section
+        _check_nodes(section, nodes)
+        return section.model_copy(update={"address": config.cluster.address}) if joined else section
     machine = on_machine(config, shape, joined=joined)
     _check_cores(machine.section, nodes)
     alone = machine.section.alone and not joined  # which takes less than both, one after the other
     if len(nodes) == 1 and not alone and machine.needed > memory_gib * GIB:
-        helps = advice(config, shape, memory_gib + machine.driver.total / GIB)  # the driver has taken its part
+        free = memory_gib + machine.driver.total / GIB  # the driver has taken its part
+        helps = advice(config, shape, free, joined=joined)
         raise BadInput(machine.refusal(f"{nodes[0].name} has {memory_gib:.1f} GiB free", helps), "cluster")
     return machine.section
 
@@ -56,6 +61,12 @@ def refuse_cpu_beside_cluster(config: RunConfig, device: str) -> None:
         raise BadInput(why.format(f"of kind {config.kind!r}", where), "model.device")
     there = 'set cluster.engines and cluster.learners to "auto" to train there, or model.device = "cpu" to train here'
     raise BadInput(why.format("in one process", there), "cluster")
+
+
+def make_engine(config: RunConfig, *model: Any, device: str, **options: Any) -> AdapterEngine:
+    """Return an engine in this process, as `engines.make` does; raise `BadInput` for the CPU beside a cluster."""
+    refuse_cpu_beside_cluster(config, device)
+    return engines.make(*model, device=device, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +144,11 @@ def on_machine(config: RunConfig, shape: ModelShape, *, joined: bool = False) ->
     )
 
 
-def advice(config: RunConfig, shape: ModelShape, memory_gib: float) -> list[str]:
+def advice(config: RunConfig, shape: ModelShape, memory_gib: float, *, joined: bool = False) -> list[str]:
     """Return what would let a run fit a machine without GPUs: fewer engines or ranks, or other settings."""
 
     def fits(each: RunConfig) -> bool:
-        return on_machine(each, shape).memory.total <= memory_gib * GIB
+        return on_machine(each, shape, joined=joined).memory.total <= memory_gib * GIB
 
     fewer = []
     for name in ("engines", "learners"):
@@ -147,6 +158,15 @@ def advice(config: RunConfig, shape: ModelShape, memory_gib: float) -> list[str]
                 fewer.append(f"cluster.{name} = {count}")
                 break
     return fewer + layout.changes_that_fit(config, layout.LEARNER_CHANGES + layout.ENGINE_CHANGES, fits)
+
+
+def _check_nodes(section: ClusterSection, nodes: Sequence[Node]) -> None:
+    """Raise `BadInput` for engines of several GPUs for which nodes of different sizes have too few."""
+    parts = section.tensor_parallel
+    if sum(node.gpus // parts for node in nodes) < section.engines:
+        each = ", ".join(f"{node.name} {node.gpus}" for node in nodes)
+        why = f"{section.engines} engines of {parts} GPUs on one node cannot be placed on the nodes: {each}"
+        raise BadInput(f"{why}. Lower cluster.engines or cluster.tensor_parallel", "cluster.engines")
 
 
 def _check_cores(section: ClusterSection, nodes: Sequence[Node]) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from training.cluster import host_memory, memory, splitting
 from training.cluster.memory import GIB, MARGIN, Memory
-from training.cluster.section import AUTO, MOST_PROCESSES, ClusterSection
+from training.cluster.section import AUTO, LOCAL, MOST_PROCESSES, ClusterSection
 from training.errors import BadInput
 from training.sections import LoraConfig
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Gpu = tuple[int, int]
 """A node and the number of a GPU on it, both from 0."""
 GPUS_PER_LEARNER = 4
+MORE_GPUS = 64
+"""Advice names at most so many further GPUs."""
 """GPUs for which `auto` takes one learner rank: a rule of thumb for long replies, which take longer to sample."""
 LOWER = 'Lower cluster.engines or cluster.learners, or write "auto"'
 SMALLEST_BATCH = 64
@@ -101,30 +103,32 @@ def plan(config: RunConfig, shape: ModelShape, gpus: int, memory_gib: float, gpu
     """Return the layout of a training run on so many GPUs of `memory_gib` each. Raises `BadInput`, and `DoesNotFit`."""
     section = config.cluster
     _check_tensor_parallel(config, shape, min(gpus, gpus_per_node))
-    learner_of = partial(memory.learner, config, shape)
+    learner_of = cache(partial(memory.learner, config, shape))
     engine = memory.engine(config, shape)
     if section.alone or gpus == 1:
         return _shared(config, shape, gpus, memory_gib, gpus_per_node)
     learners = _learners(section, learner_of, gpus, memory_gib)
+    engines = _engines(section, learners, gpus, gpus_per_node)
     least = learner_of(learners)
+    room = partial(_room, learner_of if least.fits(memory_gib) else None, memory_gib, gpus_per_node)
     shortfalls = []
     if not engine.fits(memory_gib):
         advice = changes_that_fit(config, ENGINE_CHANGES, lambda each: memory.engine(each, shape).fits(memory_gib))
-        advice += _parallel(config, shape, memory_gib, gpus, gpus_per_node)
+        advice += _parallel(config, shape, memory_gib, gpus, gpus_per_node, room)
         shortfalls.append(Shortfall("an engine", engine, "engine", tuple(advice)))
     if not least.fits(memory_gib):
-        advice = [*_more_ranks(section, learner_of, learners, memory_gib, gpus, gpus_per_node)]
+        room = partial(_room, learner_of, memory_gib, gpus_per_node)
+        advice = [*_more_ranks(section, learner_of, learners, memory_gib, gpus, room)]
         advice += changes_that_fit(
             config, LEARNER_CHANGES, lambda each: memory.learner(each, shape, learners).fits(memory_gib)
         )
         shortfalls.append(Shortfall(_name(learners), least, "cluster.learners", tuple(advice)))
     if shortfalls:
         raise DoesNotFit(memory_gib, *shortfalls)
-    engines = _engines(section, learners, gpus, gpus_per_node)
     every = [divmod(number, gpus_per_node) for number in range(gpus)]
     used = {*every[:learners], *(gpu for group in engines for gpu in group)}
     return Layout(
-        section.model_copy(update={"learners": learners, "engines": len(engines)}),
+        _stated(section, learners, len(engines)),
         tuple(every[:learners]),
         tuple(engines),
         tuple(gpu for gpu in every if gpu not in used),
@@ -134,6 +138,14 @@ def plan(config: RunConfig, shape: ModelShape, gpus: int, memory_gib: float, gpu
         driver=host_memory.driver(config, shape),
         store=host_memory.store(config, shape),
     )
+
+
+def _stated(section: ClusterSection, learners: int, engines: int) -> ClusterSection:
+    """Return the section with these numbers, of processes that each have GPUs: one and one would be one process, if it
+    did not also say where they are.
+    """
+    chosen = section.model_copy(update={"learners": learners, "engines": engines})
+    return chosen.model_copy(update={"address": LOCAL}) if chosen.alone else chosen
 
 
 def _name(learners: int) -> str:
@@ -148,11 +160,9 @@ def _count(number: int, noun: str) -> str:
 def _check_tensor_parallel(config: RunConfig, shape: ModelShape, on_node: int) -> None:
     splitting.check(config, shape)
     parts = config.cluster.tensor_parallel
-    if on_node % parts:
-        raise BadInput(
-            f"{parts} does not divide the {on_node} GPUs of a node, on which an engine lies: set a number that does",
-            splitting.FIELD,
-        )
+    if parts > on_node:
+        why = f"{parts} GPUs are more than the {on_node} of a node, on which an engine lies"
+        raise BadInput(why, splitting.FIELD)
 
 
 def _shared(config: RunConfig, shape: ModelShape, gpus: int, gib: float, gpus_per_node: int) -> Layout:
@@ -172,7 +182,8 @@ def _shared(config: RunConfig, shape: ModelShape, gpus: int, gib: float, gpus_pe
 
         advice = changes_that_fit(config, LEARNER_CHANGES + ENGINE_CHANGES, fits)
         if learner.fits(gib) and engine.fits(gib):
-            advice.insert(0, "2 GPUs, one for the learner and one for the engine")
+            one_each = "2 GPUs, one for the learner and one for the engine"
+            advice.insert(0, f'cluster.address = "{LOCAL}" on at least 2 GPUs' if section.alone else one_each)
         raise DoesNotFit(gib, Shortfall("learner and engine on one GPU", together, "cluster", tuple(advice)))
     spare = tuple(divmod(number, gpus_per_node) for number in range(1, gpus))
     chosen = section.model_copy(update={"learners": 1, "engines": 1})
@@ -200,13 +211,14 @@ def _learners(section: ClusterSection, learner_of: Callable[[int], Memory], gpus
         raise BadInput(f"{ranks} and {engines}{parts} are more than there are GPUs: {gpus}. {LOWER}", where)
     if stated != AUTO:
         return stated
-    most = gpus - wanted
+    most = min(gpus - wanted, MOST_PROCESSES)
     if most < 1:
         engines = _count(section.engines, "engine")
         why = f"{engines} and at least 1 learner rank are more than there are GPUs: {gpus}. {LOWER}"
         raise BadInput(why, "cluster.engines")
     least = next((ranks for ranks in range(1, most + 1) if learner_of(ranks).fits(gib)), most)
-    return min(max(least, gpus // GPUS_PER_LEARNER, 1), most)
+    usual = min(max(least, gpus // GPUS_PER_LEARNER, 1), most)
+    return usual if learner_of(usual).fits(gib) else least
 
 
 def _engines(section: ClusterSection, learners: int, gpus: int, gpus_per_node: int) -> list[tuple[Gpu, ...]]:
@@ -220,7 +232,7 @@ def _engines(section: ClusterSection, learners: int, gpus: int, gpus_per_node: i
             "Lower cluster.engines, cluster.learners or cluster.tensor_parallel",
             "cluster.engines",
         )
-    return groups[: wanted or len(groups)]
+    return groups[: wanted or MOST_PROCESSES]
 
 
 def _groups(learners: int, parts: int, gpus: int, gpus_per_node: int) -> list[tuple[Gpu, ...]]:
@@ -297,42 +309,68 @@ def _smaller_batch(config: RunConfig, fits: Callable[[RunConfig], bool]) -> str:
     return ""
 
 
+Room = Callable[[ClusterSection, int], int]
+"""For how many engines there is room beside the ranks of a section, on so many GPUs."""
+
+
+def _room(
+    learner_of: Callable[[int], Memory] | None, gib: float, gpus_per_node: int, section: ClusterSection, gpus: int
+) -> int:
+    """Return the number of engines, as `Room`. With `learner_of`, ranks that do not fit leave room for none."""
+    try:
+        ranks = _learners(section, learner_of, gpus, gib) if learner_of else max(section.learners, 1)
+    except BadInput:
+        return 0
+    if learner_of and not learner_of(ranks).fits(gib):
+        return 0
+    return len(_groups(ranks, section.tensor_parallel, gpus, gpus_per_node))
+
+
 def _more_ranks(
-    section: ClusterSection, learner_of: Callable[[int], Memory], ranks: int, gib: float, gpus: int, gpus_per_node: int
+    section: ClusterSection, learner_of: Callable[[int], Memory], ranks: int, gib: float, gpus: int, room: Room
 ) -> Iterator[str]:
     """Yield the least number of further ranks with which a rank fits, and what else must change for them."""
     for more in range(ranks + 1, MOST_PROCESSES + 1):
         if learner_of(more).fits(gib):
             changed = section.model_copy(update={"learners": more})
-            yield from _with_room(f"cluster.learners = {more}", changed, gpus, gpus_per_node)
+            yield from _with_room(f"cluster.learners = {more}", changed, gpus, room)
             return
 
 
-def _parallel(config: RunConfig, shape: ModelShape, gib: float, gpus: int, gpus_per_node: int) -> Iterator[str]:
+def _parallel(
+    config: RunConfig, shape: ModelShape, gib: float, gpus: int, gpus_per_node: int, room: Room
+) -> Iterator[str]:
     """Yield the least `tensor_parallel` with which an engine fits, and what else must change for it."""
     for parts in range(config.cluster.tensor_parallel + 1, gpus_per_node + 1):
-        if not splitting.obstacle(shape, parts):
-            changed = _changed(config, "cluster", tensor_parallel=parts)
-            if changed is not None and memory.engine(changed, shape).fits(gib):
-                words = list(_with_room(f"cluster.tensor_parallel = {parts}", changed.cluster, gpus, gpus_per_node))
-                if words:
-                    yield from words
-                    return
+        changed = _changed(config, "cluster", tensor_parallel=parts)
+        if changed is None or not _splits(changed, shape) or not memory.engine(changed, shape).fits(gib):
+            continue
+        if words := [*_with_room(f"cluster.tensor_parallel = {parts}", changed.cluster, gpus, room)]:
+            yield from words
+            return
 
 
-def _with_room(words: str, section: ClusterSection, gpus: int, gpus_per_node: int) -> Iterator[str]:
-    """Yield advice with the number of engines, or else of GPUs, for which there is room; nothing if there is none."""
-    learners, engines, parts = max(section.learners, 1), max(section.engines, 1), section.tensor_parallel
+def _splits(config: RunConfig, shape: ModelShape) -> bool:
+    """Return whether its engine splits all its models into so many parts."""
+    try:
+        splitting.check(config, shape)
+    except BadInput:
+        return False
+    return True
 
-    def room(count: int) -> int:
-        divided = min(count, gpus_per_node) % parts == 0
-        return len(_groups(learners, parts, count, gpus_per_node)) if divided else 0
 
-    if here := room(gpus):
-        yield words if here >= engines else f"{words} and cluster.engines = {here}"
+def _with_room(words: str, section: ClusterSection, gpus: int, room: Room) -> Iterator[str]:
+    """Yield advice with the number of engines, or else of GPUs, for which there is room; nothing if none is found."""
+    engines, parts = max(section.engines, 1), section.tensor_parallel
+    if room(section, gpus) >= engines:
+        yield words
         return
-    least = learners + engines * parts
-    enough = next((count for count in range(least, least + 2 * gpus_per_node) if room(count) >= engines), None)
+    for fewer in range(engines - 1, 0, -1):
+        if room(section.model_copy(update={"engines": fewer}), gpus) >= fewer:
+            yield f"{words} and cluster.engines = {fewer}"
+            return
+    least = max(gpus + 1, max(section.learners, 1) + engines * parts)
+    enough = next((count for count in range(least, least + MORE_GPUS) if room(section, count) >= engines), None)
     if enough is not None:
         yield f"{words} on at least {enough} GPUs"
 

@@ -26,6 +26,7 @@ from typing import Any, Self
 
 from training.cluster import nodes, watch
 from training.cluster.nodes import FIELD, one_line
+from training.cluster.section import LOCAL
 from training.cluster.watch import ClusterMonitor
 from training.environment import visible
 from training.errors import BadInput, OutsideError, ParleyError, ProcessLost
@@ -36,8 +37,6 @@ ROOT = Path(__file__).resolve().parents[2]
 LONGEST_FOLDER = 40
 """Longest path of Ray's folder: those of its sockets are 66 characters longer, and the system takes 107."""
 PREFIX = "parley-ray-"
-LOCAL = "local"
-"""The address of a Ray of the run's own."""
 PAUSE_S = 1.0
 """Seconds between two tries to reach the head of a cluster."""
 _QUIET = {

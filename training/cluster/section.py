@@ -10,6 +10,8 @@ from training.reading import Record
 
 AUTO = 0
 """The number of engines or learner ranks that `python -m training plan` chooses; TOML also has "auto" for it."""
+LOCAL = "local"
+"""The address of a Ray that a run starts itself, on its machine."""
 MOST_PROCESSES = 1024
 """Most engines, and most learner ranks."""
 MOST_LAG = 4
