@@ -249,6 +249,17 @@ def test_a_cold_start_and_an_evaluation_are_refused_beside_a_cluster(place, capf
     assert not (place / "new").exists()
 
 
+def test_what_loads_no_model_plays_beside_a_cluster(tmp_path, capfd, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.5:6379")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    file = tmp_path / "suite.toml"
+    file.write_text(
+        'kind = "suite"\n[suite]\ngames = 2\ntasks = [{game = "kuhn_poker", opponent = "random"}]\n', "utf-8"
+    )
+    assert main(["suite", str(file), "--dir", str(tmp_path / "run"), "--model", "random"]) == 0
+    assert "result: succeeded" in capfd.readouterr().out
+
+
 def test_every_kind_has_a_runner():
     kinds = set(config.RunConfig.model_json_schema()["properties"]["kind"]["enum"])
     assert set(runs.RUNNERS) == kinds

@@ -112,11 +112,6 @@ def _run_attempt(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> di
 
         result = run_to_the_end(run_dir, arguments.attempt)
     else:
-        if config.kind != "train":  # which knows what is in one process once its numbers are chosen
-            from training.cluster import fit
-            from training.learn import context
-
-            fit.refuse_cpu_beside_cluster(config, context.pick_device(config.model.device))
         runner = import_module(RUNNERS[config.kind])
         result = runner.run(config, run_dir, arguments.attempt, supervised=arguments.supervised)
     return {"kind": config.kind, "dir": str(run_dir.root), **result}

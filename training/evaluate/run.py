@@ -13,12 +13,14 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from training import engines
 from training.attempts.attempt import run_attempt
 from training.attempts.progress import Progress, Result
+from training.cluster.fit import make_engine
 from training.config import RunConfig
 from training.engines.adapters import AdapterEngine
 from training.errors import BadInput, OutsideError
@@ -46,11 +48,14 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, super
     command = f"python -m training eval config.json --dir {run_dir.root.name}"
     evaluation: dict[str, Any] = {}
 
+    def made(*_: object) -> HeadToHead:
+        return HeadToHead(config, run_dir, make=partial(make_engine, config))
+
     def go(head_to_head: HeadToHead, progress: Progress) -> tuple[Result, str]:
         evaluation.update(asyncio.run(head_to_head.hold(progress, command)))
         return "succeeded", ""
 
-    return run_attempt(run_dir, attempt, lambda *_: HeadToHead(config, run_dir), go, supervised=supervised) | evaluation
+    return run_attempt(run_dir, attempt, made, go, supervised=supervised) | evaluation
 
 
 def draw(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:

@@ -11,11 +11,13 @@ import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, aclosing
+from functools import partial
 from typing import Any
 
 from training import players
 from training.attempts.attempt import run_attempt
 from training.attempts.progress import Progress, Result
+from training.cluster.fit import make_engine
 from training.config import RunConfig
 from training.errors import BadInput, OutsideError, boundary
 from training.evaluate import nashconv
@@ -62,7 +64,7 @@ class Suite:
         self.blocks = blocks(config, run_dir)
         self._command = f"python -m training run config.json --dir {run_dir.root.name}"
         device = pick_device(config.model.device).partition(":")[0]
-        self.pool = ContestantPool(config.engine, config.sampling, device, config.speaker)
+        self.pool = ContestantPool(config.engine, config.sampling, device, config.speaker, partial(make_engine, config))
         self.model = self.pool.open(config.model.base, MODEL)
         others = dict.fromkeys(block.task.measured for block in self.blocks if block.task.measured)
         self.measured = {"": self.model, **{source: self.pool.open(source, MODEL) for source in others}}

@@ -16,6 +16,7 @@ import torch
 from training import bases
 from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopRequested
+from training.cluster.fit import refuse_cpu_beside_cluster
 from training.config import RunConfig
 from training.errors import BadInput, DivergedError
 from training.learn import checkpoint, models
@@ -70,6 +71,7 @@ class ColdStart:
         from training.learn.context import pick_device
 
         sft, device = self.sft, pick_device(self.config.model.device)
+        refuse_cpu_beside_cluster(self.config, device)
         if sft.lora is None:
             # bfloat16 weights would lose small updates to rounding: only the forward pass runs in bfloat16
             return models.load(folder or self.config.model.base, "float32", None, device)
