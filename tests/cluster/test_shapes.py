@@ -131,3 +131,9 @@ def test_a_shape_is_named_or_a_file(tmp_path):
     with pytest.raises(BadInput, match="not valid JSON") as caught:
         shapes.named(str(file))
     assert caught.value.where == str(file)
+
+
+@pytest.mark.parametrize("text", ["a" * 300, "~nobody-of-this-name/x", "/dev/null", ""])
+def test_what_can_be_no_file_is_no_shape(text):
+    with pytest.raises(BadInput, match="neither one of"):
+        shapes.named(text)

@@ -111,11 +111,19 @@ def named(text: str) -> ModelShape:
     """Return the shape of that name, or of a `config.json` or model folder; raise `BadInput`."""
     if text in SHAPES:
         return SHAPES[text]
-    path = Path(text).expanduser()
-    file = path / "config.json" if path.is_dir() else path
-    if not file.is_file():
+    if (file := _file(text)) is None:
         raise BadInput(f"{text[:200]!r} is neither one of {', '.join(SHAPES)} nor a config.json", "shape")
     return read(file)
+
+
+def _file(text: str) -> Path | None:
+    """Return the file that a path names, or that of the folder that it names; None if there is none."""
+    try:
+        path = Path(text).expanduser()
+        file = path / "config.json" if path.is_dir() else path
+        return file if file.is_file() else None
+    except (OSError, RuntimeError):  # a name that is too long, or a home that is not known
+        return None
 
 
 def of_model(base: str, folder: Path | None = None) -> ModelShape:
@@ -175,6 +183,8 @@ def _shape(config: Mapping[str, Any], name: str) -> ModelShape:
         "vocabulary": _size(config, "vocab_size"),
         "window": _size(config, "max_position_embeddings"),
     }
+    if family != "qwen3" and "head_dim" not in config and hidden % heads:
+        raise BadInput(f"{heads} does not divide the hidden size, {hidden}", "num_attention_heads")
     if sizes["heads"] % sizes["kv_heads"]:
         raise BadInput(f"{sizes['kv_heads']} does not divide the {heads} heads", "num_key_value_heads")
     attention = _flag(config, "attention_bias")
