@@ -19,8 +19,8 @@ def start(config: RunConfig, run_dir: RunDir, folder: Path) -> RunConfig:
     """Create `run_dir` and return its configuration; `folder` is the base of the configuration's relative paths."""
     if run_dir.attempts() or run_dir.config.exists():
         raise BadInput("the directory has a run already; `resume` it, or choose another", str(run_dir.root))
-    run_checks.check_cluster(config)
     config = resolve(config, folder)
+    run_checks.check_cluster(config)
 
     def copied(path: str, game: str) -> str:
         return _take_in(path or str(samples.write(game, run_dir.inputs)), run_dir)
