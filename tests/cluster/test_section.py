@@ -41,6 +41,15 @@ def test_an_engine_that_splits_no_model_is_refused_at_the_start(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_an_engine_that_is_chosen_and_splits_no_model_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("training.engines.choice._installed", lambda engine: engine == "transformers")
+    config = parse({"cluster": {"engines": 2, "tensor_parallel": 2}})
+    with pytest.raises(BadInput, match="transformers does not split a model") as caught:
+        start(config, RunDir(tmp_path / "run"), tmp_path)
+    assert caught.value.where == "cluster.tensor_parallel"
+    assert not (tmp_path / "run").exists()
+
+
 def test_only_training_has_several_processes():
     with pytest.raises(BadInput, match="only training"):
         run_checks.check_cluster(parse({"kind": "eval", "cluster": {"engines": 2}}))

@@ -107,6 +107,11 @@ SIZES = {
         ({"vocab_size": None}, "vocab_size", "positive whole number"),
         ({"num_hidden_layers": True}, "num_hidden_layers", "positive whole number"),
         ({"num_key_value_heads": 3}, "num_key_value_heads", "3 does not divide the 4 heads"),
+        (
+            {"num_attention_heads": 3, "num_key_value_heads": 3},
+            "num_attention_heads",
+            "3 does not divide the hidden size, 64",
+        ),
         ({"tie_word_embeddings": 1}, "tie_word_embeddings", "true or false"),
     ],
 )
