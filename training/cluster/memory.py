@@ -35,9 +35,13 @@ LEARNER_OVERHEAD = GIB
 ENGINE_OVERHEAD = 3 * GIB // 2
 """vLLM: CUDA's context (about 0.5 GiB), and what it logs as memory outside of torch (0.2 to 0.4 GiB) and of its CUDA
 graphs (0.1 to 0.4 GiB), rounded up. The engine `transformers` has what a learner rank has."""
-GAPS = 0.25
-"""The share of its activations that a rank with adapters has in gaps of the heap on a CPU: small tensors are kept
-between large ones that come and go. Chosen from measurements of SmolLM2 in micro-batches of 1,024 and 2,048 tokens."""
+MAPPED = 2**21
+"""Bytes from which on a block is mapped by itself on a CPU (`training.learn.memory`): a huge page, and the smallest for
+which torch asks for them."""
+GAPS, GAPS_OF_SMALL = 0.25, 1.3
+"""The share of its activations that a rank with adapters has in gaps of the heap on a CPU, where tensors of small ones
+are kept between those that come and go: where the hidden states of a micro-batch are mapped by themselves, and where
+they are too small for that. Chosen from measurements of SmolLM2 in micro-batches of 256 to 2,048 tokens."""
 READ_TOKENS = 4096
 """Least number of tokens that the engine reads in one step (`training.engines.local.vllm_core`)."""
 LABELLED_TOKENS = 2048
@@ -107,7 +111,9 @@ def learner_on_cpu(config: RunConfig, shape: ModelShape, ranks: int) -> Memory:
     if config.learn.lora is None:
         return rank
     activations = sum(line.bytes for line in rank.lines if "activations" in line.name and line.when != "layer")
-    gaps = Line("gaps of the heap", round(GAPS * activations), f"{GAPS:.0%} of the activations", "forward-backward")
+    hidden = config.learn.tokens_per_batch * shape.hidden * stored_size(config)
+    share = GAPS if hidden >= MAPPED else GAPS_OF_SMALL
+    gaps = Line("gaps of the heap", round(share * activations), f"{share:.0%} of the activations", "forward-backward")
     return Memory((*rank.lines, *([gaps] if gaps.bytes else [])))
 
 

@@ -6,10 +6,10 @@ import ctypes
 import os
 import sys
 
+from training.cluster.memory import MAPPED
+
 M_MMAP_THRESHOLD = -3
 """The option's number in glibc's malloc.h."""
-LARGE_BYTES = 2**21
-"""A huge page, and the smallest block for which torch asks for them."""
 
 
 def release() -> None:
@@ -31,4 +31,4 @@ def map_large_blocks() -> None:
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     if sys.platform == "linux" and (option := getattr(ctypes.CDLL(None), "mallopt", None)):
-        option(M_MMAP_THRESHOLD, LARGE_BYTES)
+        option(M_MMAP_THRESHOLD, MAPPED)
