@@ -38,10 +38,10 @@ graphs (0.1 to 0.4 GiB), rounded up. The engine `transformers` has what a learne
 MAPPED = 2**21
 """Bytes from which on a block is mapped by itself on a CPU (`training.learn.memory`): a huge page, and the smallest for
 which torch asks for them."""
-GAPS, GAPS_OF_SMALL = 0.25, 1.3
-"""The share of its activations that a rank with adapters has in gaps of the heap on a CPU, where tensors of small ones
-are kept between those that come and go: where the hidden states of a micro-batch are mapped by themselves, and where
-they are too small for that. Chosen from measurements of SmolLM2 in micro-batches of 256 to 2,048 tokens."""
+GAPS = {"adapters": 0.25, "adapters, small": 1.3, "all weights": 0.0, "all weights, small": 0.4}
+"""The share of its activations that a rank has in gaps of the heap on a CPU, where small tensors are kept between those
+that come and go. In small micro-batches the hidden states are too small to be mapped by themselves. Chosen from
+measurements of SmolLM2 in micro-batches of 256 to 2,048 tokens."""
 READ_TOKENS = 4096
 """Least number of tokens that the engine reads in one step (`training.engines.local.vllm_core`)."""
 LABELLED_TOKENS = 2048
@@ -107,12 +107,10 @@ def learner(config: RunConfig, shape: ModelShape, ranks: int) -> Memory:
 
 def learner_on_cpu(config: RunConfig, shape: ModelShape, ranks: int) -> Memory:
     """Return the memory of one of `ranks` learner ranks without a GPU, whose tensors the C library allocates."""
-    rank = learner(config, shape, ranks)
-    if config.learn.lora is None:
-        return rank
+    rank, learn = learner(config, shape, ranks), config.learn
+    small = learn.tokens_per_batch * shape.hidden * stored_size(config) < MAPPED
+    share = GAPS[("all weights" if learn.lora is None else "adapters") + (", small" if small else "")]
     activations = sum(line.bytes for line in rank.lines if "activations" in line.name and line.when != "layer")
-    hidden = config.learn.tokens_per_batch * shape.hidden * stored_size(config)
-    share = GAPS if hidden >= MAPPED else GAPS_OF_SMALL
     gaps = Line("gaps of the heap", round(share * activations), f"{share:.0%} of the activations", "forward-backward")
     return Memory((*rank.lines, *([gaps] if gaps.bytes else [])))
 
