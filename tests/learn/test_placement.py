@@ -172,6 +172,21 @@ def test_one_process_does_not_train_on_the_cpu_beside_a_cluster_with_gpus(monkey
             assert placement.place(config, device, failing).cluster is None
 
 
+def test_an_engine_and_a_rank_that_are_chosen_have_a_gpu_each(monkeypatch):
+    """As `python -m training plan` shows it: nobody has checked whether one GPU has room for both."""
+    cluster, reserve = Mock(joined=False), Mock()
+    cluster.nodes.return_value = [Node(id="a", name="here", address="10.0.0.1", gpus=2)]
+    monkeypatch.setattr(processes, "start", lambda *_, **__: cluster)
+    monkeypatch.setattr(placement, "reserve", reserve)
+    monkeypatch.setattr(placement, "gpu_memory_of", lambda *_: 80 * GIB)
+    monkeypatch.setattr(placement.shapes, "of_model", lambda base: shapes.SHAPES["0.6b"])
+    config = parse({"cluster": {"engines": "auto", "learners": "auto"}, "engine": {"name": "transformers"}})
+    placed = placement.place(config, "cuda", ExitStack())
+    assert placed.cluster is cluster
+    reserve.assert_called_once_with(cluster, learners=1, engines=1, gpus=1.0, parts=1)
+    cluster.stop.assert_not_called()
+
+
 @pytest.mark.process
 def test_numbers_that_come_to_be_those_of_one_process_start_none(monkeypatch):
     monkeypatch.setattr(placement.shapes, "of_model", lambda base: shapes.SHAPES["0.6b"])
