@@ -181,7 +181,7 @@ def load(module, name, when, folder, stdin, hold, report):
         os.write(report, b"asked\n")
         time.sleep(2.0)
     runner = import_module(module)
-    setattr(runner, name, lambda *_: (os.write(report, b"loading\n"), time.sleep(60)))
+    setattr(runner, name, lambda *_, **__: (os.write(report, b"loading\n"), time.sleep(60)))
     runner.run(RunConfig(), RunDir(folder))
 
 
