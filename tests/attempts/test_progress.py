@@ -1,5 +1,6 @@
 """Heartbeat, metrics, events, episodes, and control requests."""
 
+import asyncio
 import json
 import logging
 import os
@@ -16,6 +17,7 @@ import pytest
 import training.attempts.progress as progress_module
 from training.attempts.progress import Progress, StopRequested, logging_to, rounded
 from training.config import RunConfig
+from training.errors import ProcessLost
 from training.rundir import AttemptDir, RunDir
 from training.store import read_lines, read_member
 from training.supervised import held_input
@@ -51,6 +53,26 @@ def test_the_heartbeat_has_what_is_wrong_with_the_nodes_of_other_processes(progr
     progress.processes, progress.warnings = list, ["the clock of n2 is off"]
     progress.phase("learning")
     assert status(progress)["warnings"] == ["the clock of n2 is off"]
+
+
+async def test_what_is_awaited_ends_when_a_process_is_gone(progress):
+    """It may be one that plays, while a rank is gone."""
+    ended = []
+
+    async def games():
+        try:
+            await asyncio.sleep(60.0)
+        finally:
+            ended.append(True)
+
+    def lost():
+        raise ProcessLost("learner rank 0 died")
+
+    progress.check_processes = lost
+    with pytest.raises(ProcessLost, match="rank 0"):
+        await asyncio.wait_for(progress.unless_stopped(games()), 10.0)
+    assert ended
+    assert await progress.unless_stopped(asyncio.sleep(0, "what is done stays so")) == "what is done stays so"
 
 
 def test_the_heartbeat_says_since_when_a_phase_lasts(progress, monkeypatch):

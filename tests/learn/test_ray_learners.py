@@ -1,5 +1,6 @@
 """A run on several processes: two engines and two learner ranks do what one process does, and say who failed."""
 
+import asyncio
 import contextlib
 import logging
 import signal
@@ -17,7 +18,7 @@ from training.bases import ModelInfo
 from training.cluster import processes
 from training.cluster.supervisor import ProcessOptions
 from training.errors import OutsideError, ProcessLost
-from training.learn import checkpoint, ray_learners
+from training.learn import checkpoint, playing, ray_learners
 from training.learn.checkpoint import TrainerState
 from training.learn.learner import Learner
 from training.learn.rank_actor import RankActor
@@ -89,6 +90,25 @@ def test_a_run_whose_rank_was_killed_says_so_and_goes_on_in_one_process(tmp_path
     write_json(several.config, loads(several.config.read_text()) | {"cluster": {}})
     assert run(config_of(several), several)["result"] == "succeeded"
     same(alone.checkpoint_of(4), several.checkpoint_of(4))
+
+
+def test_a_rank_that_dies_while_games_are_played_interrupts_them(tmp_path, monkeypatch):
+    """Its run would hear of it when it learns: after these games, if ever they end."""
+    _, alone = make_run(tmp_path / "a", steps=2)
+    several = spread(alone, tmp_path / "b", address="local")
+
+    async def endless(*_):
+        [rank] = [process for process in actors() if "Rank" in " ".join(process.cmdline())]
+        rank.kill()
+        await asyncio.sleep(120.0)
+
+    monkeypatch.setattr(playing, "sample", endless)
+    began = time.monotonic()
+    outcome = run(config_of(several), several)
+    assert outcome["result"] == "interrupted", outcome
+    assert outcome["why"].startswith("learner rank 0 ")
+    assert time.monotonic() - began < 110.0
+    assert not actors()
 
 
 def actors():

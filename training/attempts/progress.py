@@ -61,6 +61,8 @@ class Progress:
         """What the run's other processes do, if it has any: the heartbeat tells it."""
         self.warnings: Sequence[str] = ()
         """What is wrong with the nodes of those processes, although the run can go on: the heartbeat tells it, too."""
+        self.check_processes: Callable[[], None] | None = None
+        """Raises `ProcessLost` if one of them is gone without which the run cannot go on."""
 
     # --- output ---
 
@@ -135,14 +137,19 @@ class Progress:
             raise StopRequested(self.reason)
 
     async def unless_stopped(self, work: Awaitable[T]) -> T:
-        """Return the result of `work`, or cancel it and raise `StopRequested` once a stop is requested."""
+        """Return the result of `work`, or cancel it and raise `StopRequested` once a stop is requested.
+
+        Raises what `check_processes` does, too: `work` may need none of them, or wait for one in vain.
+        """
         task = asyncio.ensure_future(work)
         try:
             while not task.done():
                 await asyncio.wait({task}, timeout=0.2)
-                if self.stopping and not task.done():
-                    raise StopRequested(self.reason)
-        except (StopRequested, asyncio.CancelledError):  # nothing goes on that nobody awaits
+                if not task.done():
+                    self.check()
+                    if self.check_processes is not None:
+                        self.check_processes()
+        except (ParleyError, asyncio.CancelledError):  # nothing goes on that nobody awaits
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             raise

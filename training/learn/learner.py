@@ -191,6 +191,10 @@ class Learners(ABC):
     window: int
 
     @abstractmethod
+    def check(self) -> None:
+        """Raise `ProcessLost` if a rank is gone, and what else ended the ranks."""
+
+    @abstractmethod
     def call(self, method: Callable[Concatenate[Learner, P], T], *arguments: P.args, **named: P.kwargs) -> T:
         """Call a method of `Learner` on every rank; return what the first returns."""
 
@@ -247,6 +251,9 @@ class InProcess(Learners):
     def __init__(self, learner: Learner) -> None:
         self._learner, self._policy = learner, learner.policy
         self.tokenizer, self.window = self._policy.tokenizer, learner.window
+
+    def check(self) -> None:
+        """See `Learners.check`."""
 
     def call(self, method: Callable[Concatenate[Learner, P], T], *arguments: P.args, **named: P.kwargs) -> T:
         """See `Learners.call`."""

@@ -85,6 +85,11 @@ class RayLearners(Learners):
 
     # --- what the driver asks ---
 
+    def check(self) -> None:
+        """See `Learners.check`."""
+        if self._broken:
+            raise self._error()
+
     def call(self, method: Callable[Concatenate[Learner, P], T], *arguments: P.args, **named: P.kwargs) -> T:
         """See `Learners.call`."""
         result: T = self._all("call", method.__name__, *arguments, **named)[0]
@@ -173,7 +178,7 @@ class RayLearners(Learners):
         """Call a method of every rank, with arguments that are sent once; return their results in order."""
         import ray
 
-        self._check()
+        self.check()
         sent = [ray.put(argument) for argument in arguments]
         return self._wait([(rank, getattr(rank.actor, method).remote(*sent, **named)) for rank in self._ranks])
 
@@ -183,7 +188,7 @@ class RayLearners(Learners):
 
     def _begin_stream(self, method: Callable[[Learner], Iterator[tuple[str, Tensor]]]) -> list[tuple[Process, Any]]:
         """Let all ranks gather tensors; return the calls, which last until they have."""
-        self._check()
+        self.check()
         return [(rank, rank.actor.stream.remote(method.__name__)) for rank in self._ranks]
 
     def _streamed(self, method: Callable[[Learner], Iterator[tuple[str, Tensor]]]) -> Iterator[Chunk]:
@@ -220,7 +225,7 @@ class RayLearners(Learners):
                 self._look(asked[call], call, alone=not waiting)
             if waiting:
                 self._look_beside(beside)
-            self._check()
+            self.check()
             if waiting and limit is not None and time.monotonic() - began > limit:
                 late = ", ".join(str(rank) for rank in dict.fromkeys(asked[call] for call in waiting))
                 raise self._break(OutsideError(self._supervisor.late(late)))
@@ -259,10 +264,6 @@ class RayLearners(Learners):
         end = time.monotonic() + GRACE_S
         while not self._broken and not self._closed and time.monotonic() < end:
             time.sleep(0.1)
-
-    def _check(self) -> None:
-        if self._broken:
-            raise self._error()
 
     def _error(self) -> ParleyError:
         return type(self._broken)(str(self._broken)) if self._broken else OutsideError("the learner was closed")

@@ -475,12 +475,14 @@ def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
         progress.event("lag", step=trainer.step, lag=lag, why=why)
 
     async def main() -> tuple[Result, str]:
-        if trainer.context.cluster is not None:
-            progress.processes, progress.warnings = trainer.context.processes, trainer.context.cluster.warnings
+        context = trainer.context
+        if context.cluster is not None:
+            progress.processes, progress.warnings = context.processes, context.cluster.warnings
+            progress.check_processes = context.learners.check
         try:
             return await trainer.loop()
         finally:
-            progress.processes = None
-            await trainer.context.close()
+            progress.processes = progress.check_processes = None
+            await context.close()
 
     return asyncio.run(main())
