@@ -22,6 +22,7 @@ from training.cluster.reservation import Bundles
 from training.cluster.supervisor import ProcessOptions
 from training.engines.affinity import Affinity
 from training.engines.base import SampleRequest, Sampling
+from training.engines.chunks import cut
 from training.engines.local.embedding import Embedder
 from training.engines.pool import EnginePool
 from training.engines.pool_loader import LoadedModel, PoolLoader
@@ -420,6 +421,34 @@ async def test_the_last_engine_that_cannot_be_started_again_is_named(ray_of_its_
         with pytest.raises(ProcessLost, match=r"engine 0, the last one, could not be started again within 12 s: "):
             await pool.sample(requests()[0])
         assert pool.status()[0].state == "lost"
+    finally:
+        await pool.close()
+
+
+async def test_weights_that_are_gone_end_the_pool_at_once(ray_of_its_own, toy, caplog):
+    """An engine that starts again can never have them, however often that is tried."""
+    import ray
+
+    class Owner:
+        def put(self, values):
+            return list(map(ray.put, values))
+
+    owner = ray.remote(Owner).remote()
+    chunks = ray.get(owner.put.remote(list(cut(changed(engines.make("transformers", toy, **OPTIONS))))))
+
+    async def each():
+        for chunk in chunks:
+            yield chunk
+
+    pool = pool_of(toy)
+    try:
+        await pool.load_chunks(each(), 1)
+        ray.kill(owner)
+        os.kill(pool.status()[0].pid, signal.SIGKILL)
+        await until(lambda: all(status.state == "lost" for status in pool.status()))
+        with pytest.raises(ProcessLost, match=r"what engine 0 .* was to load is gone with the node that held it"):
+            await pool.sample(requests()[0])
+        assert "does not start again" not in caplog.text
     finally:
         await pool.close()
 

@@ -5,7 +5,8 @@ give equal samples whichever engine that is, up to rounding, which depends on th
 dies are sent again to another, and it is started again with the newest weights, which stay in Ray's store until others
 come. Each process can have engines of other models, too (`EnginePool.open_model`). An engine that makes no progress for
 too long is killed, and its requests fail with a sentence that names it. `BadInput` and `EngineError` of the engines
-pass through; when the last engine cannot be started again, or Ray itself is lost, every call raises `ProcessLost`.
+pass through; when the last engine cannot be started again, or the newest weights are gone with the node that held
+them, or Ray itself is lost, every call raises `ProcessLost`.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ class EnginePool:
     async def _open(self) -> None:
         """Start all engines at once."""
         self._changed = asyncio.Event()
-        self._without_ray = self._loop.create_future()  # done once Ray is lost
+        self._given_up = self._loop.create_future()  # done once the pool is lost
         starts = [asyncio.create_task(self._launch(slot)) for slot in self._slots]
         try:
             await asyncio.gather(*starts)
@@ -261,6 +262,9 @@ class EnginePool:
         try:
             reference = getattr(process.actor, method).remote(*arguments)
             answer = await self._answer(reference)
+        except ray.exceptions.ObjectLostError as error:  # before RayTaskError, which Ray makes it, too
+            log.debug("Ray says of what %s was to load: %s", process, one_line(error))
+            raise ProcessLost(f"what {process} was to load is gone with the node that held it") from error
         except ray.exceptions.RayTaskError as error:
             raise EngineError(f"{process}: {one_line(error.cause or error)}") from error
         except ray.exceptions.RayError as error:
@@ -276,14 +280,14 @@ class EnginePool:
         return answer
 
     async def _answer(self, reference: Any) -> Any:
-        """Return what a process answers; raise `ProcessLost` once Ray is lost, since then nothing may ever come."""
+        """Return what a process answers; raise `ProcessLost` once the pool is, since then nothing may ever come."""
         import ray
 
         call = asyncio.ensure_future(reference)
         try:
-            await asyncio.wait({call, self._without_ray}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({call, self._given_up}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            if not self._lost:
+            if not watch.lost():
                 ray.cancel(reference)
             call.cancel()
             raise
@@ -316,10 +320,10 @@ class EnginePool:
             self._loop.call_soon_threadsafe(self._handle_death, process)
 
     def _give_up(self, why: str) -> None:
-        """Let all calls fail: Ray is lost."""
+        """Let all calls fail: no engine can ever serve again, or not with the weights that it should have."""
         self._lost = why
-        if not self._without_ray.done():
-            self._without_ray.set_result(None)
+        if not self._given_up.done():
+            self._given_up.set_result(None)
         for slot in self._slots:
             slot.state, slot.process = "lost", None
         self._announce()
@@ -348,6 +352,8 @@ class EnginePool:
         while not self._closed and not self._lost:
             try:
                 await self._launch(slot)
+            except ProcessLost as error:  # another try would fail, too
+                self._give_up(str(error))
             except (Gone, ParleyError) as error:
                 log.warning("%s does not start again: %s", slot, error)
                 slot.state = "starting"
@@ -356,7 +362,7 @@ class EnginePool:
                     continue
                 slot.state = "lost"
                 if all(other.state == "lost" for other in self._slots):
-                    self._lost = f"{slot}, the last one, could not be started again within {limit:.0f} s: {error}"
+                    self._give_up(f"{slot}, the last one, could not be started again within {limit:.0f} s: {error}")
                 self._announce()
             return
 
