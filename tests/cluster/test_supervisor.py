@@ -50,6 +50,10 @@ def failed_to_be_made(cause):
             ray.exceptions.ActorDiedError(failed_to_be_made(OSError("10.0.0.7:6379 refuses"))),
             "it failed while it was made: OSError: ADDRESS refuses",
         ),
+        (
+            ray.exceptions.ActorUnavailableError("RPC error: Socket closed", b"\1" * 16),
+            "neither it nor its node could be reached",
+        ),
     ],
 )
 def test_how_a_process_ended_is_said_as_far_as_ray_knows(error, how):

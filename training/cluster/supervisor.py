@@ -269,6 +269,8 @@ def how_it_ended(error: Exception) -> str:
         return "Ray ended it because its node was running out of memory"
     if isinstance(error, ray.exceptions.NodeDiedError) or "node has died" in text:
         return "its node died, or cannot be reached"
+    if isinstance(error, ray.exceptions.ActorUnavailableError):
+        return "neither it nor its node could be reached"
     if "receives a SIGTERM" in text:
         return "it received SIGTERM"
     if code := EXIT_CODE.search(text):
