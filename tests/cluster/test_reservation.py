@@ -15,7 +15,7 @@ from training.errors import ProcessLost
 @pytest.mark.process
 def test_ranks_are_packed_engines_take_the_rest_and_who_holds_the_room_is_stated():
     """Two nodes of two cores: two ranks fill one, two engines the other, and there is nothing left for a third."""
-    with two_nodes(cpus=2) as (address, _), processes.start(address) as cluster:
+    with two_nodes(cpus=2) as nodes, processes.start(nodes.address) as cluster:
         from ray.util import placement_group_table
 
         assert [node.cpus for node in cluster.nodes()] == [2, 2]

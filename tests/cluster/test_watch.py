@@ -11,7 +11,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from tests.cluster.two_nodes import two_nodes
+from tests.cluster.two_nodes import lose_node, two_nodes
 from training.cluster import watch
 from training.cluster.processes import PREFIX, start
 from training.cluster.watch import ClusterMonitor
@@ -122,15 +122,15 @@ def test_a_loss_that_cannot_be_recorded_is_one(impatient, monkeypatch):
 
 def test_the_head_is_asked_for_the_id_of_its_cluster_and_for_this_node():
     """A head that was started again has another id; a raylet in another container may be dead without being seen."""
-    with two_nodes(cpus=1) as (address, raylets), start(address):
-        head = watch.head_of(address, "RAY_ADDRESS")
+    with two_nodes(cpus=1) as nodes, start(nodes.address):
+        head = watch.head_of(nodes.address, "RAY_ADDRESS")
         assert head.left() == ""
         assert replace(head, cluster_id="0" * 56).left() == (
             "the head of the Ray cluster at RAY_ADDRESS was started again: it is another cluster now"
         )
-        other = replace(head, node_id=raylets[1].node_id)
+        other = replace(head, node_id=nodes.worker_nodes[0].node_id)
         assert other.left() == ""
-        raylets[1].kill_all_processes(check_alive=False, allow_graceful=False)
+        lose_node(nodes)
         began = time.monotonic()
         while not (why := other.left()):
             assert time.monotonic() - began < 60

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cluster.two_nodes import two_nodes
+from tests.cluster.two_nodes import add_node, lose_node, two_nodes
 from tests.learn.small_runs import make_run
 from tests.learn.spread_runs import same, spread
 from training.cluster.processes import PREFIX
@@ -117,15 +117,24 @@ def test_after_any_process_was_killed_the_run_goes_on_to_the_same_result(undistu
     assert not list(Path(tempfile.gettempdir()).glob(f"{PREFIX}{driver.pid}-*")), "no file is left"
 
 
-def test_after_a_node_was_lost_the_run_goes_on_with_the_other(undisturbed, tmp_path):
-    """Two raylets of this machine stand for two nodes; the engines are spread over both."""
-    with two_nodes(cpus=4) as (address, raylets):
-        several = spread(undisturbed, tmp_path, engines=2, learners=1, address=address)
+@pytest.mark.parametrize(
+    "cpus, head_cpus, attempts",
+    [
+        pytest.param(3, 0, 2, id="all processes, and the newest weights"),
+        pytest.param(1, 2, 2, id="the rank"),
+        pytest.param(2, 1, 1, id="both engines"),
+    ],
+)
+def test_after_a_node_was_lost_the_run_goes_on_with_another(undisturbed, tmp_path, cpus, head_cpus, attempts):
+    """Raylets of this machine stand for nodes. The one that is lost is not the head, and has no room to spare."""
+    with two_nodes(cpus, head_cpus) as nodes:
+        several = spread(undisturbed, tmp_path, engines=2, learners=1, address=nodes.address)
         with command(several) as process:
             once(several.latest_checkpoint)
-            raylets[1].kill_all_processes(check_alive=False, allow_graceful=False)
+            lose_node(nodes)
+            add_node(nodes, cpus)
             result = json.loads(process.communicate(timeout=LIMIT_S)[0])
-    assert (result["result"], result["step"]) == ("succeeded", 4), result
+    assert (result["result"], result["step"], result["attempt"]) == ("succeeded", 4, attempts), result
     same_as(undisturbed, several)
 
 
