@@ -40,8 +40,8 @@ MAPPED = 2**21
 which torch asks for them."""
 GAPS = {"adapters": 0.25, "adapters, small": 1.3, "all weights": 0.0, "all weights, small": 0.4}
 """The share of its activations that a rank has in gaps of the heap on a CPU, where small tensors are kept between those
-that come and go. In small micro-batches the hidden states are too small to be mapped by themselves. Chosen from
-measurements of SmolLM2 in micro-batches of 256 to 2,048 tokens."""
+that come and go; probably more in small micro-batches, because their hidden states are not mapped by themselves. Chosen
+from measurements of SmolLM2 in float32, in micro-batches of 256 to 2,048 tokens."""
 READ_TOKENS = 4096
 """Least number of tokens that the engine reads in one step (`training.engines.local.vllm_core`)."""
 LABELLED_TOKENS = 2048
