@@ -30,6 +30,8 @@ CASES: dict[str, dict[str, Any]] = {
     "adapters": {"lora": {"rank": 8}},
 }
 RANKS = (1, 2)
+SHARES = (1, 1 / 2, 3 / 8, 1 / 4, 1 / 8)
+"""The tokens of micro-batches, as shares of those that are asked for."""
 TRACES = 2
 """Traces of a micro-batch."""
 LOADED = ("weights", "frozen weights", "adapters", "frozen reference")
@@ -42,12 +44,13 @@ Report = Callable[[str], None]
 def measure(arguments: Namespace) -> dict[str, Any]:
     """Return a row for every process: measured and planned bytes after loading and at the peak, and their ratios.
 
-    Micro-batches of ranks have the tokens that are asked for, and half as many; an engine's window has as many.
+    Micro-batches of ranks have the tokens that are asked for, and `SHARES` of them; an engine's window has as many.
     """
     folder = str(bases.resolve(arguments.model))
     shape = shapes.of_model(folder)
     rows = []
-    for tokens, (name, learn), ranks in product((arguments.tokens, arguments.tokens // 2), CASES.items(), RANKS):
+    sizes = [int(share * arguments.tokens) for share in SHARES]
+    for tokens, (name, learn), ranks in product(sizes, CASES.items(), RANKS):
         config = _config(folder, arguments.engine, tokens, learn)
         planned = memory.learner_on_cpu(config, shape, ranks)
         loaded = sum(line.bytes for line in planned.lines if line.name in LOADED)
