@@ -84,6 +84,7 @@ def _config(folder: str, engine: str, tokens: int, learn: Mapping[str, Any]) -> 
             "model": {"base": folder, "device": "cpu"},
             "method": {"name": "omar", "advantage": "group_relative"},  # without value heads
             "engine": {"name": engine, "cache_gib": 0.0625, "max_running": 8, "window": tokens},
+            "sampling": {"max_tokens": tokens // 2},
             "learn": {**learn, "critic_warmup": 0, "lr": 1e-6, "tokens_per_batch": tokens},
         }
     )
