@@ -155,7 +155,7 @@ def _memory(part: Raw) -> Iterator[str]:
     yield "| process | loaded | against the plan | peak | against the plan |"
     yield "|---|---|---|---|---|"
     for row in part["rows"]:
-        sizes = (f"{row[at] / 1e6:,.0f} MB | {100 * (row[f'{at}_ratio'] - 1):+.0f} %" for at in ("loaded", "peak"))
+        sizes = (f"{row[at] / 1e6:,.0f} MB | {round(100 * (row[f'{at}_ratio'] - 1)):+d} %" for at in ("loaded", "peak"))
         yield f"| {row['process']} | {' | '.join(sizes)} |"
 
 
