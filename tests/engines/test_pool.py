@@ -425,16 +425,23 @@ async def test_the_last_engine_that_cannot_be_started_again_is_named(ray_of_its_
         await pool.close()
 
 
-async def test_weights_that_are_gone_end_the_pool_at_once(ray_of_its_own, toy, caplog):
-    """An engine that starts again can never have them, however often that is tried."""
+def owned(values):
+    """Put values into Ray's store from an actor, with which they are gone; return it and the references."""
     import ray
 
     class Owner:
         def put(self, values):
-            return list(map(ray.put, values))
+            return [ray.put(value) for value in values]
 
     owner = ray.remote(Owner).remote()
-    chunks = ray.get(owner.put.remote(list(cut(changed(engines.make("transformers", toy, **OPTIONS))))))
+    return owner, ray.get(owner.put.remote(list(values)))
+
+
+async def test_weights_that_are_gone_end_the_pool_at_once(ray_of_its_own, toy, caplog):
+    """An engine that starts again can never have them, however often that is tried."""
+    import ray
+
+    owner, chunks = owned(cut(changed(engines.make("transformers", toy, **OPTIONS))))
 
     async def each():
         for chunk in chunks:
@@ -446,9 +453,60 @@ async def test_weights_that_are_gone_end_the_pool_at_once(ray_of_its_own, toy, c
         ray.kill(owner)
         os.kill(pool.status()[0].pid, signal.SIGKILL)
         await until(lambda: all(status.state == "lost" for status in pool.status()))
-        with pytest.raises(ProcessLost, match=r"what engine 0 .* was to load is gone with the node that held it"):
-            await pool.sample(requests()[0])
+        for call in (pool.sample(requests()[0]), pool.load_chunks(each(), 2), pool.load_adapters({})):
+            with pytest.raises(ProcessLost, match=r"what engine 0 .* was to load is gone, probably with the node"):
+                await call
+        with pytest.raises(ProcessLost):
+            pool.open_model("transformers", toy)
+        await pool.close_model("1")
         assert "does not start again" not in caplog.text
+    finally:
+        await pool.close()
+
+
+async def test_weights_that_are_gone_while_they_are_loaded_end_what_waits_for_them(ray_of_its_own, toy):
+    import ray
+
+    pool = pool_of(toy)
+    waits = asyncio.Event()
+    owner, [gone] = owned(["a chunk"])
+    ray.kill(owner)
+
+    async def chunks():
+        waits.set()
+        await asyncio.sleep(1.0)
+        yield gone
+
+    try:
+        loading = asyncio.create_task(pool.load_chunks(chunks(), 1))
+        await waits.wait()
+        calls = [loading, *(asyncio.create_task(pool.sample(request)) for request in requests(3))]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(result) for result in results] == [ProcessLost] * 4, results
+    finally:
+        await pool.close()
+
+
+async def test_an_answer_that_is_lost_with_its_engine_is_asked_of_another(ray_of_its_own, toy, monkeypatch):
+    """Large answers stay on their node until they are fetched. Lost weights have the same error, but a task's."""
+    import ray
+
+    alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy)
+    answer, lost = pool._answer, []
+
+    async def losing(reference):
+        result = await answer(reference)
+        if not lost:
+            lost.append(reference)
+            raise ray.exceptions.ObjectReconstructionFailedError(reference.hex())
+        return result
+
+    monkeypatch.setattr(pool, "_answer", losing)
+    try:
+        assert await tokens(pool, requests(1)) == await tokens(alone, requests(1))
+        assert lost
+        await until(lambda: [status.state for status in pool.status()] == ["serving"] * 2)
+        assert sum(status.restarts for status in pool.status()) == 1
     finally:
         await pool.close()
 

@@ -82,8 +82,7 @@ class EnginePool:
         It is split as the pool's own is, and then has workers of its own. Every node must have the model's folder.
         Blocks until they are made: the caller's event loop must not be sending weights to the pool meanwhile.
         """
-        if self._closed:
-            raise EngineError("the engine is closed")
+        self._check()
         key, options = next(self._keys), self._model.options
         same = {"device": options.get("device", "cpu"), "tensor_parallel": options.get("tensor_parallel", 1)}
         opening = self._loader.open_model(key, LoadedModel(name, model, engine_options | same))
@@ -92,7 +91,8 @@ class EnginePool:
 
     async def close_model(self, key: str) -> None:
         """End the engines of another model; do nothing if they are ended."""
-        await self._on_loop(self._loader.close_model(key))
+        if not self._lost:
+            await self._on_loop(self._loader.close_model(key))
 
     async def sample(self, request: SampleRequest, key: str = "") -> Sample:
         """Sample one continuation from the model with a key; see `Engine.sample`."""
@@ -164,11 +164,19 @@ class EnginePool:
         """Return what each engine does, from what was last heard of it."""
         return [slot.status() for slot in self._slots]
 
+    def _check(self) -> None:
+        if self._lost:
+            raise ProcessLost(self._lost)
+        if self._closed:
+            raise EngineError("the engine is closed")
+
     async def _on_loop(self, call: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the pool's own thread, so that the caller's event loop may be blocked or change."""
-        if self._closed:
+        try:
+            self._check()
+        except ParleyError:
             call.close()
-            raise EngineError("the engine is closed")
+            raise
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
 
     def _run_loop(self) -> None:
@@ -262,10 +270,11 @@ class EnginePool:
         try:
             reference = getattr(process.actor, method).remote(*arguments)
             answer = await self._answer(reference)
-        except ray.exceptions.ObjectLostError as error:  # before RayTaskError, which Ray makes it, too
-            log.debug("Ray says of what %s was to load: %s", process, one_line(error))
-            raise ProcessLost(f"what {process} was to load is gone with the node that held it") from error
         except ray.exceptions.RayTaskError as error:
+            if isinstance(error, ray.exceptions.ObjectLostError):  # an argument; an answer is lost with its process
+                log.debug("Ray says of what %s was to load: %s", process, one_line(error))
+                self._give_up(f"what {process} was to load is gone, probably with the node that held it")
+                raise ProcessLost(self._lost) from error
             raise EngineError(f"{process}: {one_line(error.cause or error)}") from error
         except ray.exceptions.RayError as error:
             if self._closed:
@@ -321,7 +330,7 @@ class EnginePool:
 
     def _give_up(self, why: str) -> None:
         """Let all calls fail: no engine can ever serve again, or not with the weights that it should have."""
-        self._lost = why
+        self._lost = self._lost or why
         if not self._given_up.done():
             self._given_up.set_result(None)
         for slot in self._slots:
@@ -352,8 +361,8 @@ class EnginePool:
         while not self._closed and not self._lost:
             try:
                 await self._launch(slot)
-            except ProcessLost as error:  # another try would fail, too
-                self._give_up(str(error))
+            except ProcessLost:
+                return
             except (Gone, ParleyError) as error:
                 log.warning("%s does not start again: %s", slot, error)
                 slot.state = "starting"
