@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from tests.peaks import growth
 from training.engines.chunks import cut, joined
 from training.engines.pool import EnginePool
+from training.errors import ProcessLost
 from training.learn import prefetch
 from training.learn.prefetch import RolloutPrefetcher
 
@@ -60,6 +61,16 @@ def test_older_weights_are_fetched_as_they_are_written(monkeypatch):
         assert fetched == ["a"]
         assert [*chunks] == ["b"]
         fetched.clear()
+
+
+def test_older_weights_that_are_gone_with_a_node_interrupt_the_run(monkeypatch):
+    def gone(_):
+        raise ray.exceptions.ObjectReconstructionFailedError("00" * 28)
+
+    monkeypatch.setattr(ray, "get", gone)
+    older = prefetcher(played={6: ([], {})}, staged={4: ["a"], 5: []}).older(5)
+    with pytest.raises(ProcessLost, match="gone with the node that held them"):
+        next(older[4]())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")

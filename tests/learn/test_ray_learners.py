@@ -111,6 +111,19 @@ def test_a_rank_that_dies_while_games_are_played_interrupts_them(tmp_path, monke
     assert not actors()
 
 
+def test_a_rank_that_dies_during_the_last_head_to_head_is_not_needed(tmp_path):
+    _, alone = make_run(tmp_path / "a", steps=2)
+    several = spread(alone, tmp_path / "b", address="local")
+
+    async def head_to_head(_):
+        [rank] = [process for process in actors() if "Rank" in " ".join(process.cmdline())]
+        rank.kill()
+        await asyncio.sleep(4.0)
+
+    outcome = run(config_of(several), several, at_end=head_to_head)
+    assert (outcome["result"], outcome["attempt"]) == ("succeeded", 1), outcome
+
+
 def actors():
     """The processes of ranks and engines that this one has started."""
     processes_of_run = []

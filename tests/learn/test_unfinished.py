@@ -13,6 +13,7 @@ from tests.trust.test_kill_resume import final_bits, history
 from training.attempts.start import reopen
 from training.learn import playing, trainer, unfinished
 from training.learn.unfinished import Unfinished
+from training.records import ErrorRecord
 from training.rewards import Score
 from training.store import dumps, read_lines
 
@@ -152,6 +153,15 @@ def test_a_game_that_later_weights_sampled_is_left_out_with_its_score(whole, tmp
     for begun, expected in ((1, {0}), (2, {0, 1})):
         again = Unfinished(tmp_path / "new.jsonl", [tmp_path / "step_000003.jsonl"], begun)
         assert (again.episodes.keys(), again.scores.keys()) == (expected, expected)
+
+
+def test_a_game_that_ended_by_an_error_is_played_again(whole, tmp_path):
+    """It may be that of a process that was dying."""
+    good = unfinished.Episode.from_dict(episodes(whole)[1][0]["episode"])
+    games = Unfinished(tmp_path / "step_000001.jsonl")
+    games.add_episode(0, good)
+    games.add_episode(1, good.model_copy(update={"traces": (), "error": ErrorRecord(kind="engine", message="lost")}))
+    assert Unfinished(tmp_path / "new.jsonl", [tmp_path / "step_000001.jsonl"]).episodes == {0: good}
 
 
 def test_a_judge_is_not_asked_twice(tmp_path, monkeypatch):

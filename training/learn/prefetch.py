@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from training import phases
 from training.engines.chunks import Chunk, cut
+from training.errors import ProcessLost
 from training.learn import playing
 from training.learn.ray_learners import RayLearners
 from training.learn.score import Rollout
@@ -211,7 +212,12 @@ def _fetched(chunks: list[Any]) -> Iterator[Chunk]:
     """Yield chunks of Ray's store, which are not copied where they are on this machine."""
     import ray
 
-    return (ray.get(chunk) for chunk in chunks)
+    for chunk in chunks:
+        try:
+            fetched: Chunk = ray.get(chunk)
+        except ray.exceptions.ObjectLostError as error:
+            raise ProcessLost("weights that games wait for are gone with the node that held them") from error
+        yield fetched
 
 
 async def _each(chunks: list[Any]) -> AsyncIterator[Any]:

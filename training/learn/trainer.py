@@ -102,6 +102,7 @@ class Trainer:
         if self.at_end is not None:
             if self.prefetcher is not None:  # the engine has the weights of the last games
                 await self.sync(self.step)
+            self.progress.check_processes = None  # what follows needs no learner
             await self.progress.unless_stopped(self.at_end(self))
         return "succeeded", ""
 

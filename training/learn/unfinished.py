@@ -1,7 +1,8 @@
 """The games and scores of training steps that are not saved yet, on disk, so that a later attempt need not repeat them.
 
 They count for an attempt that has the very weights that played them: those of the checkpoint that it begins from, or
-of the start, or, with a lag, older ones. What a killed process was writing is left out. Raises what reading an
+of the start, or, with a lag, older ones. What a killed process was writing is left out, and so is a game that ended by
+an error, perhaps because that process was dying. Raises what reading an
 `Episode` raises.
 """
 
@@ -35,7 +36,7 @@ class Unfinished:
                     self.scores[line["game"]] = Score.from_dict(line["score"])
 
     def _take(self, game: int, episode: Episode, begun: int) -> None:
-        if all(step <= begun for trace in episode.traces for _, step in trace.versions):
+        if not episode.error and all(step <= begun for trace in episode.traces for _, step in trace.versions):
             self.episodes[game] = episode
 
     def add_episode(self, game: int, episode: Episode) -> None:
