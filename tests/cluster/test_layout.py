@@ -269,6 +269,23 @@ def test_what_is_advised_helps(section, other, gib, gpus, per_node):
             assert shortfall.where not in {each.where for each in left}, words
 
 
+def test_more_gpus_of_an_engine_are_advised_beside_the_ranks_that_would_be_chosen():
+    """The ranks do not fit either, and are as many as there can be: of 17 GPUs the last one is alone on its node."""
+    run = config(
+        {"learners": "auto", "engines": 1},
+        engine={"name": "vllm", "dtype": "bfloat16", "cache_gib": 30.0},
+        learn={"lora": {"rank": 64}, "dtype": "bfloat16", "tokens_per_batch": 65536},
+    )
+    engine, rank = refused(run, SHAPES["4b"], 17, 40).shortfalls
+    assert rank.process == "each of 16 learner ranks"
+    assert engine.advice == ("engine.cache_gib = 1", "cluster.tensor_parallel = 2 on at least 18 GPUs")
+    with pytest.raises(BadInput, match="there is room for 0 of 1 engines with 2 GPUs on one node each"):
+        plan(followed(run, "cluster.tensor_parallel = 2"), SHAPES["4b"], 17, 40)
+    with pytest.raises(DoesNotFit) as caught:
+        plan(followed(run, "cluster.tensor_parallel = 2"), SHAPES["4b"], 18, 40)
+    assert [each.where for each in caught.value.shortfalls] == ["cluster.learners"]
+
+
 def test_nothing_is_advised_that_does_not_help():
     error = refused(config(AUTO), SHAPES["7b"], 8, 2)
     assert [each.advice for each in error.shortfalls] == [(), ()]

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 Gpu = tuple[int, int]
 """A node and the number of a GPU on it, both from 0."""
 GPUS_PER_LEARNER = 4
+"""GPUs for which `auto` takes one learner rank: a rule of thumb for long replies, which take longer to sample."""
 MORE_GPUS = 64
 """Advice names at most so many further GPUs."""
-"""GPUs for which `auto` takes one learner rank: a rule of thumb for long replies, which take longer to sample."""
 LOWER = 'Lower cluster.engines or cluster.learners, or write "auto"'
 SMALLEST_BATCH = 64
 """Least value of `learn.tokens_per_batch`."""
@@ -110,15 +110,15 @@ def plan(config: RunConfig, shape: ModelShape, gpus: int, memory_gib: float, gpu
     learners = _learners(section, learner_of, gpus, memory_gib)
     engines = _engines(section, learners, gpus, gpus_per_node)
     least = learner_of(learners)
-    room = partial(_room, learner_of if least.fits(memory_gib) else None, memory_gib, gpus_per_node)
+    room = partial(_room, learner_of, memory_gib, gpus_per_node)
     shortfalls = []
     if not engine.fits(memory_gib):
         advice = changes_that_fit(config, ENGINE_CHANGES, lambda each: memory.engine(each, shape).fits(memory_gib))
-        advice += _parallel(config, shape, memory_gib, gpus, gpus_per_node, room)
+        beside = partial(room, must_fit=least.fits(memory_gib))
+        advice += _parallel(config, shape, memory_gib, gpus, gpus_per_node, beside)
         shortfalls.append(Shortfall("an engine", engine, "engine", tuple(advice)))
     if not least.fits(memory_gib):
-        room = partial(_room, learner_of, memory_gib, gpus_per_node)
-        advice = [*_more_ranks(section, learner_of, learners, memory_gib, gpus, room)]
+        advice = [*_more_ranks(section, learner_of, learners, memory_gib, gpus, partial(room, must_fit=True))]
         advice += changes_that_fit(
             config, LEARNER_CHANGES, lambda each: memory.learner(each, shape, learners).fits(memory_gib)
         )
@@ -314,14 +314,20 @@ Room = Callable[[ClusterSection, int], int]
 
 
 def _room(
-    learner_of: Callable[[int], Memory] | None, gib: float, gpus_per_node: int, section: ClusterSection, gpus: int
+    learner_of: Callable[[int], Memory],
+    gib: float,
+    gpus_per_node: int,
+    section: ClusterSection,
+    gpus: int,
+    *,
+    must_fit: bool,
 ) -> int:
-    """Return the number of engines, as `Room`. With `learner_of`, ranks that do not fit leave room for none."""
+    """Return the number of engines, as `Room`; if ranks `must_fit`, those that do not leave room for none."""
     try:
-        ranks = _learners(section, learner_of, gpus, gib) if learner_of else max(section.learners, 1)
+        ranks = _learners(section, learner_of, gpus, gib)
     except BadInput:
         return 0
-    if learner_of and not learner_of(ranks).fits(gib):
+    if must_fit and not learner_of(ranks).fits(gib):
         return 0
     return len(_groups(ranks, section.tensor_parallel, gpus, gpus_per_node))
 
