@@ -128,10 +128,14 @@ def test_one_engine_and_one_rank_on_two_gpus_are_processes_of_their_own():
 
 
 def test_engines_of_several_gpus_need_nodes_that_have_as_many():
-    config = parse({"cluster": {"engines": "auto", "learners": 2, "tensor_parallel": 8}, "engine": {"name": "vllm"}})
+    def on(engines, *gpus):
+        section = {"engines": engines, "learners": 2, "tensor_parallel": 8}
+        return fitted(parse({"cluster": section, "engine": {"name": "vllm"}}), SHAPE, nodes(*gpus), 80.0, joined=True)
+
     with pytest.raises(BadInput, match="on the nodes: node-0 8, node-1 4, node-2 4, node-3 4, node-4 4") as caught:
-        fitted(config, SHAPE, nodes(8, 4, 4, 4, 4), 80.0)
+        on(2, 8, 4, 4, 4, 4)
     assert caught.value.where == "cluster.engines"
+    assert on("auto", 8, 4, 4, 4, 4).engines == 1
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,10 @@ def fitted(
             raise BadInput(why, "cluster.address")
         on_node = max(node.gpus for node in nodes)
         section = layout.plan(config, shape, gpus, memory_gib, on_node).section
-        _check_nodes(section, nodes)
-        return section.model_copy(update={"address": config.cluster.address}) if joined else section
+        if joined:
+            section = _on_nodes(section, config.cluster.engines, nodes)
+            section = section.model_copy(update={"address": config.cluster.address})
+        return section
     machine = on_machine(config, shape, joined=joined)
     _check_cores(machine.section, nodes)
     alone = machine.section.alone and not joined  # which takes less than both, one after the other
@@ -160,13 +162,18 @@ def advice(config: RunConfig, shape: ModelShape, memory_gib: float, *, joined: b
     return fewer + layout.changes_that_fit(config, layout.LEARNER_CHANGES + layout.ENGINE_CHANGES, fits)
 
 
-def _check_nodes(section: ClusterSection, nodes: Sequence[Node]) -> None:
-    """Raise `BadInput` for engines of several GPUs for which nodes of different sizes have too few."""
+def _on_nodes(section: ClusterSection, wanted: int, nodes: Sequence[Node]) -> ClusterSection:
+    """Return the section with no more engines of several GPUs than nodes of different sizes have room for.
+
+    Raises `BadInput` where this is less than what the configuration has `wanted`, or none.
+    """
     parts = section.tensor_parallel
-    if sum(node.gpus // parts for node in nodes) < section.engines:
+    room = sum(node.gpus // parts for node in nodes)
+    if room < max(wanted, 1):
         each = ", ".join(f"{node.name} {node.gpus}" for node in nodes)
         why = f"{section.engines} engines of {parts} GPUs on one node cannot be placed on the nodes: {each}"
         raise BadInput(f"{why}. Lower cluster.engines or cluster.tensor_parallel", "cluster.engines")
+    return section.model_copy(update={"engines": min(room, section.engines)})
 
 
 def _check_cores(section: ClusterSection, nodes: Sequence[Node]) -> None:
