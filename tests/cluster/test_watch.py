@@ -128,7 +128,8 @@ def test_the_head_is_asked_for_the_id_of_its_cluster_and_for_this_node():
         assert replace(head, cluster_id="0" * 56).left() == (
             "the head of the Ray cluster at RAY_ADDRESS was started again: it is another cluster now"
         )
-        other = replace(head, node_id=nodes.worker_nodes[0].node_id)
+        [worker] = nodes.worker_nodes
+        other = replace(head, node_id=worker.node_id)
         assert other.left() == ""
         lose_node(nodes)
         began = time.monotonic()

@@ -521,7 +521,8 @@ def test_what_is_wrong_with_the_nodes_of_a_cluster_is_in_the_heartbeat(tmp_path)
 
     config = RunConfig(model={"base": "tiny"})
     parts = {"config": config, "place": 0, "labels": (), "resumed": None, "processes": list}
-    context = SimpleNamespace(**parts, cluster=cluster, close=close)
+    learners = SimpleNamespace(check=lambda: None)
+    context = SimpleNamespace(**parts, cluster=cluster, close=close, learners=learners)
     progress = Progress(AttemptDir(tmp_path / "0001"), 1)
     learner = SimpleNamespace(config=config, context=context, step=0, loop=loop)
     _, status = trainer._go(learner, progress)
