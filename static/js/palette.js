@@ -67,12 +67,16 @@
     document.getElementById("palette-count").textContent = hits.querySelector("[data-count]")?.textContent ?? "";
     choose(answered ? options()[0] : null);
   });
+  function close() {
+    palette.close();
+    field.blur(); // else it keeps the focus until the page is drawn again, and a key pressed before that is written in it
+  }
   field.addEventListener("keydown", (event) => {
     const all = options();
     const at = all.indexOf(chosen());
     if (event.key === "ArrowDown") choose(all[(at + 1) % all.length]);
     else if (event.key === "ArrowUp") choose(all[(at > 0 ? at : all.length) - 1]);
-    else if (event.key === "Escape") palette.close(); // a search field would take the first press to empty itself
+    else if (event.key === "Escape") close(); // a search field would take the first press to empty itself
     else if (event.key === "Enter" && chosen() && answered === field.value) chosen().click();
     else return; // Enter without a choice opens the page of the search
     event.preventDefault();

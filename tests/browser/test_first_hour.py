@@ -102,6 +102,23 @@ def test_the_search_is_used_by_keyboard_alone(visit: Visit) -> None:
     expect(page).to_have_url(re.compile("/runs/$"))
 
 
+def test_a_key_pressed_before_the_closed_search_is_drawn_is_not_written_in_it(visit: Visit) -> None:
+    page = visit("rosa").page
+    page.goto("/accounts/")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("combobox")).to_be_focused()
+    opened_again = page.evaluate(
+        """() => {
+          for (const key of ["Escape", "/"]) {
+            const press = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+            document.activeElement.dispatchEvent(press);
+          }
+          return document.getElementById("palette").open;
+        }"""
+    )
+    assert opened_again
+
+
 def test_keys_are_listed_and_do_nothing_in_fields(visit: Visit) -> None:
     page = visit("rosa").page
     page.goto("/search/")
