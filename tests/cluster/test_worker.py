@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from training.cluster import worker
 from training.cluster.supervisor import Process
 from training.cluster.worker import Started, Worker
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Counting(Worker):
@@ -116,3 +119,16 @@ def test_a_process_that_was_suspended_itself_waits_for_its_driver_a_whole_lease_
     with pytest.raises(Ended):
         worker.Lease(30.0, "engine 0")._watch()
     assert lived_s < clock.now <= lived_s + 1
+
+
+def test_a_model_class_is_imported_without_packages_that_nothing_here_uses_of_it():
+    code = """
+import sys
+from training.cluster.worker import skip_unused
+skip_unused()
+from transformers import AutoModelForCausalLM
+assert not {"sklearn", "scipy"} & {*sys.modules}
+import sklearn.metrics
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

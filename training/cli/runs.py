@@ -112,6 +112,10 @@ def _run_attempt(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> di
 
         result = run_to_the_end(run_dir, arguments.attempt)
     else:
+        if config.kind in ("train", "sft"):  # others may need no model of this machine
+            from training.cluster.worker import skip_unused
+
+            skip_unused()
         runner = import_module(RUNNERS[config.kind])
         result = runner.run(config, run_dir, arguments.attempt, supervised=arguments.supervised)
     return {"kind": config.kind, "dir": str(run_dir.root), **result}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from training.cluster.watch import is_running
-from training.cluster.worker import Heartbeat, RemoteError, Started, Worker, ignore_expected_warnings
+from training.cluster.worker import Heartbeat, RemoteError, Started, Worker, ignore_expected_warnings, skip_unused
 from training.engines.adapters import AdapterEngine
 from training.engines.base import Sample, SampleRequest
 from training.errors import BadInput, EngineError, ParleyError
@@ -85,6 +85,7 @@ class EngineActor(Worker):
 
             from training import engines
 
+            skip_unused()
             if self._threads:
                 torch.set_num_threads(self._threads)
             torch.set_flush_denormal(True)  # as in the driver's process

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from training.attempts.progress import StopRequested
-from training.cluster.worker import RemoteError, Started, Worker, ignore_expected_warnings
+from training.cluster.worker import RemoteError, Started, Worker, ignore_expected_warnings, skip_unused
 from training.errors import ParleyError, boundary
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class RankActor(Worker):
         """Meet the other ranks, and load this one's part of the model; `arguments` are those of `policy.load`."""
 
         def work() -> int:
+            skip_unused()
             from training.learn import numerics, policy, ranks
             from training.learn.learner import Learner
 
