@@ -353,46 +353,32 @@ async def test_a_cancelled_request_leaves_the_others_alone(case):
         assert results[index].tokens == expected[index].tokens
 
 
-async def test_new_weights_change_the_distribution_and_match(case, tmp_path):
+async def test_new_weights_wait_for_samples_and_change_the_distribution_until_the_engine_is_closed(case):
     engine = case.make()
     try:
         request = ask(3, max_tokens=40)
         before = await engine.sample(request)
-        await engine.load_weights(case.changed(), 7)
-        sample = await engine.sample(request)
-        assert (before.version, sample.version) == (None, 7)
-        expected = case.logprobs(request.prompt, sample.tokens, changed=True)
-        assert np.abs(expected - sample.logprobs).max() <= GAP
-        assert np.abs(case.logprobs(request.prompt, before.tokens, changed=True) - before.logprobs).max() > 10 * GAP
-    finally:
-        await engine.close()
-
-
-async def test_weights_that_arrive_during_sampling_wait_for_it(case):
-    engine = case.make()
-    try:
         running = [asyncio.create_task(engine.sample(ask(i, max_tokens=40))) for i in range(4)]
         await asyncio.sleep(0)
         load = asyncio.create_task(engine.load_weights(case.changed(), 7))
         await asyncio.sleep(0)
         later = asyncio.create_task(engine.sample(ask(5)))
         await load
-        sample = await later
-        assert sample.version == 7
-        assert np.abs(case.logprobs(ask(5).prompt, sample.tokens, changed=True) - sample.logprobs).max() <= GAP
         for index, task in enumerate(running):
             earlier = await task
             expected = case.logprobs(ask(index).prompt, earlier.tokens, changed=earlier.version == 7)
             assert np.abs(expected - earlier.logprobs).max() <= GAP  # of one policy or the other, never a mixture
+        after = await engine.sample(request)
+        assert before.version is None
+        for asked, sample in ((ask(5), await later), (request, after)):
+            assert sample.version == 7
+            expected = case.logprobs(asked.prompt, sample.tokens, changed=True)
+            assert np.abs(expected - sample.logprobs).max() <= GAP
+        assert np.abs(case.logprobs(request.prompt, before.tokens, changed=True) - before.logprobs).max() > 10 * GAP
+        with pytest.raises(EngineError, match=r"nonsense|named logits"):
+            await engine.load_weights([("nonsense", torch.zeros(2, 2))])
     finally:
         await engine.close()
-
-
-async def test_wrong_weights_and_a_closed_engine_raise(case):
-    engine = case.make()
-    with pytest.raises(EngineError, match=r"nonsense|named logits"):
-        await engine.load_weights([("nonsense", torch.zeros(2, 2))])
-    await engine.close()
     await engine.close()
     if hasattr(engine, "window"):
         with pytest.raises(EngineError, match="closed"):
