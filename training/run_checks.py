@@ -6,6 +6,7 @@ What concerns one section alone is checked there, what concerns phases and suite
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from training import games, phases, players, suites
@@ -19,6 +20,7 @@ from training.run_sections import MOST_GAMES
 
 if TYPE_CHECKING:
     from training.config import RunConfig
+    from training.records import Scenario
 
 
 def check(config: RunConfig) -> None:
@@ -160,15 +162,24 @@ def _check_speaker(config: RunConfig) -> None:
 def _check_players(config: RunConfig) -> None:
     """Raise `BadInput` for a player, other than a model, that does not play one of the games."""
     parts = config.suite.tasks if config.kind == "suite" else config.parts
+    sources = [(where, source) for where, source in config.sources() if players.known(source)]
+    if not sources:
+        return
     for game in dict.fromkeys(part.game for part in parts):
-        spec = games.lookup(game)
-        example = suites.starts(game)[0] if spec.start or spec.samples else None
-        for where, source in config.sources():
-            if example is not None and players.known(source):
-                try:
-                    players.check(source, example)
-                except BadInput as error:
-                    raise BadInput(error.why, where) from error
+        if (example := _example(game)) is None:
+            continue
+        for where, source in sources:
+            try:
+                players.check(source, example)
+            except BadInput as error:
+                raise BadInput(error.why, where) from error
+
+
+@cache
+def _example(game: str) -> Scenario | None:
+    """Return a start of a game, None if it has none of its own; to make all its samples takes some 10 ms."""
+    spec = games.lookup(game)
+    return suites.starts(game)[0] if spec.start or spec.samples else None
 
 
 def _check_learning(config: RunConfig) -> None:

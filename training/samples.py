@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable
+from functools import cache
 from pathlib import Path
 
 from training.errors import BadInput
@@ -42,6 +43,7 @@ def load(name: str) -> tuple[Scenario, ...]:
     return _read_file(path(name))
 
 
+@cache
 def _read_file(file: Path) -> tuple[Scenario, ...]:
     return tuple(Scenario.from_dict(line) for line, _ in read_lines(file))
 

@@ -6,11 +6,11 @@ that a kind of run uses, without fields chosen elsewhere on the page (data, mode
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any
 
 from training import config as configs
@@ -84,8 +84,13 @@ class Preset:
 
     def config(self) -> dict[str, Any]:
         """The complete configuration as JSON data."""
+        return self.parsed.to_dict()
+
+    @cached_property
+    def parsed(self) -> RunConfig:
+        """The complete configuration, read once."""
         base = configs.load(CONFIGS / self.file) if self.file else RunConfig()
-        return RunConfig.from_dict({**base.to_dict(), **deepcopy(dict(self.changes))}).to_dict()
+        return RunConfig.from_dict({**base.to_dict(), **self.changes})
 
 
 PRESETS: dict[str, Preset] = {
@@ -281,10 +286,10 @@ def startable() -> Mapping[str, Preset]:
     return {name: preset for name, preset in PRESETS.items() if joins or _gpus(name) <= devices.gpus_here()}
 
 
-@functools.cache
+@cache
 def _gpus(name: str) -> int:
     """How many GPUs a preset is for; 0 for one process, which has a GPU or none."""
-    section = RunConfig.from_dict(PRESETS[name].config()).cluster
+    section = PRESETS[name].parsed.cluster
     return 0 if section.alone else section.engines * section.tensor_parallel + section.learners
 
 
@@ -369,7 +374,7 @@ def exploitable(run: Run | None) -> bool:
         return False
 
 
-@functools.cache
+@cache
 def _roles(game: str) -> frozenset[str]:
     """The roles in the samples of a game, or in its own start if it has none."""
     spec = games.lookup(game)
@@ -379,7 +384,7 @@ def _roles(game: str) -> frozenset[str]:
     return frozenset(role for start in starts for role in games.make(start).roles())
 
 
-@functools.cache
+@cache
 def schema() -> dict[str, Any]:
     """The JSON schema of a run's configuration; do not modify it."""
     return configs.schema()

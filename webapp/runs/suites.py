@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from training import config as configs
@@ -23,6 +24,7 @@ SUITES: dict[str, str] = {
 """What each suite plays; its file is in `training/suites`."""
 
 
+@cache
 def load(name: str) -> RunConfig:
     """Return the configuration of a suite."""
     return configs.load(FOLDER / f"{name}.toml")
