@@ -22,7 +22,7 @@ def two_nodes(cpus: int = 2, head_cpus: int | None = None) -> Iterator[Cluster]:
     from ray.cluster_utils import Cluster
 
     own = cpus if head_cpus is None else head_cpus
-    with processes._environment(), processes._loopback():
+    with processes._environment(), processes._loopback(), processes._few_processes():
         cluster = Cluster(
             initialize_head=True,
             head_node_args={"num_cpus": own, "include_dashboard": False, "node_ip_address": "127.0.0.1"},

@@ -164,14 +164,14 @@ def _start(gpus: int | None) -> Cluster:
     cluster = Cluster("local", folder)
     options: dict[str, Any] = {
         "address": "local",
-        "num_cpus": 1,  # Ray would start a worker for each; ours need none
+        "num_cpus": 0,  # Ray would start a worker for each; ours need none
         "num_gpus": gpus,
         "include_dashboard": False,
         "_node_ip_address": "127.0.0.1",
         "_temp_dir": str(folder),
     }
     try:
-        with _environment(), _loopback():
+        with _environment(), _loopback(), _few_processes():
             _connect(options, f"Ray did not start on {socket.gethostname()}")
     except ParleyError:
         cluster.stop()
@@ -224,6 +224,24 @@ def _unanswered(address: str, name: str, deadline: float) -> str:
             time.sleep(min(PAUSE_S, left))
         else:
             return ""
+
+
+@contextlib.contextmanager
+def _few_processes() -> Iterator[None]:
+    """Start no autoscaler, no process that forwards logs and none of the dashboard, which a run of its own never asks.
+
+    They take half of the CPU time of a start, and `ray.init` has no argument against them.
+    """
+    from ray._private.node import Node
+
+    kept = {name: getattr(Node, name) for name in ("start_monitor", "start_log_monitor", "start_api_server")}
+    try:
+        for name in kept:
+            setattr(Node, name, lambda *_, **__: None)
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(Node, name, method)
 
 
 def _connect(options: Mapping[str, Any], late: str) -> None:
