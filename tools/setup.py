@@ -9,6 +9,7 @@ names the package index of torch, for example that of PyTorch's CPU wheels.
 
 import argparse
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -23,6 +24,7 @@ import venv
 from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
@@ -31,6 +33,7 @@ AUTOGEN = ROOT / ".venv-autogen"
 REQUIREMENTS = ROOT / "requirements"
 VENDOR = ROOT / "static" / "vendor"
 DOCS = ROOT / "build" / "docs"
+LOCK = ROOT / "build" / "setup.lock"
 TESTING = VENV / "assets"
 HOME = Path(os.environ.get("PARLEY_HOME") or ROOT / "var")
 MODELS = ("tiny", "smollm2-135m")  # the first page waits for the first
@@ -344,6 +347,24 @@ def main() -> int:
     parser.add_argument("--packages-only", action="store_true", help="no model, no database")
     parser.add_argument("--models-later", action="store_true", help="no model: what starts the site prepares them")
     arguments = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # nobody waits where nothing can be locked, or written
+            LOCK.parent.mkdir(exist_ok=True)
+            wait_for(stack.enter_context(LOCK.open("ab")))  # NFS locks only what is open for writing
+        return prepare(arguments)
+
+
+def wait_for(turn: BinaryIO) -> None:
+    """Take the lock of a file, which others hold while they write into the same environment."""
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("setup: waiting for another one to end", flush=True)
+        fcntl.flock(turn, fcntl.LOCK_EX)
+
+
+def prepare(arguments: argparse.Namespace) -> int:
+    """Take all steps; return the exit code."""
     try:
         make_environment()
         install_torch()

@@ -4,6 +4,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -294,3 +295,18 @@ def test_a_taken_port_is_refused_if_asked_for_and_passed_over_if_not(monkeypatch
         monkeypatch.delenv("PORT")
         monkeypatch.setattr(up, "PORTS", range(number, number + 20))
         assert up.free_port() in range(number + 1, number + 20)
+
+
+def test_a_setup_waits_until_another_one_ends(tmp_path, capsys):
+    lock = tmp_path / "lock"
+    with lock.open("ab") as first, lock.open("ab") as second:
+        setup.wait_for(first)
+        assert not capsys.readouterr().out
+        waiting = threading.Thread(target=setup.wait_for, args=(second,))
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+        assert capsys.readouterr().out == "setup: waiting for another one to end\n"
+        first.close()
+        waiting.join(5)
+        assert not waiting.is_alive()
