@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -41,12 +42,16 @@ class Case:
     """An engine with a second implementation of its policy: `logits(tokens)` [n, V] predict what follows each."""
 
     make: Callable[..., Engine]
-    engine: Engine
     logits: Callable[[Sequence[int]], np.ndarray]
     changed: Callable[[], list[tuple[str, Any]]]
     logits_changed: Callable[[Sequence[int]], np.ndarray]
     folder: Path | None = None
     adapted: Callable[[Path], Callable[[Sequence[int]], np.ndarray]] | None = None
+
+    @cached_property
+    def engine(self):
+        """The engine of all tests; a test that deletes it leaves the next one another."""
+        return self.make()
 
     def logprobs(self, prompt, tokens, temperature=1.0, *, changed=False):
         rows = (self.logits_changed if changed else self.logits)([*prompt, *tokens])
@@ -85,7 +90,7 @@ def model_case(name, folder):
         )
 
     changed = list(other.named_parameters())
-    return Case(make, make(), forward(plain), lambda: changed, forward(other), folder, adapted)
+    return Case(make, forward(plain), lambda: changed, forward(other), folder, adapted)
 
 
 def table_case():
@@ -94,9 +99,7 @@ def table_case():
     def make():
         return BigramEngine(table)
 
-    return Case(
-        make, make(), lambda t: table[list(t)], lambda: [("logits", table * 1.3)], lambda t: 1.3 * table[list(t)]
-    )
+    return Case(make, lambda t: table[list(t)], lambda: [("logits", table * 1.3)], lambda t: 1.3 * table[list(t)])
 
 
 @pytest.mark.parametrize("name", ["auto", *REGISTRY])
@@ -118,7 +121,8 @@ def case(request, tmp_path_factory):
             pytest.importorskip(package, reason=f"{package} is not installed")
         built = model_case(name, write_random_llama(tmp_path_factory.mktemp("toy") / "model"))
     yield built
-    asyncio.run(built.engine.close())
+    if "engine" in vars(built):
+        asyncio.run(built.engine.close())
     if name == "pool":
         cluster.stop()
 
@@ -353,38 +357,6 @@ async def test_a_cancelled_request_leaves_the_others_alone(case):
         assert results[index].tokens == expected[index].tokens
 
 
-async def test_new_weights_wait_for_samples_and_change_the_distribution_until_the_engine_is_closed(case):
-    engine = case.make()
-    try:
-        request = ask(3, max_tokens=40)
-        before = await engine.sample(request)
-        running = [asyncio.create_task(engine.sample(ask(i, max_tokens=40))) for i in range(4)]
-        await asyncio.sleep(0)
-        load = asyncio.create_task(engine.load_weights(case.changed(), 7))
-        await asyncio.sleep(0)
-        later = asyncio.create_task(engine.sample(ask(5)))
-        await load
-        for index, task in enumerate(running):
-            earlier = await task
-            expected = case.logprobs(ask(index).prompt, earlier.tokens, changed=earlier.version == 7)
-            assert np.abs(expected - earlier.logprobs).max() <= GAP  # of one policy or the other, never a mixture
-        after = await engine.sample(request)
-        assert before.version is None
-        for asked, sample in ((ask(5), await later), (request, after)):
-            assert sample.version == 7
-            expected = case.logprobs(asked.prompt, sample.tokens, changed=True)
-            assert np.abs(expected - sample.logprobs).max() <= GAP
-        assert np.abs(case.logprobs(request.prompt, before.tokens, changed=True) - before.logprobs).max() > 10 * GAP
-        with pytest.raises(EngineError, match=r"nonsense|named logits"):
-            await engine.load_weights([("nonsense", torch.zeros(2, 2))])
-    finally:
-        await engine.close()
-    await engine.close()
-    if hasattr(engine, "window"):
-        with pytest.raises(EngineError, match="closed"):
-            await engine.sample(ask(0))
-
-
 async def test_adapters_are_policies_beside_the_weights_that_do_not_mix(case, tmp_path):
     """Of interleaved requests each has the log-probabilities of the model into which its adapter is merged."""
     if case.folder is None:
@@ -430,6 +402,39 @@ async def test_adapters_are_policies_beside_the_weights_that_do_not_mix(case, tm
             await engine.load_weights(case.changed())
     finally:
         await engine.close()
+
+
+async def test_new_weights_wait_for_samples_and_change_the_distribution_until_the_engine_is_closed(case):
+    engine = case.engine
+    try:
+        request = ask(3, max_tokens=40)
+        before = await engine.sample(request)
+        running = [asyncio.create_task(engine.sample(ask(i, max_tokens=40))) for i in range(4)]
+        await asyncio.sleep(0)
+        load = asyncio.create_task(engine.load_weights(case.changed(), 7))
+        await asyncio.sleep(0)
+        later = asyncio.create_task(engine.sample(ask(5)))
+        await load
+        for index, task in enumerate(running):
+            earlier = await task
+            expected = case.logprobs(ask(index).prompt, earlier.tokens, changed=earlier.version == 7)
+            assert np.abs(expected - earlier.logprobs).max() <= GAP  # of one policy or the other, never a mixture
+        after = await engine.sample(request)
+        assert before.version is None
+        for asked, sample in ((ask(5), await later), (request, after)):
+            assert sample.version == 7
+            expected = case.logprobs(asked.prompt, sample.tokens, changed=True)
+            assert np.abs(expected - sample.logprobs).max() <= GAP
+        assert np.abs(case.logprobs(request.prompt, before.tokens, changed=True) - before.logprobs).max() > 10 * GAP
+        with pytest.raises(EngineError, match=r"nonsense|named logits"):
+            await engine.load_weights([("nonsense", torch.zeros(2, 2))])
+    finally:
+        del case.engine
+        await engine.close()
+    await engine.close()
+    if hasattr(engine, "window"):
+        with pytest.raises(EngineError, match="closed"):
+            await engine.sample(ask(0))
 
 
 def test_unknown_engines_and_models_are_bad_input(tmp_path):

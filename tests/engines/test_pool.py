@@ -45,8 +45,27 @@ def toy(tmp_path_factory):
     return write_random_llama(tmp_path_factory.mktemp("toy") / "model")
 
 
-def pool_of(toy, **options):
-    return EnginePool("transformers", toy, ProcessOptions(count=2, threads=1, **options), **OPTIONS)
+def pool_of(toy, count=2, **options):
+    return EnginePool("transformers", toy, ProcessOptions(count=count, threads=1, **options), **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def lasting(ray_of_its_own, toy):
+    pool = pool_of(toy)
+    yield pool
+    asyncio.run(pool.close())
+
+
+@pytest.fixture
+async def pool(lasting, toy):
+    """A pool for every test that leaves one serving: two engines, with the weights of the model's folder."""
+    await until(lambda: [status.state for status in lasting.status()] == ["serving"] * 2)
+    await lasting.load_weights(engines.make("transformers", toy, **OPTIONS)._model.named_parameters(), 0)
+    return lasting
+
+
+def restarts(pool):
+    return [status.restarts for status in pool.status()]
 
 
 def requests(count=12, max_tokens=60):
@@ -77,34 +96,29 @@ def changed(engine):
     return [(name, 1.3 * parameter.detach()) for name, parameter in engine._model.named_parameters()]
 
 
-async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_newest_weights(
-    ray_of_its_own, toy, caplog, capsys
-):
+async def test_an_engine_that_is_killed_costs_no_sample_and_returns_with_the_newest_weights(pool, toy, caplog, capsys):
     """The first engine dies with requests in flight, then the other, so that the first must have the new weights."""
-    alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy)
-    try:
-        assert await tokens(pool, requests()) == await tokens(alone, requests())
-        weights = changed(alone)
-        await pool.load_weights(weights, 3)
-        await alone.load_weights(weights)
-        expected = await tokens(alone, requests(max_tokens=200))
-        for victim, number in enumerate((signal.SIGKILL, signal.SIGABRT)):
-            before = pool.status()[victim]
-            running = asyncio.create_task(tokens(pool, requests(max_tokens=200)))
-            await until(lambda victim=victim: pool.status()[victim].requests > 2)
-            os.kill(before.pid, number)
-            assert await running == expected
-            await until(lambda: [status.state for status in pool.status()] == ["serving"] * 2)
-            after = pool.status()[victim]
-            assert after.restarts == 1
-            assert after.pid != before.pid
-            assert f"engine {victim} (process {before.pid} on {before.node}) is gone: " in caplog.text
-        assert "SIGABRT" in caplog.text.rpartition("is gone: ")[2], "what it wrote last is in the log"
-        assert capsys.readouterr().out == "", "the driver's output is its own"
-        assert await tokens(pool, requests(max_tokens=200)) == expected
-        assert {sample.version for sample in await asyncio.gather(*map(pool.sample, requests()))} == {3}
-    finally:
-        await pool.close()
+    alone = engines.make("transformers", toy, **OPTIONS)
+    assert await tokens(pool, requests()) == await tokens(alone, requests())
+    weights = changed(alone)
+    await pool.load_weights(weights, 3)
+    await alone.load_weights(weights)
+    expected = await tokens(alone, requests(max_tokens=200))
+    for victim, number in enumerate((signal.SIGKILL, signal.SIGABRT)):
+        before = pool.status()[victim]
+        running = asyncio.create_task(tokens(pool, requests(max_tokens=200)))
+        await until(lambda victim=victim: pool.status()[victim].requests > 2)
+        os.kill(before.pid, number)
+        assert await running == expected
+        await until(lambda: [status.state for status in pool.status()] == ["serving"] * 2)
+        after = pool.status()[victim]
+        assert after.restarts == before.restarts + 1
+        assert after.pid != before.pid
+        assert f"engine {victim} (process {before.pid} on {before.node}) is gone: " in caplog.text
+    assert "SIGABRT" in caplog.text.rpartition("is gone: ")[2], "what it wrote last is in the log"
+    assert capsys.readouterr().out == "", "the driver's output is its own"
+    assert await tokens(pool, requests(max_tokens=200)) == expected
+    assert {sample.version for sample in await asyncio.gather(*map(pool.sample, requests()))} == {3}
 
 
 async def test_an_engine_that_is_started_again_has_the_adapters_of_before(ray_of_its_own, toy, tmp_path):
@@ -122,9 +136,7 @@ async def test_an_engine_that_is_started_again_has_the_adapters_of_before(ray_of
         await pool.close()
 
 
-async def test_other_models_sample_in_the_processes_of_the_pool_also_in_one_that_starts_again(
-    ray_of_its_own, toy, tmp_path
-):
+async def test_other_models_sample_in_the_processes_of_the_pool_also_in_one_that_starts_again(pool, toy, tmp_path):
     """Two other models, one of them with new weights and one with an adapter, beside the pool's own."""
     first, second = (write_random_llama(tmp_path / name, seed=seed) for name, seed in (("first", 7), ("second", 8)))
     adapters = {"past 1": write_adapter(first, tmp_path / "adapter", 4, seed=1)}
@@ -138,33 +150,28 @@ async def test_other_models_sample_in_the_processes_of_the_pool_also_in_one_that
         expected.append(await tokens(alone, asked))
         await alone.close()
     assert len({str(each) for each in expected}) == 3
-    pool = pool_of(toy)
-    try:
-        other, lora = (pool.open_model("transformers", first, **each) for each in (OPTIONS, with_adapters))
-        await other.load_weights(second)
-        await lora.load_adapters(adapters)
+    other, lora = (pool.open_model("transformers", first, **each) for each in (OPTIONS, with_adapters))
+    await other.load_weights(second)
+    await lora.load_adapters(adapters)
 
-        async def check():
-            together = await asyncio.gather(tokens(pool, plain), tokens(other, plain), tokens(lora, adapted))
-            assert together == expected
+    async def check():
+        together = await asyncio.gather(tokens(pool, plain), tokens(other, plain), tokens(lora, adapted))
+        assert together == expected
 
-        await check()
-        os.kill(pool.status()[0].pid, signal.SIGKILL)
-        await until(lambda: [(each.state, each.restarts) for each in pool.status()] == [("serving", 1), ("serving", 0)])
-        os.kill(pool.status()[1].pid, signal.SIGKILL)
-        await check()
-        with pytest.raises(EngineError, match="from a folder"):
-            await other.load_weights([])
-        with pytest.raises(BadInput, match="nothing-here"):
-            pool.open_model("transformers", tmp_path / "nothing-here")
-        await other.close()
-        await other.close()
-        assert await tokens(pool, plain) == expected[0]
-    finally:
-        await pool.close()
+    await check()
+    a, b = restarts(pool)
+    os.kill(pool.status()[0].pid, signal.SIGKILL)
+    await until(lambda: [(each.state, each.restarts) for each in pool.status()] == [("serving", a + 1), ("serving", b)])
+    os.kill(pool.status()[1].pid, signal.SIGKILL)
+    await check()
+    with pytest.raises(EngineError, match="from a folder"):
+        await other.load_weights([])
+    with pytest.raises(BadInput, match="nothing-here"):
+        pool.open_model("transformers", tmp_path / "nothing-here")
+    await other.close()
+    await other.close()
     await lora.close()
-    with pytest.raises(EngineError, match="closed"):
-        pool.open_model("transformers", first)
+    assert await tokens(pool, plain) == expected[0]
 
 
 async def test_a_model_that_one_engine_cannot_make_is_left_in_none():
@@ -286,7 +293,7 @@ async def test_an_engine_that_dies_while_others_load_does_not_serve():
 
 async def test_what_follows_a_load_that_is_cancelled_when_it_has_just_begun_does_not_wait_for_it(ray_of_its_own, toy):
     """The pool's thread has begun it, and this one has not heard of that."""
-    pool = pool_of(toy)
+    pool = pool_of(toy, count=1)
     try:
         weights = changed(engines.make("transformers", toy, **OPTIONS))
         loading = asyncio.create_task(pool.load_weights(weights, 1))
@@ -298,31 +305,27 @@ async def test_what_follows_a_load_that_is_cancelled_when_it_has_just_begun_does
         for following in (pool.load_weights(weights, 2), pool.sample(requests()[0])):
             with pytest.raises(EngineError, match="the weights are incomplete"):
                 await asyncio.wait_for(following, 60.0)
-        assert [status.state for status in pool.status()] == ["serving"] * 2
+        assert [status.state for status in pool.status()] == ["serving"]
     finally:
         await pool.close()
 
 
-async def test_turns_are_embedded_as_in_one_process_also_in_one_that_starts_again(ray_of_its_own, toy):
+async def test_turns_are_embedded_as_in_one_process_also_in_one_that_starts_again(pool, toy):
     texts, pooling = ["ab ba", "a", "bb aab"], Pooling(layer=1, how="mean", context="previous")
     expected = Embedder(str(toy)).embed(texts, [pooling], ["one"] * 3)[pooling]
     assert np.ptp(expected, axis=0).max() > 0.01
-    pool = pool_of(toy)
 
     async def check():
         for embedded in await asyncio.gather(*(pool.embed(str(toy), texts, pooling, ["one"] * 3) for _ in range(6))):
             np.testing.assert_allclose(embedded, expected, atol=1e-6)
 
-    try:
-        await check()
-        with pytest.raises(BadInput, match=f"on node {os.uname().nodename}"):
-            await pool.embed("no-such-model", texts, pooling)
-        os.kill(pool.status()[0].pid, signal.SIGKILL)
-        await check()
-        await until(lambda: [status.state for status in pool.status()] == ["serving"] * 2)
-        await check()
-    finally:
-        await pool.close()
+    await check()
+    with pytest.raises(BadInput, match=f"on node {os.uname().nodename}"):
+        await pool.embed("no-such-model", texts, pooling)
+    os.kill(pool.status()[0].pid, signal.SIGKILL)
+    await check()
+    await until(lambda: [status.state for status in pool.status()] == ["serving"] * 2)
+    await check()
 
 
 async def test_an_engine_that_hangs_is_named_ended_and_started_again(ray_of_its_own, toy):
@@ -346,30 +349,26 @@ async def test_an_engine_that_hangs_is_named_ended_and_started_again(ray_of_its_
         await pool.close()
 
 
-async def test_the_status_of_its_engines(ray_of_its_own, toy):
-    pool = pool_of(toy)
-    try:
-        await until(lambda: all(status.doing == "waiting for requests" for status in pool.status()))
-        first, second = pool.status()
-        assert (first.name, second.name) == ("engine 0", "engine 1")
-        assert {first.node, second.node} == {os.uname().nodename}
-        for status in (first, second):
-            assert "ray::EngineActor" in " ".join(psutil.Process(status.pid).cmdline())
-            assert (status.state, status.requests) == ("serving", 0)
-            assert (status.device, status.waiting_s, status.gpu_bytes, status.restarts) == ("cpu", 0.0, 0, 0)
-            assert status.silent_s < 5
-            assert 50e6 < status.rss_bytes < 5e9
-        running = asyncio.create_task(tokens(pool, requests(12, 200)))
-        await until(lambda: sum(status.requests for status in pool.status()) == 12)
-        await until(lambda: [status.doing for status in pool.status()] == ["sampling"] * 2)
-        await running
-        assert not any(status.requests for status in pool.status())
-    finally:
-        await pool.close()
+async def test_the_status_of_its_engines(pool, toy):
+    await until(lambda: all(status.doing == "waiting for requests" for status in pool.status()))
+    first, second = pool.status()
+    assert (first.name, second.name) == ("engine 0", "engine 1")
+    assert {first.node, second.node} == {os.uname().nodename}
+    for status in (first, second):
+        assert "ray::EngineActor" in " ".join(psutil.Process(status.pid).cmdline())
+        assert (status.state, status.requests) == ("serving", 0)
+        assert (status.device, status.waiting_s, status.gpu_bytes) == ("cpu", 0.0, 0)
+        assert status.silent_s < 5
+        assert 50e6 < status.rss_bytes < 5e9
+    running = asyncio.create_task(tokens(pool, requests(12, 200)))
+    await until(lambda: sum(status.requests for status in pool.status()) == 12)
+    await until(lambda: [status.doing for status in pool.status()] == ["sampling"] * 2)
+    await running
+    assert not any(status.requests for status in pool.status())
 
 
 async def test_after_weights_that_end_too_early_nothing_is_sampled(ray_of_its_own, toy):
-    alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy)
+    alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy, count=1)
     try:
 
         def broken():
@@ -384,17 +383,14 @@ async def test_after_weights_that_end_too_early_nothing_is_sampled(ray_of_its_ow
         await pool.close()
 
 
-async def test_weights_larger_than_a_chunk_arrive_whole(ray_of_its_own, toy, monkeypatch):
-    alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy)
-    try:
-        weights = changed(alone)
-        monkeypatch.setattr("training.engines.chunks.cut.__defaults__", (10_001,))
-        assert max(tensor.nbytes for _, tensor in weights) > 3 * 10_001
-        await pool.load_weights(weights)
-        await alone.load_weights(weights)
-        assert await tokens(pool, requests()) == await tokens(alone, requests())
-    finally:
-        await pool.close()
+async def test_weights_larger_than_a_chunk_arrive_whole(pool, toy, monkeypatch):
+    alone = engines.make("transformers", toy, **OPTIONS)
+    weights = changed(alone)
+    monkeypatch.setattr("training.engines.chunks.cut.__defaults__", (10_001,))
+    assert max(tensor.nbytes for _, tensor in weights) > 3 * 10_001
+    await pool.load_weights(weights)
+    await alone.load_weights(weights)
+    assert await tokens(pool, requests()) == await tokens(alone, requests())
 
 
 def test_it_serves_one_event_loop_after_another_and_refuses_what_cannot_be_made(ray_of_its_own, toy, tmp_path):
@@ -402,12 +398,16 @@ def test_it_serves_one_event_loop_after_another_and_refuses_what_cannot_be_made(
         EnginePool("transformers", tmp_path / "nothing-here", ProcessOptions(count=2))
     with pytest.raises(EngineError, match=r"engine 0 did not start within 1 s; each needs 8 GPU, and 0 are free"):
         EnginePool("transformers", toy, ProcessOptions(bundles=Bundles(gpus=8), start_s=1.0))
-    pool = pool_of(toy)
+    pool = pool_of(toy, count=1)
+    other = pool.open_model("transformers", toy, **OPTIONS)
     first = asyncio.run(tokens(pool, requests()))
     assert asyncio.run(tokens(pool, requests())) == first
     asyncio.run(pool.close())
+    asyncio.run(other.close())
     with pytest.raises(EngineError, match="closed"):
         asyncio.run(pool.sample(requests()[0]))
+    with pytest.raises(EngineError, match="closed"):
+        pool.open_model("transformers", toy)
 
 
 async def test_the_last_engine_that_cannot_be_started_again_is_named(ray_of_its_own, tmp_path):
@@ -433,7 +433,7 @@ def owned(values):
         def put(self, values):
             return [ray.put(value) for value in values]
 
-    owner = ray.remote(Owner).remote()
+    owner = ray.remote(num_cpus=0)(Owner).remote()
     return owner, ray.get(owner.put.remote(list(values)))
 
 
@@ -467,7 +467,7 @@ async def test_weights_that_are_gone_end_the_pool_at_once(ray_of_its_own, toy, c
 async def test_weights_that_are_gone_while_they_are_loaded_end_what_waits_for_them(ray_of_its_own, toy):
     import ray
 
-    pool = pool_of(toy)
+    pool = pool_of(toy, count=1)
     waits = asyncio.Event()
     owner, [gone] = owned(["a chunk"])
     ray.kill(owner)
@@ -487,12 +487,12 @@ async def test_weights_that_are_gone_while_they_are_loaded_end_what_waits_for_th
         await pool.close()
 
 
-async def test_an_answer_that_is_lost_with_its_engine_is_asked_of_another(ray_of_its_own, toy, monkeypatch):
+async def test_an_answer_that_is_lost_with_its_engine_is_asked_of_another(pool, toy, monkeypatch):
     """Large answers stay on their node until they are fetched. Lost weights have the same error, but a task's."""
     import ray
 
-    alone, pool = engines.make("transformers", toy, **OPTIONS), pool_of(toy)
-    answer, lost = pool._answer, []
+    alone = engines.make("transformers", toy, **OPTIONS)
+    answer, lost, before = pool._answer, [], sum(restarts(pool))
 
     async def losing(reference):
         result = await answer(reference)
@@ -502,57 +502,47 @@ async def test_an_answer_that_is_lost_with_its_engine_is_asked_of_another(ray_of
         return result
 
     monkeypatch.setattr(pool, "_answer", losing)
-    try:
-        assert await tokens(pool, requests(1)) == await tokens(alone, requests(1))
-        assert lost
-        await until(lambda: [status.state for status in pool.status()] == ["serving"] * 2)
-        assert sum(status.restarts for status in pool.status()) == 1
-    finally:
-        await pool.close()
+    assert await tokens(pool, requests(1)) == await tokens(alone, requests(1))
+    assert lost
+    await until(lambda: [status.state for status in pool.status()] == ["serving"] * 2)
+    assert sum(restarts(pool)) == before + 1
 
 
 @pytest.mark.vllm
-async def test_two_vllm_engines_sample_as_one(ray_of_its_own, toy):
-    pytest.importorskip("vllm", reason="vLLM is not installed: neither its CPU nor its GPU build")
-    alone = engines.make("vllm", toy, **OPTIONS)
-    pool = EnginePool("vllm", toy, ProcessOptions(count=2, threads=1), **OPTIONS)
-    try:
-        model = engines.make("transformers", toy, **OPTIONS)
-        weights = changed(model)
-        for engine in (alone, pool):
-            await engine.load_weights(weights)
-        together = await asyncio.gather(*(pool.sample(request) for request in requests(24)))
-        expected = [await alone.sample(request) for request in requests(24)]
-        assert [sample.tokens for sample in together] == [sample.tokens for sample in expected]
-        for sample, other in zip(together, expected, strict=True):
-            assert sample.logprobs == pytest.approx(other.logprobs, abs=1e-4)  # rounding differs with the batch
-    finally:
-        await pool.close()
-        await alone.close()
-
-
-@pytest.mark.vllm
-async def test_a_split_engine_ends_with_its_process_and_with_any_of_its_workers(ray_of_its_own, toy):
-    """Both times it is started again, and what was asked is answered; the status counts the workers."""
+async def test_a_split_engine_samples_as_a_whole_one_and_ends_with_its_process_and_with_any_of_its_workers(
+    ray_of_its_own, toy
+):
+    """It is started again with the newest weights, and what was asked is answered; the status counts the workers."""
     pytest.importorskip("vllm", reason="vLLM is not installed: neither its CPU nor its GPU build")
     pool = EnginePool("vllm", toy, ProcessOptions(count=1, threads=1), tensor_parallel=2, **OPTIONS)
     try:
-        expected = await tokens(pool, requests())
-        for victim in ("engine", "worker"):
-            [before] = pool.status()
-            children = psutil.Process(before.pid).children()
-            workers = [each for each in children if each.memory_info().rss > 10**8]  # others track what they share
-            assert len(workers) == 2
-            total = sum(each.memory_info().rss for each in (psutil.Process(before.pid), *workers))
-            await until(lambda total=total: pool.status()[0].rss_bytes > 0.9 * total)
-            running = asyncio.create_task(tokens(pool, requests()))
-            await until(lambda: pool.status()[0].requests > 2)
-            os.kill(before.pid if victim == "engine" else workers[1].pid, signal.SIGKILL)
-            _, alive = await asyncio.to_thread(psutil.wait_procs, workers, 15)
-            assert not alive
-            assert await running == expected
-            [after] = pool.status()
-            assert after.pid != before.pid
+        alone = engines.make("vllm", toy, **OPTIONS)
+        weights = changed(engines.make("transformers", toy, **OPTIONS))
+        for engine in (alone, pool):
+            await engine.load_weights(weights)
+        expected = [await alone.sample(request) for request in requests()]
+        await alone.close()
+        together = await asyncio.gather(*map(pool.sample, requests()))
+        assert [sample.tokens for sample in together] == [sample.tokens for sample in expected]
+        for sample, other in zip(together, expected, strict=True):
+            assert sample.logprobs == pytest.approx(other.logprobs, abs=1e-4)  # rounding differs with the batch
+        [before] = pool.status()
+        workers = workers_of(before.pid)
+        total = sum(each.memory_info().rss for each in (psutil.Process(before.pid), *workers))
+        await until(lambda: pool.status()[0].rss_bytes > 0.9 * total)
+        running = asyncio.create_task(tokens(pool, requests()))
+        await until(lambda: pool.status()[0].requests > 2)
+        workers[1].kill()
+        assert await running == [sample.tokens for sample in expected]
+        [after] = pool.status()
+        assert (after.pid != before.pid, after.restarts) == (True, 1)
+        assert not any(each.is_running() for each in workers)
+        workers = workers_of(after.pid)
+        os.kill(after.pid, signal.SIGKILL)
+        _, alive = await asyncio.to_thread(psutil.wait_procs, workers, 15)
+        assert not alive
+        assert await tokens(pool, requests()) == [sample.tokens for sample in expected]
+        [after] = pool.status()
         assert after.restarts == 2
         assert sockets_of(after.pid)
     finally:
@@ -560,3 +550,9 @@ async def test_a_split_engine_ends_with_its_process_and_with_any_of_its_workers(
     await until(lambda: not psutil.pid_exists(after.pid))
     processes.delete_leftovers()
     assert not sockets_of(after.pid)
+
+
+def workers_of(pid):
+    workers = [each for each in psutil.Process(pid).children() if each.memory_info().rss > 10**8]
+    assert len(workers) == 2, "others track what they share"
+    return workers
