@@ -404,10 +404,10 @@ def test_people_read_no_prompt(name, scenario, seed):
         game = replay(scenario.with_seed(seed), flat[:end])
         for viewer in viewers(scenario):
             view = game.show(viewer)
-            shown = [text for text in texts(view.model_dump()) if text not in set(view.choices())]
-            shown += [line.text for message in game.observe(viewer).messages for line in message.lines]
+            lines = [line.text for message in game.observe(viewer).messages for line in message.lines]
+            shown = {*texts(view.model_dump())}.difference(view.choices()).union(lines)
             assert not [text for text in shown if PROMPT.search(text)]
-            assert all(line.text.strip() for message in game.observe(viewer).messages for line in message.lines)
+            assert all(text.strip() for text in lines)
 
 
 def texts(data):
