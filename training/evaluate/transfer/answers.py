@@ -39,9 +39,9 @@ _NUMBER = re.compile(rf"\^\s*+(?:\{{\s*+)?[-−]?{_DIGITS}|(?P<number>{_SIGN}{_D
 """A number, or an exponent, in which the group `number` is empty."""
 _EQUALS = re.compile(r"=|≈|\\approx")
 _FRACTION = re.compile(
-    r"(?:\s|\\?\$|\\displaystyle)*+(?P<sign>[-−]?)\s*+"
+    r"(?>(?:\s|\\?\$|\\displaystyle)*)(?P<sign>[-−]?)\s*+"
     rf"(?:\\[dt]?frac\s*\{{\s*([-−]?{_DIGITS})\s*\}}\s*\{{\s*({_DIGITS})\s*\}}|({_DIGITS})\s*/\s*({_DIGITS}))"
-    r"(?:\\text\s*\{[^{}0-9]*\}|\\[,;:% ]|[\s$.%]|(?<=\s)[A-Za-z]+)*+"
+    r"(?>(?:\\text\s*\{[^{}0-9]*\}|\\[,;:% ]|[\s$.%]|(?<=\s)[A-Za-z]+)*)"
 )
 _CALCULATED = r"\s*(?:[-−+*/^×÷]|\\(?:times|cdot|div))[\s\\$({−-]*[0-9.]"
 _CALCULATION = re.compile(rf"\\[cdt]?frac(?!\s*\{{\s*\\(?:text|mathrm))|\\sqrt|[0-9)]{_CALCULATED}")
