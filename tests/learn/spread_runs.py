@@ -1,5 +1,6 @@
 """Small runs on several processes, and how two runs are compared."""
 
+import pytest
 from safetensors.torch import load_file
 
 from tests.learn.small_runs import another
@@ -19,6 +20,15 @@ def metrics(run_dir, attempt=1):
     times = ("_s", "_per_s")
     lines = [line for line, _ in read_lines(run_dir.attempt(attempt).metrics)]
     return [{k: v for k, v in line.items() if k != "at" and not k.endswith(times)} for line in lines]
+
+
+def same_line(line, wanted, heads=1e-5):
+    """Metrics of a step that are equal but for rounding, of which a gap consists; those of value heads by `heads`."""
+    assert line.keys() == wanted.keys()
+    for name, value in line.items():
+        digits = heads if name.startswith(("value_", "explained_")) else 1e-5
+        apart = 1e-4 if name.startswith("gap_") else 1e-5
+        assert value == pytest.approx(wanted[name], rel=digits, abs=apart), name
 
 
 def tensors(folder):

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.learn.small_runs import make_run
-from tests.learn.spread_runs import config_of, metrics, same, spread
+from tests.learn.spread_runs import config_of, metrics, same, same_line, spread
 from tests.learn.test_label_reward_run import PAID, trained
 from tests.toy_models import write_random_llama
 from training.bases import ModelInfo
@@ -42,7 +42,7 @@ def test_two_engines_and_two_ranks_do_what_one_process_does(tmp_path):
     outcome = run(config_of(several), several)
     assert outcome["result"] == "succeeded", outcome
     for one, other in zip(metrics(alone), metrics(several), strict=True):
-        assert other == pytest.approx(one, rel=1e-5, abs=1e-5)
+        same_line(other, one)
         assert "reward_label_names_food" in one
     same(alone.checkpoint_of(2), several.checkpoint_of(2))
 
@@ -59,7 +59,7 @@ def test_engines_in_bfloat16_get_weights_in_bfloat16_and_sample_the_same(tmp_pat
     assert run(config_of(several), several)["result"] == "succeeded"
     assert "bfloat16_weights" in sent
     for one, other in zip(metrics(alone), metrics(several), strict=True):
-        assert other == pytest.approx(one, rel=1e-5, abs=1e-5)
+        same_line(other, one)
 
 
 @pytest.mark.slow
