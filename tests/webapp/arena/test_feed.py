@@ -26,7 +26,7 @@ class Slow(MatchFeed):
         super().__init__(0, SPECTATOR)
         self.count, self.go_on, self.began = 0, threading.Semaphore(0), threading.Event()
 
-    def see(self):
+    def _see(self):
         self.count += 1
         number = self.count
         self.began.set()
